@@ -28,6 +28,7 @@ from lakeformat.errors import (
     LockUnavailableError,
     NotFoundError,
     SnapshotExpiredError,
+    TableReplacedError,
     UnavailableError,
     UnsupportedError,
 )
@@ -176,6 +177,7 @@ __all__ = [
     "SystemTable",
     "Table",
     "TableOptions",
+    "TableReplacedError",
     "TableSchema",
     "TableWriter",
     "TagReport",

@@ -8,7 +8,8 @@
     │   └── SnapshotExpiredError   what was being read has expired: begin again on a newer snapshot
     ├── AlreadyExistsError         the name is taken
     ├── CommitConflictError        another writer was first: plan again and retry
-    │   └── BucketsChangedError    keys may have other buckets by now: write the rows again
+    │   ├── BucketsChangedError    keys may have other buckets by now: write the rows again
+    │   └── TableReplacedError     the table was dropped and created again: open the new one
     ├── CommitOutcomeUnknownError  the answer was lost: look for the commit, then retry
     ├── CommitUndecidableError     the snapshots with the outcome expired: look for the rows
     ├── UnavailableError           the storage did not answer: retry later
@@ -37,6 +38,7 @@ __all__ = [
     "NotFoundError",
     "Reported",
     "SnapshotExpiredError",
+    "TableReplacedError",
     "UnavailableError",
     "UnsupportedError",
 ]
@@ -90,6 +92,10 @@ class CommitConflictError(LakeError):
 
 class BucketsChangedError(CommitConflictError):
     """Another writer may have moved keys to other buckets: write the rows again."""
+
+
+class TableReplacedError(CommitConflictError):
+    """The table was dropped and created again: open the new one, if the change is meant for it."""
 
 
 class CommitOutcomeUnknownError(LakeError):

@@ -21,6 +21,7 @@ from lakeformat.errors import (
     CorruptTableError,
     LakeError,
     NotFoundError,
+    TableReplacedError,
 )
 from lakeformat.executor import Executor, outcomes_of
 
@@ -172,6 +173,7 @@ class _Attempt(Generic[U, R]):
         Raise any other error.
         """
         is_conflict = isinstance(error, CommitConflictError)
+        is_conflict = is_conflict and not isinstance(error, TableReplacedError)
         may_have_expired = isinstance(error, CorruptTableError | NotFoundError)
         if not is_conflict and not (may_have_expired and self.steps.head() != self.head):
             raise error

@@ -74,6 +74,7 @@ PROMISED = [
     "SystemTable",
     "Table",
     "TableOptions",
+    "TableReplacedError",
     "TableSchema",
     "TableWriter",
     "TagReport",

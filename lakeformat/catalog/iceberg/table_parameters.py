@@ -13,7 +13,7 @@ from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 __all__ = ["first_parameters", "metadata_file_in", "parameters_after"]
 
 _TYPE, _ICEBERG, _FILE = "table_type", "iceberg", "metadata_location"
-_PREVIOUS = "previous_metadata_location"
+_PREVIOUS, _EXTERNAL = "previous_metadata_location", "EXTERNAL"
 _COUNTS = {"numFiles": "data-files", "numRows": "records", "totalSize": "files-size"}
 
 
@@ -41,7 +41,11 @@ def parameters_after(
         for key, value in (parameters or {}).items()
         if key not in base.properties or key in metadata.properties
     }
-    changed = {k: v for k, v in metadata.properties.items() if base.properties.get(k) != v}
+    changed = {
+        key: value
+        for key, value in metadata.properties.items()
+        if base.properties.get(key) != value and key not in (_TYPE, _EXTERNAL)
+    }
     known = {key: value for key, value in _facts(metadata).items() if key in found}
     return {**found, **changed, **known, _PREVIOUS: found[_FILE], _FILE: new}
 
@@ -49,7 +53,7 @@ def parameters_after(
 def first_parameters(address: str, metadata: TableMetadata) -> dict[str, str]:
     """Return the parameters of a new table."""
     kind = {_TYPE: _ICEBERG.upper(), _FILE: address}
-    return {**metadata.properties, "EXTERNAL": "TRUE", **kind}
+    return {**metadata.properties, _EXTERNAL: "TRUE", **kind}
 
 
 def _facts(metadata: TableMetadata) -> dict[str, str]:

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lakeformat.errors import CommitConflictError
+from lakeformat.errors import CommitConflictError, TableReplacedError
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
@@ -102,7 +102,7 @@ def _try_on(
 
 def _require_same_table(handle: TableHandle, first: LoadedMetadata, now: LoadedMetadata) -> None:
     if first.metadata.table_uuid != now.metadata.table_uuid:
-        raise CommitConflictError(
+        raise TableReplacedError(
             f"{handle.uri} was dropped and created again meanwhile; nothing was published. Open "
             "the new table"
         )

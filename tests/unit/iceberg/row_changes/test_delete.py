@@ -26,7 +26,7 @@ from tests.crash.simulated import simulated
 from tests.sampling import SEED, sampled_states
 from tests.unit.iceberg.compact.made_deletes import delete_by_key, delete_by_position
 from tests.unit.iceberg.meanwhile import meanwhile
-from tests.unit.iceberg.path_table import handle_on
+from tests.unit.iceberg.path_table import ROOT, handle_on, path_table
 from tests.unit.iceberg.write.made_tables import (
     entries_of,
     head_of,
@@ -435,3 +435,17 @@ def test_a_fault_at_any_storage_call_deletes_the_rows_once_or_not_at_all(version
         assert ids_of(handle) == [0, 2, 4, 5, 6, 8, 9], trial
         assert len(handle.load().metadata.snapshots) == 4, trial
         assert referenced_files(handle) <= set(storage.files()), trial
+
+
+def test_a_table_that_was_created_anew_meanwhile_keeps_its_rows(storage):
+    handle = filled(storage)
+
+    def create_anew(_):
+        storage.delete_directory(ROOT)
+        path_table(storage, **{"table-uuid": "other"})
+        IcebergTable(handle_on(storage, simulated(9))).write(pa.table({"id": [1, 2]}))
+
+    meanwhile(handle, create_anew)
+    with pytest.raises(lake.TableReplacedError, match="was dropped and created again meanwhile"):
+        delete(handle, "id = 2")
+    assert ids_of(handle_on(storage)) == [1, 2]
