@@ -90,7 +90,7 @@ def lake(
     external_root: ExternalRootOption = None,
     version: VersionOption = False,
 ) -> None:
-    """Read, write and maintain lake tables in the Apache Paimon format, and read Iceberg tables."""
+    """Read, write and maintain tables in the formats Apache Paimon and Apache Iceberg."""
 
 
 inspect.register(app)

@@ -155,7 +155,8 @@ def _show_table(report: OrphanReport, *, as_json: bool) -> None:
 
 
 def _lines(report: OrphanReport) -> Iterator[str]:
-    yield f"{report.reason} ({size(report.orphan_bytes)})"
+    found = f" ({size(report.orphan_bytes)})" if report.orphan_files else ""
+    yield f"{report.reason}{found}"
     if report.dry_run and report.orphan_files:
         yield "to delete them: --remove"
     yield f"references were read from {report.looked_through}"
