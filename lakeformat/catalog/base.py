@@ -336,8 +336,12 @@ class Catalog(ABC):
         if not self._has_database(name):
             raise NotFoundError(
                 f"database {name!r} does not exist in {self.location}; "
-                f"create it with create_database({name!r}){closest(name, self.list_databases())}"
+                f"create it with create_database({name!r}){self._databases_like(name)}"
             )
+
+    def _databases_like(self, name: str) -> str:
+        """Return the end of a message about a missing database, such as the most similar name."""
+        return closest(name, self.list_databases())
 
     def _check_new(self, what: str, name: str) -> None:
         check_name(what, name)

@@ -94,6 +94,14 @@ class FileSystemCatalog(Catalog):
         storage, directory = self._database_place(name)
         return storage.directory_exists(directory)
 
+    def _databases_like(self, name: str) -> str:
+        if self._storage.directory_exists(f"{self._root}/{name}"):
+            return (
+                f"; its directory {name!r} does not end in {DATABASE_SUFFIX!r}, so its tables may "
+                "be Iceberg tables: open the catalog with format='iceberg'"
+            )
+        return super()._databases_like(name)
+
     def _make_database(self, name: str, properties: dict[str, str]) -> bool:
         if properties:
             _refuse_properties([*properties])

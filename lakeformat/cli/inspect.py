@@ -67,7 +67,15 @@ def tables(
         print_json({"database": database, "table": table} for database, table in found)
         return
     values = {"database": [name for name, _ in found], "table": [name for _, name in found]}
-    print_rows(_TABLE_COLUMNS, values, empty=f"{catalog.location} has no table")
+    print_rows(_TABLE_COLUMNS, values, empty=_without_tables(catalog))
+
+
+def _without_tables(catalog: lake.Catalog | lake.IcebergCatalog) -> str:
+    kind, other = (
+        ("Paimon", "Iceberg") if isinstance(catalog, lake.Catalog) else ("Iceberg", "Paimon")
+    )
+    advice = f"; if it has {other} tables, add --format {other.casefold()}"
+    return f"{catalog.location} has no {kind} table{advice}"
 
 
 def _of_table(command: MetadataCommand) -> Callable[..., None]:

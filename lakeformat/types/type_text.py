@@ -12,6 +12,7 @@ from itertools import count
 from typing import Any
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.types.closest import closest
 from lakeformat.types.types import (
     BYTES,
     MAX_LENGTH,
@@ -61,6 +62,13 @@ def parse_type(text: str) -> DataType:
     """Parse a type in SQL or schema file form; letter case and spaces do not matter."""
     if not isinstance(text, str):
         raise InvalidRequestError(f"a type must be text such as 'BIGINT NOT NULL', got {text!r}")
+    try:
+        return _parsed(text)
+    except _UnknownTypeError as unknown:
+        raise InvalidRequestError(str(unknown)) from None
+
+
+def _parsed(text: str) -> DataType:
     parser = _TypeParser(text)
     try:
         parsed = parser.type()
@@ -106,7 +114,7 @@ def type_to_sql(data_type: DataType) -> str:
 def type_from_json(value: Any) -> DataType:
     """Read the JSON value of a schema file; unknown members are ignored."""
     if isinstance(value, str):
-        return parse_type(value)
+        return _parsed(value)
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
         raise InvalidRequestError(f"not a type: {value!r}")
     words = value["type"].upper().split()
@@ -255,7 +263,8 @@ class _TypeParser:
             return TypeName(word)
         except ValueError:
             names = sorted({*map(str, TypeName), *_ALIASES, *_CONSTRUCTED, "STRING", "BYTES"})
-            reason = f"unknown type {word!r}; the types are {', '.join(names)}"
+            known = closest(word, names) or f"; the types are {', '.join(names)}"
+            reason = f"unknown type {word!r}{known}"
             raise _UnknownTypeError(f"not a type: {self._text!r}: {reason}", self._text) from None
 
     def _parameters(self) -> list[int | str]:

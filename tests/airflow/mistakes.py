@@ -504,7 +504,7 @@ MISTAKES = [
         "a type with a typo",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.orders", source="in/a.csv", casts={"id": "INTEGR"})',
-        "task 't': argument 'casts' must be a dict of table columns, each with a type, got a dict with 'id': not a type: 'INTEGR': unknown type 'INTEGR'; the types are ARRAY, BIGINT, BINARY, BLOB, BOOLEAN, BYTES, CHAR, DATE, DEC, DECIMAL, DOUBLE, FLOAT, GEOGRAPHY, GEOMETRY, INT, INTEGER, MAP, MULTISET, NUMERIC, ROW, SMALLINT, STRING, TIME, TIMESTAMP, TIMESTAMP_LTZ, TINYINT, VARBINARY, VARCHAR, VARIANT, VECTOR",
+        "task 't': argument 'casts' must be a dict of table columns, each with a type, got a dict with 'id': not a type: 'INTEGR': unknown type 'INTEGR'; did you mean 'INTEGER'?",
     ),
     Mistake(
         "a template in single braces",

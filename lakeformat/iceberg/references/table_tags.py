@@ -41,7 +41,7 @@ class TagInfo:
     commit_millis: int
     """Commit time of its snapshot."""
     rows: int | None
-    """None if the writer of the snapshot did not count them."""
+    """None if the snapshot has delete files, or its writer did not count its rows."""
     retained: timedelta | None = None
     """The age of its snapshot at which an expiry removes the tag; None for never."""
 
@@ -170,11 +170,12 @@ class TableTags:
 
 def _info(tag: Reference, snapshot: Snapshot) -> TagInfo:
     rows, age = snapshot.summary.get("total-records", ""), tag.max_ref_age_ms
+    exact = rows.isdecimal() and snapshot.summary.get("total-delete-files", "0") == "0"
     return TagInfo(
         name=tag.name,
         snapshot_id=tag.snapshot_id,
         schema_id=snapshot.schema_id,
         commit_millis=snapshot.timestamp_ms,
-        rows=int(rows) if rows.isdecimal() else None,
+        rows=int(rows) if exact else None,
         retained=None if age is None else timedelta(milliseconds=age),
     )

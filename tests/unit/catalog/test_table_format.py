@@ -116,6 +116,14 @@ def test_an_empty_or_missing_place_is_only_missing(catalog, tmp_path):
         catalog.table("shop.orders")
 
 
+def test_a_missing_database_whose_directory_has_no_suffix_may_hold_iceberg_tables(
+    catalog, tmp_path
+):
+    place(tmp_path, "../../sales/orders/metadata/version-hint.text")
+    with pytest.raises(lake.NotFoundError, match=r"'sales' does not exist .*format='iceberg'"):
+        catalog.table("sales.orders")
+
+
 def test_the_command_line_and_a_job_name_the_format_too(catalog, tmp_path):
     root = place(tmp_path, "_delta_log/00000000000000000000.json")
     for name in (root, "shop.orders"):

@@ -126,7 +126,8 @@ def test_people_may_write_constructed_types_as_in_sql():
     ("text", "reason"),
     [
         ("", "the text ends too early"),
-        ("NUMBER", "unknown type 'NUMBER'; the types are ARRAY, BIGINT, .* TINYINT"),
+        ("INTT", "unknown type 'INTT'; did you mean 'INT'[?]$"),
+        ("WORD", "unknown type 'WORD'; the types are ARRAY, BIGINT, .* TINYINT"),
         ("INT INT", "unexpected 'INT'"),
         ("DECIMAL(39)", "precision of DECIMAL must be from 1 to 38"),
         ("DECIMAL(5, 6)", "scale of DECIMAL must be from 0 to 5"),
@@ -140,8 +141,9 @@ def test_people_may_write_constructed_types_as_in_sql():
     ],
 )
 def test_a_wrong_type_is_refused_with_the_reason(text, reason):
-    with pytest.raises(InvalidRequestError, match=reason):
+    with pytest.raises(InvalidRequestError, match=reason) as refused:
         parse_type(text)
+    assert refused.type is InvalidRequestError, "users see the name of the class"
 
 
 @pytest.mark.parametrize("value", [None, 3, [], {}, {"type": "INT"}, {"type": "ARRAY"}])

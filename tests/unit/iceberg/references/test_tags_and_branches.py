@@ -24,7 +24,7 @@ from tests.unit.iceberg.path_table import appended, handle_on, names, path_table
 DAY = 24 * 3600 * 1000
 
 
-def add(storage: MemoryStorage, number: int, branch: str = "main") -> None:
+def add(storage: MemoryStorage, number: int, branch: str = "main", **summary: str) -> None:
     """Append snapshot ``number`` to a branch, a millisecond after the one before."""
     commit_metadata(
         handle_on(storage),
@@ -34,7 +34,7 @@ def add(storage: MemoryStorage, number: int, branch: str = "main") -> None:
             branch,
             snapshot_id=number,
             timestamp_ms=NOW_MILLIS + number,
-            summary={"total-records": f"{number}0"},
+            summary={"total-records": f"{number}0"} | summary,
         ),
     )
 
@@ -96,6 +96,13 @@ def test_a_tag_of_a_listing_has_the_facts_of_its_snapshot(table):
         "expire_time": "2023-11-21T22:13:20.002",
     }
     assert table.references["week"] == Reference("week", 2, "tag", max_ref_age_ms=7 * DAY)
+
+
+def test_a_tag_of_a_snapshot_with_delete_files_has_no_count_of_rows(storage, table):
+    add(storage, 4, **{"total-delete-files": "1"})
+    table.tags.create("deleted")
+    [tag] = table.tags.list()
+    assert tag.rows is None, "the snapshot counts deleted rows too"
 
 
 def test_a_tag_is_replaced_renamed_and_deleted(table, storage):
