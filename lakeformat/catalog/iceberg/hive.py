@@ -15,10 +15,13 @@ from hive_metastore.ttypes import (
 )
 from hive_metastore.ttypes import Table as HiveTable
 from pyiceberg.catalog.hive import HiveCatalog, _construct_hive_storage_descriptor
+from thrift.transport.TTransport import TTransportException
 
-from lakeformat.catalog.iceberg.catalog_files import Answer
+from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
 from lakeformat.catalog.iceberg.client_named_files import ClientNamedFilesMetastore, Sent
 from lakeformat.catalog.iceberg.client_schema import client_schema
+from lakeformat.catalog.iceberg.hive_client import HiveClient, timeout_seconds
+from lakeformat.catalog.iceberg.options import IcebergOptions
 from lakeformat.catalog.iceberg.table_parameters import (
     first_parameters,
     metadata_file_in,
@@ -40,6 +43,12 @@ _LOCK_ATTEMPTS = 40
 class HiveMetastore(ClientNamedFilesMetastore):
     """Databases and Iceberg tables of a Hive metastore."""
 
+    def __init__(
+        self, options: IcebergOptions, files: CatalogFiles, environment: Environment
+    ) -> None:
+        super().__init__(options, files, environment)
+        timeout_seconds(options.client)  # a wrong option is an error when the catalog is opened
+
     def rename_table(self, old: TableName, new: TableName) -> None:
         """Give a table another name; its files are not moved."""
 
@@ -52,7 +61,7 @@ class HiveMetastore(ClientNamedFilesMetastore):
         self._ask(f"rename table '{old}'", rename)
 
     def _connect(self) -> HiveCatalog:
-        return HiveCatalog("lake", **{**self._options.client, "uri": self._options.uri})
+        return HiveClient("lake", **{**self._options.client, "uri": self._options.uri})
 
     def _find(self, client: HiveCatalog, name: TableName, doing: str) -> Answer:
         with _opened(client) as opened:
@@ -164,5 +173,8 @@ class _Lock:
             lock = self._opened.check_lock(CheckLockRequest(lockid=self._id))
         return bool(lock.state == LockState.ACQUIRED)
 
-    def __exit__(self, *_: object) -> None:
-        self._opened.unlock(UnlockRequest(lockid=self._id))
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        # If an answer was lost, the metastore may still make the change, and the connection is of
+        # no more use. The lock protects that change until the metastore lets it expire.
+        if kind is None or not issubclass(kind, TTransportException):
+            self._opened.unlock(UnlockRequest(lockid=self._id))

@@ -16,6 +16,7 @@ __all__ = [
     "CATALOG_NAME",
     "GLUE",
     "HIVE",
+    "HIVE_TIMEOUT",
     "ICEBERG_OPTIONS",
     "METASTORES",
     "PATH",
@@ -28,6 +29,7 @@ __all__ = [
 
 PATH, SQL, REST, HIVE, GLUE = METASTORES = ("path", "sql", "rest", "hive", "glue")
 CATALOG_NAME, WAREHOUSE = "catalog-name", "warehouse"
+HIVE_TIMEOUT = "hive.timeout-seconds"
 _OTHER_NAMES = {"filesystem": PATH, "hadoop": PATH, "jdbc": SQL, "thrift": HIVE}
 _JDBC, _HEADER = "jdbc.", "header."
 _PAIMON_PREFIXES = (_JDBC, "table-default.", "lock", "sync-", "client-pool-")
@@ -71,6 +73,12 @@ ICEBERG_OPTIONS = (
     _client("rest.signing-region", "Region of that signature.", REST),
     _client("rest.signing-name", "Service of that signature, such as `glue`.", REST),
     _client("ugi", "User, and groups after a colon, of requests.", HIVE),
+    _client(
+        HIVE_TIMEOUT,
+        "The longest time, in seconds, that the metastore may take to connect or to answer. "
+        "Default: 60",
+        HIVE,
+    ),
     _client("hive.hive2-compatible", "`true` for a Hive metastore of version 2.", HIVE),
     _client("hive.kerberos-authentication", "`true` authenticates with Kerberos.", HIVE),
     _client("hive.kerberos-service-name", "Service of the metastore in Kerberos.", HIVE),

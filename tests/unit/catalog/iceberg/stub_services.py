@@ -39,9 +39,9 @@ class HiveStub:
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Let the client of PyIceberg reach this metastore."""
-        from pyiceberg.catalog.hive import HiveCatalog
+        from lakeformat.catalog.iceberg.hive_client import HiveClient
 
-        monkeypatch.setattr(HiveCatalog, "_create_hive_client", staticmethod(lambda _: self))
+        monkeypatch.setattr(HiveClient, "_create_hive_client", staticmethod(lambda _: self))
 
     def open(self, warehouse: Path) -> IcebergCatalog:
         """Open the catalog as another process does."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 from hive_metastore.ttypes import LockState, MetaException
 
@@ -67,6 +69,32 @@ def test_a_hive_metastore_that_does_not_answer_is_unavailable(tmp_path):
     )
     with pytest.raises(lake.UnavailableError, match="cannot list the databases in thrift://"):
         catalog.list_databases()
+
+
+def test_a_hive_metastore_that_is_silent_is_unavailable_after_the_timeout(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # it takes connections by itself
+        catalog = lake.open_catalog(
+            str(tmp_path),
+            format="iceberg",
+            metastore="hive",
+            uri=f"thrift://127.0.0.1:{silent.getsockname()[1]}",
+            options={"hive.timeout-seconds": "0.01"},
+        )
+        for ask in (catalog.list_databases, lambda: catalog.table("shop.orders")):
+            with pytest.raises(lake.UnavailableError, match=r"thrift://.*read timeout"):
+                ask()
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "1 min"])
+def test_a_timeout_that_is_no_number_of_seconds_is_refused(tmp_path, seconds):
+    with pytest.raises(lake.InvalidRequestError, match=r"must be a number of seconds above 0"):
+        lake.open_catalog(
+            str(tmp_path),
+            format="iceberg",
+            metastore="hive",
+            uri="thrift://127.0.0.1:1",
+            options={"hive.timeout-seconds": seconds},
+        )
 
 
 def test_a_commit_keeps_the_parameters_of_other_programs(service, tmp_path):
@@ -173,6 +201,14 @@ def test_a_writer_without_the_lock_changes_nothing(hive, tmp_path):
         commit_metadata(handle, append("a"))
     assert hive.parameters("shop", "orders") == before
     assert len([*(tmp_path / "shop/orders/metadata").glob("*.json")]) == 1
+
+
+def test_hive_keeps_the_lock_of_a_change_whose_answer_was_lost(hive, tmp_path):
+    """The metastore may still make the change, so no other writer may begin one."""
+    handle = hive.open(tmp_path).table("shop.orders")._handle
+    hive.lose_an_answer()
+    commit_metadata(handle, append("a"))
+    assert hive.is_locked
 
 
 def test_a_change_that_hive_refuses_is_an_error_and_leaves_no_file(hive, tmp_path):
