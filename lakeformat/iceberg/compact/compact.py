@@ -20,8 +20,8 @@ from lakeformat.iceberg.compact.report import (
     compact_report,
 )
 from lakeformat.iceberg.compact.run import RewrittenUnit, unit_work
+from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.write.append import earlier_commit
-from lakeformat.iceberg.write.publish import PublishedChange
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.compact_progress import CompactProgress, OnUnit
 from lakeformat.tables.driver import Round, Steps, carry_out
@@ -52,7 +52,8 @@ def compact(
         )
     handle.pointer.require_writable()
     if (earlier := earlier_commit(handle, handle.load(), commit)) is not None:
-        return _replayed(handle.uri, wanted, earlier)
+        assert earlier.snapshot is not None
+        return _replayed(handle.uri, wanted, earlier.snapshot)
     _log.info("compaction of %s begins", handle.uri)
     report = _Compaction(handle, wanted, commit, chosen, on_progress).until_done()
     _log.info("compaction of %s ends: %s", handle.uri, report.reason)
@@ -110,16 +111,17 @@ class _Compaction:
     def _report(self, millis: int) -> CompactReport:
         self._times.millis = millis
         groups = self._planned
-        published = groups.published
-        if len(published) == 1 and published[0].is_replayed:
-            return _replayed(self.handle.uri, self.wanted, published[0])
+        if groups.completed is not None and not groups.published:
+            return _replayed(self.handle.uri, self.wanted, groups.completed)
         self._times.commit_millis += groups.millis
         return compact_report(
             self.handle.uri,
             self.wanted.strategy,
-            [each.snapshot for each in published if each.snapshot is not None],
+            [each.snapshot for each in groups.published if each.snapshot is not None],
             self._earlier,
-            GroupOutcomes(groups.plan, groups.done, groups.dropped),
+            GroupOutcomes(
+                groups.plan, groups.done, groups.dropped, groups.repeated, groups.completed
+            ),
             self._times,
         )
 
@@ -167,9 +169,8 @@ class _Compaction:
         return self.handle.environment.now_millis()
 
 
-def _replayed(table: str, wanted: Wanted, published: PublishedChange) -> CompactReport:
-    assert published.snapshot is not None
-    found = published.snapshot.snapshot_id
+def _replayed(table: str, wanted: Wanted, published: Snapshot) -> CompactReport:
+    found = published.snapshot_id
     return CompactReport(
         table=table,
         strategy=wanted.strategy,

@@ -15,6 +15,7 @@ from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.compact.commit import replace_units
 from lakeformat.iceberg.compact.plan import CompactPlan
 from lakeformat.iceberg.compact.run import RewrittenUnit
+from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.write.new_entries import delete_files
 from lakeformat.iceberg.write.publish import PublishedChange, publish_change
@@ -47,6 +48,10 @@ class GroupCommits:
     published: list[PublishedChange] = field(default_factory=list)
     done: list[RewrittenUnit] = field(default_factory=list)
     """The groups that are published."""
+    completed: Snapshot | None = None
+    """The commit of another process with the same identity, which completed the work meanwhile."""
+    repeated: list[RewrittenUnit] = field(default_factory=list)
+    """The groups that were rewritten again although they are in that commit."""
     dropped: list[tuple[RewrittenUnit, str]] = field(default_factory=list)
     """The groups that conflicted, and why."""
     millis: int = 0
@@ -122,6 +127,8 @@ class GroupCommits:
             raise
         if published.is_replayed:  # by another process, while this one wrote
             self.delete(*made)
+            self.completed, self.repeated = published.snapshot, made
+            return
         self.published.append(published)
         self.done += made
 

@@ -22,7 +22,9 @@ class GroupOutcome:
 
     partition: str
     outcome: str
-    """``compacted``, ``not chosen``, or ``dropped`` after a conflict."""
+    """``compacted``, ``not chosen``, ``dropped`` after a conflict, or ``already published``: by
+    another process with the same ``commit=``.
+    """
     reason: str
     rows_in: int = 0
     """Rows of the old files, with those that deletes removed."""
@@ -77,11 +79,22 @@ class GroupOutcomes:
     plan: CompactPlan
     done: Sequence[RewrittenUnit] = ()
     dropped: Sequence[tuple[RewrittenUnit, str]] = ()
+    repeated: Sequence[RewrittenUnit] = ()
+    """The groups that another process with the same identity published in ``completed``."""
+    completed: Snapshot | None = None
 
     @property
     def left(self) -> int:
         """The number of chosen groups whose files were not replaced."""
-        return len(self.plan.units) - len(self.done)
+        return len(self.plan.units) - len(self.done) - len(self.repeated)
+
+    @property
+    def already(self) -> str | None:
+        """The snapshot that has the repeated groups, in words; None without such groups."""
+        if self.completed is None:
+            return None
+        groups, snapshot = counted(len(self.repeated), "group"), self.completed.snapshot_id
+        return f"{groups} already published as snapshot {snapshot}"
 
 
 def compact_report(
@@ -114,11 +127,12 @@ def compact_report(
             f"{counted(files_out, 'file')} of {size(total('bytes_out'))}, published as "
             f"{'snapshot' if len(ids) == 1 else 'snapshots'} {names}"
         )
+    completed = () if groups.completed is None else (groups.completed.snapshot_id,)
     return CompactReport(
         table=table,
         strategy=strategy,
         snapshot_ids=ids,
-        earlier_snapshot_ids=tuple(earlier),
+        earlier_snapshot_ids=(*completed, *earlier),
         rows_in=total("rows_in"),
         rows_out=total("rows_out"),
         bytes_in=total("bytes_in"),
@@ -136,10 +150,14 @@ def compact_report(
         millis=times.millis,
         groups=(
             *done,
-            *(_dropped(made, why) for made, why in groups.dropped),
+            *(_unpublished(made, "dropped", why) for made, why in groups.dropped),
+            *(
+                _unpublished(made, "already published", str(groups.already))
+                for made in groups.repeated
+            ),
             *map(_not_chosen, groups.plan.not_chosen),
         ),
-        reason="; ".join(filter(None, [reason, unfinished])),
+        reason="; ".join(filter(None, [reason, groups.already, unfinished])),
     )
 
 
@@ -159,9 +177,9 @@ def _compacted(made: RewrittenUnit) -> GroupOutcome:
     )
 
 
-def _dropped(made: RewrittenUnit, reason: str) -> GroupOutcome:
+def _unpublished(made: RewrittenUnit, outcome: str, reason: str) -> GroupOutcome:
     return GroupOutcome(
-        partition=made.unit.partition, outcome="dropped", reason=reason, millis=made.millis
+        partition=made.unit.partition, outcome=outcome, reason=reason, millis=made.millis
     )
 
 

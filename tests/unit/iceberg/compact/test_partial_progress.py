@@ -156,6 +156,27 @@ def test_a_retry_replaces_only_what_the_first_attempt_left(storage):
     assert compact(handle, commit=lake.CommitId("nightly", 2)).files_in == 4
 
 
+def test_groups_that_another_process_published_meanwhile_are_reported_as_its_work(storage):
+    """Two tries of one task run at once: the second one completes what the first one has begun."""
+    handle = filled(storage)
+    other = []
+    run = lambda handle: other.append(compact(handle, commit=NIGHTLY))  # noqa: E731
+    before_commit(handle, 4, run)
+    report = compact(handle, commit=NIGHTLY)
+    [completed] = other[0].snapshot_ids
+    assert [(each.partition, each.outcome) for each in report.groups] == [
+        *((f"k_part={group}", "compacted") for group in "abc"),
+        ("k_part=d", "already published"),
+    ]
+    assert (report.files_in, report.files_out, report.unfinished) == (6, 3, None)
+    assert completed not in report.snapshot_ids
+    assert report.earlier_snapshot_ids == (completed,)
+    assert report.reason.endswith(f"; 1 group already published as snapshot {completed}")
+    assert ids_of(handle) == ROWS
+    assert replacements(handle) == 4
+    assert stored_files(storage) == referenced_files(handle)
+
+
 def test_after_a_fault_at_any_storage_call_a_retry_completes_the_work():
     def start() -> CrashableStorage:
         found = CrashableStorage()
