@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -182,7 +183,11 @@ def write(
     ],
     kinds: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="The column with +I, -U, +U or -D for each row."),
+        typer.Option(
+            metavar="COLUMN",
+            help="The column with +I, -U, +U or -D for each row; of Iceberg tables with "
+            "--upsert-by.",
+        ),
     ] = None,
     overwrite: Annotated[
         str | None,
@@ -266,11 +271,18 @@ def write(
         found = named_table_of_any_format(context, table)
     except NotFoundError as reason:
         raise NotFoundError(f"{reason}; {_made_first(context, table)}") from None
-    rows = read_rows(inputs, row_schema(found), kinds, form, dialect, _mapping(columns, casts))
+    schema = row_schema(found)
+    if upsert_by:  # so that deletes are no error
+        schema = replace(schema, primary_keys=tuple(upsert_by))
+    rows = read_rows(inputs, schema, kinds, form, dialect, _mapping(columns, casts))
     given = progressing(rows, "writing")
     report: lake.CommitReport | WriteReport
     if upsert_by:
-        report = _upsert(found, given, upsert_by, kinds=kinds, overwrite=overwrite)
+        if overwrite is not None:
+            raise InvalidRequestError(
+                "--upsert-by and --overwrite exclude each other: leave one of them out"
+            )
+        report = found.upsert(given, upsert_by, kinds=kinds)
     else:
         what = None if overwrite is None else _what(overwrite)
         report = found.write(given, kinds, overwrite=what)
@@ -278,22 +290,6 @@ def write(
         print_json([report.to_dict()])
     else:
         typer.echo(f"{counted(report.rows, 'row')}: {report.reason}")
-
-
-def _upsert(
-    table: lake.Table | lake.IcebergTable,
-    rows: Iterator[pa.RecordBatch],
-    by: list[str],
-    **others: str | None,
-) -> WriteReport:
-    """Replace the stored rows with the keys of the given ones; refuse other ways to write."""
-    for name, value in others.items():
-        if value is not None:
-            raise InvalidRequestError(
-                f"--upsert-by and --{name} exclude each other: leave one of them out"
-            )
-    report: WriteReport = table.upsert(rows, by)
-    return report
 
 
 def _made_first(context: typer.Context, missing: str) -> str:

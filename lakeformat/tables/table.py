@@ -228,6 +228,7 @@ class Table(ABC):
             data: Any,
             by: Sequence[str] | None = None,
             *,
+            kinds: Any = None,
             commit: CommitId | None = None,
             properties: Mapping[str, str] | None = None,
         ) -> Any: ...

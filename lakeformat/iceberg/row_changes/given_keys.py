@@ -20,7 +20,7 @@ from lakeformat.rows.prune import Op
 from lakeformat.types.arrow_memory import array_of
 from lakeformat.types.closest import closest
 
-__all__ = ["GivenKeys", "given_keys", "key_fields"]
+__all__ = ["GivenKeys", "given_keys", "key_columns", "key_fields"]
 
 _FLOATING = ("float", "double")
 _TIME = PrimitiveType("time")
@@ -38,6 +38,9 @@ class GivenKeys:
     keys: EqualityKeys
     condition: Predicate
     """A condition that every row with one of the keys meets, to skip files and row groups."""
+
+    def __len__(self) -> int:
+        return len(self.keys)
 
     def rows_of(self, stored: pa.RecordBatch) -> Positions:
         """Return the given row with the key of each stored row; -1 without one.
@@ -76,14 +79,7 @@ def key_fields(schema: Schema, names: Sequence[str] | None) -> tuple[Field, ...]
 
 def given_keys(rows: pa.Table, fields: Sequence[Field]) -> GivenKeys:
     """Return the keys of rows; raise if one is null, or if two rows have the same."""
-    columns = [rows.column(each.name).combine_chunks() for each in fields]
-    for each, column in zip(fields, columns, strict=True):
-        if column.null_count:
-            first = pc.index(column.is_null(), True).as_py()
-            raise InvalidRequestError(
-                f"column {each.name!r} is a key, but {column.null_count} of {len(rows)} rows have "
-                f"a null there; the first is row {first}. Fill in a value or drop them"
-            )
+    columns = key_columns(rows, fields)
     own = np.arange(len(rows), dtype=np.int64)
     keys = EqualityKeys(columns, own)
     repeated = np.flatnonzero(keys.numbers(columns) != own)
@@ -96,6 +92,19 @@ def given_keys(rows: pa.Table, fields: Sequence[Field]) -> GivenKeys:
         )
     conditions = tuple(_holds(each, column) for each, column in zip(fields, columns, strict=True))
     return GivenKeys(tuple(fields), keys, And(conditions))
+
+
+def key_columns(rows: pa.Table, fields: Sequence[Field]) -> list[pa.Array]:
+    """Return the columns of a key; raise if one has a null."""
+    columns = [rows.column(each.name).combine_chunks() for each in fields]
+    for each, column in zip(fields, columns, strict=True):
+        if column.null_count:
+            first = pc.index(column.is_null(), True).as_py()
+            raise InvalidRequestError(
+                f"column {each.name!r} is a key, but {column.null_count} of {len(rows)} rows have "
+                f"a null there; the first is row {first}. Fill in a value or drop them"
+            )
+    return columns
 
 
 def _holds(field: Field, column: pa.Array) -> Predicate:

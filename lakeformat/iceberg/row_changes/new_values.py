@@ -45,7 +45,7 @@ def bind_update(schema: Schema, given: NewValues | None) -> Update:
     def conform(names: Sequence[str]) -> Conform:
         chosen = tuple(each for name in names for each in schema.fields if each.name == name)
         check = GivenRows(replace(schema, fields=chosen, identifier_field_ids=()))
-        return lambda batch: check(batch, 0)
+        return lambda batch: check(batch, range(batch.num_rows))
 
     values: Any = given
     if isinstance(values, Mapping):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """UPSERT: rows of existing keys replace the stored ones, the other rows are added, in one commit.
 
-The given rows are in memory. The stored rows of their keys are deleted as by ``delete``. A commit
+Rows with a kind are changes: the last one of a key counts, and may delete its stored rows. The
+given rows are in memory. The stored rows of their keys are deleted as by ``delete``. A commit
 of another writer that may have added one of the keys meanwhile is a conflict: then the stored rows
 are searched again.
 """
@@ -21,6 +22,7 @@ from lakeformat.files.deletion_vector import DeletionVector
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.read.file_rows import POSITION, ROW_ID, lineage_of
 from lakeformat.iceberg.row_changes.changed_files import UnitWork
+from lakeformat.iceberg.row_changes.given_changes import GivenChanges, given_changes
 from lakeformat.iceberg.row_changes.given_keys import GivenKeys, given_keys, key_fields
 from lakeformat.iceberg.row_changes.matched_rows import (
     FileToChange,
@@ -30,14 +32,11 @@ from lakeformat.iceberg.row_changes.matched_rows import (
 )
 from lakeformat.iceberg.row_changes.method import method_of
 from lakeformat.iceberg.row_changes.run import ChangeRequest, PreparedChange, run_change
-from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.types import Field
 from lakeformat.iceberg.write.append import checked_properties, earlier_commit
-from lakeformat.iceberg.write.given_rows import GivenRows
 from lakeformat.iceberg.write.publish import PublishedChange
 from lakeformat.iceberg.write.report import UpsertReport, write_report
 from lakeformat.iceberg.write.table_writer import TableWriter
-from lakeformat.rows.batches import to_batches
 from lakeformat.rows.groups import Positions
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.row_change_report import RowOperation
@@ -56,10 +55,13 @@ def upsert(
     data: Any,
     by: Sequence[str] | None,
     *,
+    kinds: Any = None,
     commit: CommitId | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> UpsertReport:
-    """Add rows in place of the stored rows with the same keys; ``commit`` publishes once."""
+    """Add rows in place of the stored rows with the same keys, and delete the keys of rows whose
+    kind is a delete; ``commit`` publishes once.
+    """
     request = ChangeRequest(
         operation=RowOperation.UPSERT, commit=commit, properties=checked_properties(properties)
     )
@@ -67,8 +69,9 @@ def upsert(
     method_of(loaded.metadata, _MODE)
     if (earlier := earlier_commit(handle, loaded, commit)) is not None:
         return UpsertReport(**asdict(write_report(handle.uri, earlier)))
-    names = [each.name for each in key_fields(loaded.metadata.schema, by)]
-    given = [*to_batches(data)]
+    schema = loaded.metadata.schema
+    fields = key_fields(schema, by)
+    given, names = given_changes(schema, data, fields, kinds), [each.name for each in fields]
     report = run_change(handle, request, lambda: _prepared(handle, given, names))
     snapshot_id = report.snapshot_id
     snapshot = None if snapshot_id is None else handle.load().metadata.snapshot(snapshot_id)
@@ -77,22 +80,23 @@ def upsert(
     if snapshot is None or report.replayed:
         return found
     replaced = report.rows or 0
-    reason = f"{counted(replaced, 'stored row')} replaced, {found.reason}"
-    return replace(found, rows=sum(map(len, given)), replaced_rows=replaced, reason=reason)
+    done = "replaced" if kinds is None else "replaced or deleted"
+    reason = f"{counted(replaced, 'stored row')} {done}, {found.reason}"
+    rows = sum(each.batch.num_rows for each in given.stored)
+    return replace(found, rows=rows, replaced_rows=replaced, reason=reason)
 
 
-def _prepared(
-    handle: TableHandle, given: Sequence[pa.RecordBatch], names: Sequence[str]
-) -> PreparedChange:
+def _prepared(handle: TableHandle, given: GivenChanges, names: Sequence[str]) -> PreparedChange:
     """Plan the newest snapshot: its columns may differ from those of an earlier attempt."""
     loaded = handle.load()
     schema = loaded.metadata.schema
-    rows = _conformed(schema, given)
-    keys = given_keys(rows, key_fields(schema, names))
+    fields = key_fields(schema, names)
+    rows = given.rows(schema)
+    keys = given_keys(given.keys(schema, fields, rows), fields)
     plan = plan_matches(loaded, handle.branch, keys.condition, with_all_deletes=True)
     files = (*plan.whole, *plan.open)
     plan.scan.expect([each.split for each in files])
-    upserted = _Upsert(plan, keys, rows, np.full(len(rows), _NO_ROW, np.int64))
+    upserted = _Upsert(plan, keys, rows, np.full(len(keys), _NO_ROW, np.int64))
     work = UnitWork(
         plan=plan,
         method=method_of(loaded.metadata, _MODE),
@@ -109,14 +113,6 @@ def _prepared(
     )
 
 
-def _conformed(schema: Schema, given: Sequence[pa.RecordBatch]) -> pa.Table:
-    conform, first, found = GivenRows(schema), 0, []
-    for batch in given:
-        found.append(conform(batch, first))
-        first += batch.num_rows
-    return pa.Table.from_batches(found, conform.schema)
-
-
 @dataclass(frozen=True, slots=True)
 class _Upsert:
     """One attempt: the given rows, and the ids of the stored rows that they replace."""
@@ -125,7 +121,7 @@ class _Upsert:
     keys: GivenKeys
     rows: pa.Table
     row_ids: Positions
-    """The row id for each given row in version 3, as soon as its stored row is found."""
+    """The row id for each key in version 3, as soon as its stored row is found."""
 
     def find(self, file: FileToChange) -> MatchedFile:
         """Return the rows of a file with a given key."""
@@ -140,11 +136,12 @@ class _Upsert:
         if not len(self.rows):
             return None
         rows, lineage = self.rows, self._lineage
-        replaces = self.row_ids != _NO_ROW
+        row_ids = self.row_ids[: len(rows)]
+        replaces = row_ids != _NO_ROW
         if not replaces.any():  # rows without an id get one in the commit
             lineage = ()
         for each in lineage:
-            ids = pc.if_else(array_of(replaces), array_of(self.row_ids), None)
+            ids = pc.if_else(array_of(replaces), array_of(row_ids), None)
             column = ids if each == ROW_ID else pa.nulls(len(rows), pa.int64())
             rows = rows.append_column(each.name, column)
         writer = TableWriter(self.plan.loaded, environment, lineage)

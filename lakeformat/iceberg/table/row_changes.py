@@ -76,6 +76,7 @@ class TableRowChanges(TableHistory):
         data: Any,
         by: Sequence[str] | None = None,
         *,
+        kinds: Any = None,
         commit: CommitId | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> UpsertReport:
@@ -86,10 +87,15 @@ class TableRowChanges(TableHistory):
         whole: a column that ``data`` lacks gets its default, or nulls. ``data``, ``commit`` and
         ``properties`` are those of ``write``; the given rows are in memory.
 
+        With ``kinds`` the rows are changes in their order, of which the last one of each key
+        counts: ``+I`` and ``+U`` store the row, ``-D`` and ``-U`` delete the stored rows with its
+        key. ``kinds`` is the name of a column or has one kind for each row, as in the ``write`` of
+        a Paimon table. Of a deleted row only the key is needed.
+
         The stored rows are deleted as by ``delete``, with the property ``write.merge.mode``. In
         version 3 a new row keeps the row id of the row that it replaces. If another commit may have
         added one of the keys meanwhile, the stored rows are searched again.
         """
         from lakeformat.iceberg.row_changes.upsert import upsert
 
-        return upsert(self._handle, data, by, commit=commit, properties=properties)
+        return upsert(self._handle, data, by, kinds=kinds, commit=commit, properties=properties)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
@@ -12,6 +14,7 @@ from lakeformat.iceberg.read.column_values import value_from_json
 from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.types import Field, ListType, MapType, StructType, Type
 from lakeformat.rows.batches import check_given, check_names
+from lakeformat.rows.groups import Positions
 from lakeformat.rows.lossless_cast import cast_given, first_refused
 
 __all__ = ["GivenRows"]
@@ -32,20 +35,24 @@ class GivenRows:
         """The columns that the rows get."""
         return self._schema
 
-    def __call__(self, batch: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
-        """Convert a batch, whose first row has the number ``first_row`` in an error."""
+    def __call__(self, batch: pa.RecordBatch, numbers: Sequence[int] | Positions) -> pa.RecordBatch:
+        """Convert a batch; ``numbers`` has the number of each row for errors."""
         check_names(batch.schema.names, self._schema.names)
         columns = [
-            self._column(batch, field, target.type, first_row)
+            self._column(batch, field, target.type, numbers)
             for field, target in zip(self._fields, self._schema, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
     def _column(
-        self, batch: pa.RecordBatch, field: Field, target: pa.DataType, first_row: int
+        self,
+        batch: pa.RecordBatch,
+        field: Field,
+        target: pa.DataType,
+        numbers: Sequence[int] | Positions,
     ) -> pa.Array:
         if field.name not in batch.schema.names:
-            return _absent(field, target, batch.num_rows, first_row)
+            return _absent(field, target, numbers)
         given = batch.column(field.name)
         if isinstance(given, pa.ExtensionArray):  # such as UUIDs
             given = given.storage
@@ -55,19 +62,19 @@ class GivenRows:
             row = first_refused(given, lambda some: _is_refused(some, field, target))
             if row is None:
                 raise
-            raise InvalidRequestError(f"{reason}; the first is row {first_row + row}") from None
+            raise InvalidRequestError(f"{reason}; the first is row {numbers[row]}") from None
 
 
-def _absent(field: Field, target: pa.DataType, rows: int, first_row: int) -> pa.Array:
+def _absent(field: Field, target: pa.DataType, numbers: Sequence[int] | Positions) -> pa.Array:
     """Return the values of a column that the rows do not have."""
     if field.write_default is not None:
-        return pa.repeat(value_from_json(field.write_default, field.type)[0], rows)
-    if field.required and rows:
+        return pa.repeat(value_from_json(field.write_default, field.type)[0], len(numbers))
+    if field.required and len(numbers):
         raise InvalidRequestError(
-            f"column {field.name!r} is required, but the rows from row {first_row} on do not have "
+            f"column {field.name!r} is required, but the rows from row {numbers[0]} on do not have "
             "this column; add it"
         )
-    return pa.nulls(rows, target)
+    return pa.nulls(len(numbers), target)
 
 
 def _is_refused(given: pa.Array, field: Field, target: pa.DataType) -> bool:

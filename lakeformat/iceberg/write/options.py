@@ -11,7 +11,7 @@ from lakeformat.errors import InvalidRequestError, UnsupportedError
 __all__ = ["refuse_options"]
 
 _INSTEAD = {
-    "kinds": "write rows without kinds; change single rows with upsert, update and delete",
+    "kinds": "pass the rows and their kinds to upsert",
     "watermark": "keep the event time in a column, or in properties",
     "read_snapshot": "this version does not compare the table with an earlier state: leave it out",
 }

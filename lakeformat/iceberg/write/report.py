@@ -16,7 +16,7 @@ class UpsertReport(WriteReport):
     """The outcome of an upsert."""
 
     replaced_rows: int = 0
-    """Stored rows that the given rows replace."""
+    """Stored rows that the given rows replace or, by their kind, delete."""
 
 
 def write_report(table: str, published: PublishedChange) -> WriteReport:

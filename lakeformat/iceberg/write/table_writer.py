@@ -82,8 +82,9 @@ class TableWriter:
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Add rows; raise ``InvalidRequestError`` if they do not fit the table."""
-        rows = pa.Table.from_batches([self._given(batch, self._rows)], self._given.schema)
-        self._rows += rows.num_rows
+        numbers = range(self._rows, self._rows + batch.num_rows)
+        rows = pa.Table.from_batches([self._given(batch, numbers)], self._given.schema)
+        self._rows = numbers.stop
         for part in self._splitter.split(rows):
             self._hold(part)
         while self._held_bytes > _MOST_BYTES:

@@ -18,9 +18,9 @@ from lakeformat.paimon.merge.functions.function import AggregateFunction, Reduce
 from lakeformat.paimon.merge.functions.positions import PositionFunction
 from lakeformat.paimon.merge.functions.registry import aggregate_function, kept_key
 from lakeformat.paimon.merge.functions.segments import combined, of_keys, ranks_of
-from lakeformat.paimon.merge.row_kinds import DELETE, INSERT, is_retract
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.groups import KeyGroups, Mask, Positions
+from lakeformat.rows.row_kinds import DELETE, INSERT, is_retract
 
 __all__ = ["Aggregation"]
 

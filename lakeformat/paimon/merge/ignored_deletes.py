@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.paimon.datafile.system_fields import VALUE_KIND
-from lakeformat.paimon.merge.row_kinds import is_retract
 from lakeformat.rows.groups import KeyGroups, Mask
+from lakeformat.rows.row_kinds import is_retract
 
 __all__ = ["meeting_retracts", "without"]
 

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
-from lakeformat.paimon.merge.row_kinds import is_retract
 from lakeformat.rows.groups import KeyGroups, Mask, Positions
 from lakeformat.rows.key_words import KeyWord, Words, column_words
+from lakeformat.rows.row_kinds import is_retract
 from lakeformat.rows.word_order import sort_by_words
 
 __all__ = ["MergeOrder"]

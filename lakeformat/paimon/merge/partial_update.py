@@ -16,8 +16,8 @@ from lakeformat.paimon.merge.partial_update_newest import NOWHERE, newest_by_seq
 from lakeformat.paimon.merge.partial_update_ranks import RowByRow, refuse_nulls
 from lakeformat.paimon.merge.partial_update_rules import PartialUpdateRules
 from lakeformat.paimon.merge.partial_update_sequence import read_sequences
-from lakeformat.paimon.merge.row_kinds import INSERT, is_retract
 from lakeformat.rows.groups import KeyGroups, Mask, Positions
+from lakeformat.rows.row_kinds import INSERT, is_retract
 from lakeformat.rows.take_rows import take_rows
 
 __all__ = ["PartialUpdate"]

@@ -21,8 +21,8 @@ from lakeformat.paimon.merge.key_text import key_text
 from lakeformat.paimon.merge.partial_update_newest import NOWHERE
 from lakeformat.paimon.merge.partial_update_rules import PartialUpdateRules
 from lakeformat.paimon.merge.partial_update_sequence import NEVER, Sequences
-from lakeformat.paimon.merge.row_kinds import DELETE, INSERT, is_retract
 from lakeformat.rows.groups import KeyGroups, Mask, Positions
+from lakeformat.rows.row_kinds import DELETE, INSERT, is_retract
 
 __all__ = ["RowByRow", "refuse_nulls"]
 

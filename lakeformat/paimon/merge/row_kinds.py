@@ -1,24 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The effect of a row on its key, as the byte stored beside it."""
+"""Rows with their kind as the byte stored beside them."""
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from lakeformat.paimon.datafile.system_fields import VALUE_KIND
-from lakeformat.rows.groups import Mask
+from lakeformat.rows.row_kinds import is_retract
 
-__all__ = ["DELETE", "INSERT", "UPDATE_AFTER", "UPDATE_BEFORE", "is_retract", "without_retracts"]
-
-INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = range(4)
-
-
-def is_retract(kinds: npt.NDArray[np.int8]) -> Mask:
-    """Mask the kinds that retract: update-before and delete."""
-    found: Mask = (kinds == UPDATE_BEFORE) | (kinds == DELETE)
-    return found
+__all__ = ["without_retracts"]
 
 
 def without_retracts(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -15,7 +15,6 @@ from lakeformat.paimon.merge.engine import MergeEngine
 from lakeformat.paimon.merge.looked_up import supersedes
 from lakeformat.paimon.merge.merge_setup import merge_engine, merge_order, read_engine
 from lakeformat.paimon.merge.order import MergeOrder
-from lakeformat.paimon.merge.row_kinds import is_retract
 from lakeformat.paimon.merge.streams import batch_rows_of, merge_runs
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.read.data_files import DataFiles
@@ -27,6 +26,7 @@ from lakeformat.paimon.read.sorted_run_reader import Filters, RunReader, conditi
 from lakeformat.paimon.read.splits import Split, file_sections
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.encoded_texts import decoded
+from lakeformat.rows.row_kinds import is_retract
 from lakeformat.types.types import DataField
 
 __all__ = ["SplitReader"]

@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.merge.row_kinds import DELETE, UPDATE_AFTER, UPDATE_BEFORE
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.read.scan import Scan
 from lakeformat.paimon.row_changes.own_rows import OwnRowsWriter
 from lakeformat.rows.assignments import Assignments
 from lakeformat.rows.conditions.filter import PredicateFilter
+from lakeformat.rows.row_kinds import DELETE, UPDATE_AFTER, UPDATE_BEFORE
 
 __all__ = ["find_keyed_rows", "require_deletable", "require_updatable", "write_keyed_rows"]
 

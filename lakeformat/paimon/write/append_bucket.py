@@ -18,8 +18,8 @@ from lakeformat.paimon.layout import DataFileNames
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.write.assign import NewFiles, Place, Places, bucket_places, rows_by_place
 from lakeformat.paimon.write.row_buffer import RowBuffer
-from lakeformat.paimon.write.row_kinds import Kinds
 from lakeformat.paimon.write.sequences import SequenceNumbers
+from lakeformat.rows.row_kinds import Kinds
 from lakeformat.rows.spill import Spill
 
 __all__ = ["AppendBuckets"]

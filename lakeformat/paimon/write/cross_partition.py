@@ -17,14 +17,13 @@ import pyarrow as pa
 
 from lakeformat.paimon.binary_row import decode_columns, encode_columns
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.merge.row_kinds import DELETE
 from lakeformat.paimon.partition import partition_fields
 from lakeformat.paimon.write.assign import PartitionNumbers, Place, Places
 from lakeformat.paimon.write.dynamic_buckets import room_of
 from lakeformat.paimon.write.held_rows import HeldRows
 from lakeformat.paimon.write.key_places import NOWHERE, FindKeys, KeyPlaces
-from lakeformat.paimon.write.row_kinds import Kinds
 from lakeformat.rows.groups import Positions
+from lakeformat.rows.row_kinds import DELETE, Kinds
 
 __all__ = ["CrossPartitionRows"]
 

@@ -21,11 +21,11 @@ from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.write.assign import NewFiles, Place, Places, bucket_places, rows_by_place
 from lakeformat.paimon.write.group_runs import group_runs
 from lakeformat.paimon.write.row_buffer import RowBuffer
-from lakeformat.paimon.write.row_kinds import Kinds
 from lakeformat.paimon.write.sequences import SequenceNumbers
 from lakeformat.paimon.write.sorted_rows import SortedRows, part_of, sort_rows
 from lakeformat.rows.groups import KeyGroups
 from lakeformat.rows.repeated_values import in_full_columns, with_dictionaries
+from lakeformat.rows.row_kinds import Kinds
 from lakeformat.rows.spill import Spill
 from lakeformat.rows.take_rows import take_rows
 

@@ -13,9 +13,9 @@ from lakeformat.paimon.handle import TableHandle, crosses_partitions, has_hash_i
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.write.assign import Assigner, PartitionNumbers, Place, Places
-from lakeformat.paimon.write.row_kinds import Kinds
 from lakeformat.paimon.write.sequences import SequenceNumbers
 from lakeformat.rows.groups import Positions
+from lakeformat.rows.row_kinds import Kinds
 
 if TYPE_CHECKING:
     from lakeformat.paimon.write.dynamic_buckets import DynamicAssigner

@@ -24,7 +24,7 @@ from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.schema_changes.format_rules import require_format_holds
 from lakeformat.paimon.write.assign import NewFiles, Place, Places, bucket_places, rows_by_place
 from lakeformat.paimon.write.row_buffer import RowBuffer
-from lakeformat.paimon.write.row_kinds import Kinds
+from lakeformat.rows.row_kinds import Kinds
 
 __all__ = ["PostponedBuckets"]
 

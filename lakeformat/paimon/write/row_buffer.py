@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.paimon.write.assign import Places
-from lakeformat.paimon.write.row_kinds import Kinds
 from lakeformat.rows.repeated_values import in_full_columns
+from lakeformat.rows.row_kinds import Kinds
 
 __all__ = ["BufferedRows", "RowBuffer"]
 

@@ -396,6 +396,9 @@ def test_rows_of_files_replace_those_with_the_same_key(tmp_path):
     said = show("write", orders, str(rows), "--upsert-by", "id")
     assert said.startswith("2 rows: 1 stored row replaced, published as snapshot ")
     assert sorted(lake.open_table(orders).scan().to_arrow()["id"].to_pylist()) == [1, 2, 3]
+    rows.write_text("id,op\n2,-D\n4,+I\n")
+    show("write", orders, str(rows), "--upsert-by", "id", "--kinds", "op")
+    assert sorted(lake.open_table(orders).scan().to_arrow()["id"].to_pylist()) == [1, 3, 4]
     both = ["--upsert-by", "id", "--overwrite", "table"]
     shown = runner.invoke(app, ["write", orders, str(rows), *both])
     assert "--upsert-by and --overwrite exclude each other" in str(shown.exception)

@@ -12,16 +12,10 @@ import pyarrow as pa
 
 from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from lakeformat.paimon.merge.looked_up import NOWHERE
-from lakeformat.paimon.merge.row_kinds import (
-    DELETE,
-    INSERT,
-    UPDATE_AFTER,
-    UPDATE_BEFORE,
-    is_retract,
-)
 from lakeformat.paimon.read.equal_rows import equal_rows
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.groups import KeyGroups, Mask, Positions
+from lakeformat.rows.row_kinds import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, is_retract
 from lakeformat.rows.take_rows import take_rows
 
 __all__ = ["ChangelogMerge", "Merged", "Unchanged", "changes_of", "inserted"]

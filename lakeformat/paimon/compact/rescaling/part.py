@@ -14,7 +14,6 @@ from lakeformat.errors import CorruptTableError, LakeError
 from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.compact.postponed import with_buckets
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.merge.row_kinds import INSERT
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.partition import partition_path
@@ -25,6 +24,7 @@ from lakeformat.paimon.write.append_bucket import AppendBuckets
 from lakeformat.paimon.write.assign import Assigner, PartitionNumbers
 from lakeformat.paimon.write.key_value_bucket import KeyValueBuckets
 from lakeformat.paimon.write.sequences import SequenceNumbers
+from lakeformat.rows.row_kinds import INSERT
 
 __all__ = ["Part", "PartOutcome", "Rewriting", "classes_of", "scan_of"]
 

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from lakeformat.paimon.datafile.system_fields import VALUE_KIND
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.merge.row_kinds import DELETE
 from lakeformat.paimon.metadata.manifest import FileKind, ManifestEntry
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
@@ -17,6 +16,7 @@ from lakeformat.paimon.read.changes.rows import ChangedRows
 from lakeformat.paimon.read.data_files import DataFiles
 from lakeformat.paimon.read.deletions import DeletedRows, find_deleted_rows
 from lakeformat.paimon.read.merged_rows_with_kind import MergedRowsWithKind
+from lakeformat.rows.row_kinds import DELETE
 
 __all__ = ["overwritten_buckets", "overwritten_rows", "reads_overwrites"]
 

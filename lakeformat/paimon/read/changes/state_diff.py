@@ -20,7 +20,6 @@ from lakeformat.paimon.datafile.system_fields import VALUE_KIND
 from lakeformat.paimon.expiry_race import explaining_expiry
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.merge.order import MergeOrder
-from lakeformat.paimon.merge.row_kinds import DELETE, is_retract
 from lakeformat.paimon.merge.streams import rounds_of
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.metadata.snapshot import Snapshot
@@ -33,6 +32,7 @@ from lakeformat.paimon.read.plan import plan_files
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.groups import KeyGroups, Mask
 from lakeformat.rows.prune import on_columns
+from lakeformat.rows.row_kinds import DELETE, is_retract
 from lakeformat.rows.take_rows import take_rows
 from lakeformat.types.types import DataField
 

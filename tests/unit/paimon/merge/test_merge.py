@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lakeformat.paimon.merge.deduplicate import Deduplicate
 from lakeformat.paimon.merge.order import MergeOrder
-from lakeformat.paimon.merge.row_kinds import is_retract
+from lakeformat.rows.row_kinds import is_retract
 
 INTEGER = pa.int64()
 INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = 0, 1, 2, 3

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Row kinds: insert, update or delete, given by a caller for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.rows.groups import Mask
+
+__all__ = [
+    "DELETE",
+    "INSERT",
+    "KIND_NAMES",
+    "UPDATE_AFTER",
+    "UPDATE_BEFORE",
+    "GivenKinds",
+    "Kinds",
+    "is_retract",
+    "parse_kinds",
+]
+
+Kinds: TypeAlias = npt.NDArray[np.int8]
+"""The byte of each row's kind."""
+
+INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = range(4)
+KIND_NAMES = ["+I", "-U", "+U", "-D"]
+"""The name of each kind; its index is the byte."""
+_FORMS = "'+I', '-U', '+U' or '-D', or the bytes 0 to 3 that stand for them"
+
+
+def is_retract(kinds: Kinds) -> Mask:
+    """Mask the kinds that retract: update-before and delete."""
+    found: Mask = (kinds == UPDATE_BEFORE) | (kinds == DELETE)
+    return found
+
+
+class GivenKinds:
+    """Reads the kinds of the rows of one write, batch by batch."""
+
+    def __init__(self, columns: Collection[str], given: Any) -> None:
+        """Keep the table's columns and ``given``: a column name, or one kind per row."""
+        self._columns = columns
+        self._column = given if isinstance(given, str) else None
+        self._values = None if self._column is not None else _one_array(given)
+        self._used = 0
+
+    def split(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array]:
+        """Return the rows without the column of kinds, unless the table has it, and their kinds."""
+        if self._values is None:
+            assert self._column is not None
+            return self._split_column(batch, self._column)
+        start, self._used = self._used, self._used + batch.num_rows
+        if self._used > len(self._values):
+            raise InvalidRequestError(
+                f"kinds has {len(self._values)} values, but there are more rows: pass one per row"
+            )
+        return batch, self._values.slice(start, batch.num_rows)
+
+    def read(self, given: pa.Array, first_row: int) -> Kinds:
+        """Return the kinds as bytes; ``first_row`` is the number of the first row."""
+        where = "kinds" if self._column is None else f"column {self._column!r}"
+        return parse_kinds(given, where, first_row)
+
+    def finish(self) -> None:
+        """Raise InvalidRequestError if there are more kinds than rows."""
+        if self._values is not None and self._used < len(self._values):
+            raise InvalidRequestError(
+                f"kinds has {len(self._values)} values for {self._used} rows: pass one per row"
+            )
+
+    def _split_column(self, batch: pa.RecordBatch, name: str) -> tuple[pa.RecordBatch, pa.Array]:
+        count = batch.schema.names.count(name)
+        if count != 1:
+            raise InvalidRequestError(
+                f"kinds is {name!r}, but the rows have {count or 'no'} columns of that name; their "
+                f"columns are {', '.join(batch.schema.names)}. Name a column, or pass one kind per "
+                "row"
+            )
+        given = batch.column(name)
+        return (batch if name in self._columns else batch.drop_columns([name])), given
+
+
+def _one_array(given: Any) -> pa.Array:
+    if isinstance(given, pa.ChunkedArray):
+        return given.combine_chunks()
+    if isinstance(given, pa.Array):
+        return given
+    if hasattr(given, "to_arrow"):  # polars
+        return _one_array(given.to_arrow())
+    if isinstance(given, bytes | dict) or not isinstance(given, Iterable):
+        raise InvalidRequestError(
+            f"kinds must be a column name or one kind per row, {_FORMS}; got {given!r}"
+        )
+    try:
+        return pa.array(given if hasattr(given, "__len__") else list(given))
+    except (pa.ArrowException, ValueError, OverflowError):
+        raise InvalidRequestError(f"kinds must be {_FORMS}; got {given!r}") from None
+
+
+def parse_kinds(
+    values: pa.Array, where: str, first_row: int, allowed: list[str] | None = None
+) -> Kinds:
+    """Return the kinds of rows; raise for a value that is none, with the number of its row.
+
+    ``allowed`` are names; by default bytes are kinds, too.
+    """
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if pa.types.is_string_view(values.type) or pa.types.is_large_string(values.type):
+        values = values.cast(pa.string())
+    if pa.types.is_string(values.type) or pa.types.is_null(values.type):
+        found = pc.index_in(values.cast(pa.string()), pa.array(KIND_NAMES))
+    elif allowed is None and pa.types.is_integer(values.type):
+        found = pc.index_in(values.cast(pa.int64(), safe=False), pa.array(range(len(KIND_NAMES))))
+    else:
+        raise InvalidRequestError(f"{where} has type {values.type}; kinds must be {_FORMS}")
+    if found.null_count:
+        row = pc.index(found.is_null(), True).as_py()
+        raise InvalidRequestError(
+            f"row {first_row + row} has {values[row].as_py()!r} in {where}, which is not a row "
+            f"kind: kinds must be {_FORMS}"
+        )
+    kinds: Kinds = found.to_numpy(zero_copy_only=False).astype(np.int8)
+    return kinds
