@@ -204,7 +204,7 @@ def history_of(metadata: TableMetadata, branch: str, table: str) -> BranchHistor
 
 
 def _is_after(snapshot: BranchSnapshot, number: int) -> bool:
-    """Compare with a number; a snapshot of version 1 is older than any number but the beginning."""
+    """Return True if a snapshot is after a number; one of version 1 is only after the beginning."""
     if number > 0 and not snapshot.snapshot.sequence_number:
         return False
     return snapshot.position.number > number

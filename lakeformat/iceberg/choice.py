@@ -15,7 +15,7 @@ __all__ = ["Choice", "choose", "snapshot_id_of"]
 
 
 class Choice(TypedDict):
-    """The arguments that choose a snapshot; at most one is not None, unless a caller gave two."""
+    """The arguments that choose a snapshot; ``find_state`` refuses more than one."""
 
     snapshot: int | None
     tag: str | None

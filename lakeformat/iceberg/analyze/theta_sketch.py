@@ -37,7 +37,9 @@ class ThetaSketch:
     _theta: int = _ALL
 
     def add(self, values: pa.Array) -> None:
-        """Add values in the binary form of single values; nulls and empty values do not count."""
+        """Add values, each as its bytes in Iceberg's single-value form; ignore nulls and empty
+        values.
+        """
         hashes = hash_to_long(values.drop_null(), _SEED)
         new = hashes[(hashes > 0) & (hashes < self._theta)]
         found = np.unique(np.concatenate([self._hashes, new]))

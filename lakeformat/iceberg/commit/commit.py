@@ -54,8 +54,8 @@ def commit_metadata(
 ) -> CommitResult:
     """Apply a change to the newest metadata and publish the result.
 
-    ``planned`` is the metadata that the change was made for, if that was earlier: another table
-    may have the name by now.
+    ``planned`` is the metadata for which the change was planned, if it was loaded earlier. The
+    commit is refused if another table has the name now.
 
     ``CommitConflictError`` means that other writers were first in each attempt, or that the change
     itself found a conflict. After ``CommitOutcomeUnknownError`` the change may be published.

@@ -34,7 +34,7 @@ class MetadataPointer(Protocol):
         ...
 
     def turn(self) -> AbstractContextManager[None]:
-        """Wait for the attempts of other processes of this machine; it only saves attempts."""
+        """Wait until other processes of this machine have made their attempts: then fewer fail."""
         ...
 
     def publish(self, base: LoadedMetadata, metadata: TableMetadata) -> LoadedMetadata | None:
@@ -65,7 +65,7 @@ class SentPointer:
         return self._loaded
 
     def require_writable(self) -> None:
-        """Allow files; the commit in the other process is checked there."""
+        """Allow files to be written; the process that commits them checks the table."""
 
     def turn(self) -> AbstractContextManager[None]:
         """Wait for nothing."""

@@ -78,7 +78,7 @@ class _Compaction:
     def until_done(self) -> CompactReport:
         """Compact until a plan is published, or has nothing to do.
 
-        An error after some commits has their report.
+        An error that follows some commits has the report of these commits.
         """
         began = self._now()
         most = self.wanted.options.most_commits

@@ -125,7 +125,7 @@ class _Copier:
         self.places = {path: place for place, path in enumerate(paths)}
 
     def add(self, file: PlannedFile) -> None:
-        """Copy the files of a part once it has the target size."""
+        """Add a file to its part, and copy the part once it has the target size."""
         if file.path not in self.places:
             self.left.append(file)
             return

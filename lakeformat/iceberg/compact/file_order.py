@@ -55,7 +55,7 @@ class _KeyOrder:
 
 @dataclass(frozen=True, slots=True)
 class _InnerOrder:
-    """Rows sorted by an outer order; those that are equal in it by an inner one."""
+    """Sorts rows by an outer order, and rows that are equal in it by an inner order."""
 
     outer: RowOrder
     inner: RowOrder
@@ -136,7 +136,7 @@ def _sources(order: SortOrder) -> list[int]:
 
 
 def _compared(schema: Schema, ids: Iterable[int]) -> Schema:
-    """Return the columns that have some fields."""
+    """Return the columns that contain the fields with these ids."""
     wanted = [*ids]
     fields = []
     for column in schema.fields:

@@ -68,7 +68,7 @@ class GroupCommits:
             self._publish_waiting(None)
 
     def finish(self) -> None:
-        """Publish the groups that wait; after a commit without an outcome their files are kept."""
+        """Publish the waiting groups; if the outcome of the commit is unknown, keep their files."""
         is_whole = len(self.taken) == len(self.plan.units) and not self.dropped
         self._publish_waiting(self.commit if is_whole else None)
 
@@ -112,8 +112,8 @@ class GroupCommits:
     def _publish(
         self, made: list[RewrittenUnit], commit: CommitId | None, *, can_be_split: bool = False
     ) -> None:
-        """Publish groups; if that fails for sure, their files are deleted, unless a conflict can be
-        split.
+        """Publish groups; if that fails, delete their files, unless the groups can be published one
+        by one.
         """
         part = {} if self.commit is None or commit is not None else _part_of(self.commit)
         change = replace_units(self.plan, made)

@@ -76,7 +76,7 @@ def _deleted_ratio(file: PlannedFile) -> float:
 
 
 def _packed(files: Sequence[PlannedFile], most: int) -> Iterator[list[PlannedFile]]:
-    """Yield neighbours that together have at most a size; a larger file is alone."""
+    """Yield groups of consecutive files with at most ``most`` bytes; a larger file is alone."""
     group: list[PlannedFile] = []
     total = 0
     for file in files:

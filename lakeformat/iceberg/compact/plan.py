@@ -203,7 +203,7 @@ def _tests(asked: PredicateFilter) -> Conjunction:
 def _by_partition(
     state: TableState, asked: PredicateFilter | None, without: Collection[int]
 ) -> dict[str, list[PlannedFile]]:
-    """Return the files that may hold asked rows, by partition; those of other specs together."""
+    """Return the files that may have wanted rows, by partition; other specs are one group."""
     chosen = plan_files(state, () if asked is None else _tests(asked))
     found: dict[str, list[PlannedFile]] = {}
     for entries, files in planned_files(state, chosen):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows along a Z-order curve, in the order of Java's rewrite_data_files.
 
-Java makes 8 bytes of a number, a time or a truth value, and the first bytes of a text in whole
-characters. It interleaves their bits. Of a timestamp it takes the seconds. Null is all zeros.
+Each number, time or boolean becomes 8 bytes, and each string its first bytes without a cut
+character. Timestamps count in seconds; null is all zeros. The bits of all columns are interleaved.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class ZOrder:
 
 
 def z_order_fields(metadata: TableMetadata, names: Sequence[str]) -> tuple[Field, ...]:
-    """Return the fields of a curve, without partition columns: all rows of a file are equal there.
+    """Return the fields of a curve, without partition columns, which are equal in all rows of a
+    file.
 
     Raise ``InvalidRequestError`` for a column that is missing, or whose values have no order.
     """

@@ -49,7 +49,7 @@ class DeletePlan:
 
     @property
     def replaced(self) -> frozenset[str]:
-        """The ids of the delete files whose rows the new ones delete."""
+        """The ids of the delete files that the new ones replace."""
         return frozenset(each.id for file in self.files for each in self.deletes_of(file))
 
     def deletes_of(self, file: FileToChange) -> Iterable[DeleteFile]:
@@ -146,7 +146,7 @@ class _Choice:
         return len(by_position) > (0 if self.rewrite_all else new)
 
     def _has_some(self, file: FileToChange) -> bool:
-        """Return True if a delete of a data file is replaced; its vector alone is not."""
+        """Return True if new deletes would replace more than the vector of a data file."""
         kept = not self.convert_equality
         replaced = [each for each in file.split.deletes if not (kept and each.equality_ids)]
         return any(not (self.has_vectors and each.is_vector) for each in replaced)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the files that only expired snapshots needed, by everything that the kept ones reach.
+"""Finds the files that only expired snapshots need.
 
-All manifests of kept snapshots are read unless no data file is a candidate: a shortcut by the
-snapshots' own additions would delete live files where a snapshot is outside of the main history.
+All manifests of kept snapshots are read, unless no data file may be deleted. To look only at the
+files that each snapshot added is not enough: kept snapshots outside of the main history may have
+them, too.
 """
 
 from __future__ import annotations

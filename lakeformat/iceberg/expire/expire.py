@@ -100,8 +100,8 @@ def expire_snapshots(
 def _find(chosen: Selection, published: TableMetadata | None) -> ExclusiveFiles:
     """Return the files to delete; after the commit, an error notes that they are orphans.
 
-    A REST catalog publishes the removal together with the snapshots that other writers added to new
-    branches meanwhile: these need their files, too.
+    A REST catalog may publish the removal together with snapshots that other writers added to new
+    branches meanwhile. The files of these are kept, too.
     """
     after = chosen.metadata
     if published is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maintenance of one table: measured, cared for step by step, and measured again."""
+"""Maintains one table: checks its health, runs each step, and checks its health again."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def find_stalled(
 ) -> dict[str, Reason]:
     """Return a reason for each consumer that has not moved for a day, if snapshots are kept.
 
-    Without those that a dry run would delete.
+    Consumers that a dry run would delete are left out.
     """
     held = sum(each.report.held for each in steps if isinstance(each.report, IcebergExpireReport))
     if not held:

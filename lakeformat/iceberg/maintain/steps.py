@@ -96,7 +96,7 @@ def _planned_compaction(subject: Subject, wanted: Wanted) -> StepReport:
 
 
 def _compact_manifests(subject: Subject, request: MaintainRequest) -> StepReport:
-    """Merge the manifests if a merging append would."""
+    """Merge the manifests if there are as many small ones as an append would merge."""
     if not has_many_small(subject.settings, subject.health().manifests):
         return not_needed(COMPACT_MANIFESTS, "few manifests are small")
     report = compact_manifests(subject.handle, dry_run=request.dry_run)
@@ -149,7 +149,7 @@ def _consumers_text(expired: list[ConsumerState], *, dry_run: bool) -> list[str]
 
 
 def _ignored(_: object) -> None:
-    """Ignore progress: without a listener a dry run keeps every file in its report."""
+    """Ignore progress. Without a listener the report of a dry run would list every file."""
 
 
 def _orphans(subject: Subject, request: MaintainRequest) -> StepReport:

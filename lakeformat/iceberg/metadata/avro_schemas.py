@@ -146,7 +146,7 @@ def _of_version(declared: Iterable[_Declared], version: int) -> list[dict[str, A
 
 
 def _partition_field(field: Field, named: set[str]) -> dict[str, Any]:
-    """Return a field of the partition; Avro allows fewer names than tables do, so Java's form."""
+    """Return a field of the partition; a name that Avro refuses is changed as in Java."""
     if not isinstance(field.type, PrimitiveType):
         raise UnsupportedError(f"the partition field {field.name!r} has the type {field.type}")
     fit = _UNFIT.sub(lambda found: f"_x{ord(found[0]):X}", field.name)
@@ -156,7 +156,7 @@ def _partition_field(field: Field, named: set[str]) -> dict[str, Any]:
 
 
 def _value_type(kind: PrimitiveType, named: set[str]) -> Any:
-    """Return the type of a partition value; a name that was declared before stands for itself."""
+    """Return the type of a partition value; a type that is declared already is named only."""
     declared = _TYPES.get(kind.name) or _fixed_type(kind)
     name = declared.get("name") if isinstance(declared, dict) else None
     if name is None:

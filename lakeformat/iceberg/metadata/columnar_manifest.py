@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Entries of manifests as Arrow columns, decoded field after field, without a Python object each.
 
-Manifests of another structure than writers have, and damaged ones, are left to the decoder of
-single records, which names what is wrong.
+Damaged manifests, and those with an unusual structure, are left to the decoder of single records,
+which names the defect.
 """
 
 from __future__ import annotations

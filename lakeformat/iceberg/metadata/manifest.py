@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Manifests: the entries of data or delete files of one partition spec, as Arrow tables.
 
-A table of entries has these columns, and ``partition`` with the fields of its spec. An entry whose
-writer left the sequence numbers, the snapshot or the first row id to the manifest has them here.
+A table of entries has these columns, and ``partition`` with the fields of its spec. Sequence
+numbers, the snapshot and the first row id are filled in where an entry inherits them from its
+manifest.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ def _avro_file(
 def _record_array(
     schema: dict[str, Any], columns: Mapping[str, pa.Array], rows: int
 ) -> pa.StructArray:
-    """Return the columns in the order of a record's fields; the file is a record of its own."""
+    """Return the columns in the order of a record's fields; the data file is a nested record."""
     names = [field["name"] for field in schema["fields"]]
     children = [
         _record_array(schema["fields"][place]["type"], columns, rows)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table metadata as the content of a metadata file.
 
-Every member of the format is written, also the optional ones: some readers take a table without
-them as empty. Members that this version does not know are kept.
+All members of the format are written, also optional ones, because some readers treat a table
+without them as empty. Members that this version does not know are kept.
 """
 
 from __future__ import annotations

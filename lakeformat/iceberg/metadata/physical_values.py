@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Partition values as Avro has them, made into Arrow arrays of their types."""
+"""Converts partition values, as Avro stores them, to Arrow arrays of their types."""
 
 from __future__ import annotations
 

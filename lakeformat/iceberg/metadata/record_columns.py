@@ -19,7 +19,7 @@ __all__ = ["column_of"]
 def column_of(
     records: Sequence[Mapping[str, Any]], field: pa.Field, uri: str, default: Any = None
 ) -> pa.Array:
-    """Return one field of all records; one without it has the default."""
+    """Return one field of all records; a record without it gets the default."""
     values = [record.get(field.name, default) for record in records]
     try:
         is_map = pa.types.is_map(field.type)

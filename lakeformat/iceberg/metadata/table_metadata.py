@@ -79,7 +79,7 @@ class TableMetadata:
 
     @property
     def sort_order(self) -> SortOrder:
-        """The order in which writers sort the rows of a file; without keys if they do not."""
+        """The order in which writers sort the rows of a file; it has no keys without sorting."""
         orders = {each.order_id: each for each in self.sort_orders}
         return orders.get(self.default_sort_order_id, SortOrder(0))
 

@@ -170,7 +170,7 @@ def following(
 
 
 def _require_next(metadata: TableMetadata, snapshot: Snapshot, head: int | None) -> None:
-    """Raise AssertionError unless a snapshot was built on this state: a defect of its maker."""
+    """Raise AssertionError unless a snapshot was built on this state: a bug of this library."""
     assert metadata.snapshot(snapshot.snapshot_id) is None, "the snapshot id is taken"
     assert snapshot.parent_id == head, "the parent is not the head of the branch"
     assert snapshot.sequence_number == next_sequence_number(metadata), "wrong sequence number"

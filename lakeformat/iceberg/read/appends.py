@@ -62,7 +62,7 @@ def snapshots_between(metadata: TableMetadata, after: int | None, upto: int) -> 
 def newest_at(metadata: TableMetadata, upto: int, millis: int) -> int | None:
     """Return the newest ancestor of a snapshot at a time; None if it is before the first one.
 
-    Windows by time share this snapshot, so that each append is in exactly one of them.
+    Windows by time end at it and begin after it, so each append is in exactly one window.
     """
     ancestors = list(metadata.ancestry(upto))
     for snapshot in ancestors:

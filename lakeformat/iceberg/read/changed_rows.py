@@ -2,9 +2,9 @@
 """The rows that differ between two states of a table, each with the kind of its change.
 
 Rows of removed files, and rows that deletes newly hit, are removed; rows of added files are added.
-If there may be both, rows that are on both sides are left out: they were only copied to another
-file. For that the files are read twice: first all columns, of which only a hash and the position
-of each row are kept, and then the wanted columns of the rows that are left.
+If rows may be both removed and added, equal rows of both sides are left out: they were only copied
+to another file. Then the files are read twice: first all columns, to keep a hash and the position
+of each row; then the wanted columns of the remaining rows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns of a file as the columns of a schema: fields found by id, values in their newest type.
 
-A field that the file does not have is its initial default, or null.
+A field that the file lacks gets its initial default, or null.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A data file of a scan, and the delete files that apply to it; they travel between machines."""
+"""A data file of a scan, and the delete files that apply to it; both can be sent to workers."""
 
 from __future__ import annotations
 

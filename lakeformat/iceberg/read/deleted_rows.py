@@ -114,7 +114,7 @@ class DeletedRows:
             return [_kept(self._equality, scope, self._keys, _KEPT_SCOPES) for scope in needed]
 
     def keep(self, split: FileSplit) -> KeepRows | None:
-        """Return the mask of rows without a delete by position; None if none is deleted so."""
+        """Return the mask of the rows that no delete by position removes; None if these are all."""
         vector = self.vector(split)
         return None if vector is None else partial(keep_mask, vector)
 

@@ -76,7 +76,7 @@ def lineage_of(metadata: TableMetadata) -> tuple[Field, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """The row lineage of rows that do not store their own."""
+    """The row lineage of the rows of a file that does not store it."""
 
     first_row_id: int | None
     sequence_number: int

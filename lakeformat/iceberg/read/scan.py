@@ -88,9 +88,7 @@ class Scan(Results):
 
     @property
     def split_sizes(self) -> tuple[int, int]:
-        """Total size in bytes of the splits that one task should read, and the least one that a
-        file counts with.
-        """
+        """The bytes that one task should read, and the least bytes that a file counts as."""
         properties = self._state.metadata.properties
         return (
             int_property(properties, "read.split.target-size", _TARGET_BYTES),

@@ -117,8 +117,7 @@ class TableBranches:
     def fast_forward(self, name: str, *, dry_run: bool = False) -> FastForwardReport:
         """Move main to the newest snapshot of a branch.
 
-        This is refused if main has other commits since the branch began, so main never loses
-        anything.
+        This is refused if main has other commits since the branch began: main never loses a commit.
         """
         if name == MAIN_BRANCH:
             raise InvalidRequestError("'main' cannot be moved to itself: name another branch")

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes of single rows: finds them, writes their positions, and publishes them once."""
+"""Deletes, updates and upserts of single rows: finds the rows, writes and publishes the change."""

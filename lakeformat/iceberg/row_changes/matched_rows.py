@@ -71,7 +71,7 @@ class MatchedFile:
 
     @property
     def is_whole(self) -> bool:
-        """Return True if no other row of the file is live."""
+        """Return True if the file has no other live row."""
         return self.all_deleted.cardinality == self.file.split.file.record_count
 
 

@@ -97,7 +97,7 @@ class RowDelta:
         return PlannedState(f"change of rows of {self.table}", self.planned, self.version)
 
     def _without_gone(self, base: Base) -> WithoutFiles:
-        """Return the manifests without the files that leave; no other one is read."""
+        """Return the manifests without the removed files; no other manifest is read."""
         gone = self._gone()
         searched = base.manifests
         if not self.removed:  # then no data file leaves
@@ -146,8 +146,9 @@ class RowDelta:
     def _require_same_deletes(self, base: Base, added: Sequence[pa.Table]) -> None:
         """Raise if other commits deleted rows of the files.
 
-        A mere delete bears further deletes, except by the vector or the file of deletes that it
-        replaces: then it would lose their rows. Rows that were moved must not be deleted at all.
+        A delete allows further deletes, unless they changed a vector or delete file that it
+        replaces: then their rows would be lost. Rows that were moved to new files must not be
+        deleted at all.
         """
         metadata = base.loaded.metadata
         by_spec = ((metadata.spec_of(each.column("spec_id")[0].as_py()), each) for each in added)

@@ -128,7 +128,8 @@ class ConsumersOfBranches:
     def unread(self, without: Collection[ConsumerState] = ()) -> set[int]:
         """Return the snapshots that consumers have still to read.
 
-        That of a consumer's position is one of them: changes are the difference to it.
+        The snapshot at a consumer's position is one of them, because the next changes are the
+        difference to it.
         """
         unread: set[int] = set()
         for branch in self._branches():

@@ -35,14 +35,14 @@ class TableOrphans(TableHistory):
     ) -> OrphanReport:
         """Remove orphan files, which neither the current metadata nor a file in its log reaches.
 
-        Dry run by default. Only files below the table's directory are removed, last changed before
-        ``older_than``: a time, or an age such as ``"2 d"``; by default three days ago. Writes in
-        progress have unreferenced files, so a time within one day, or after ``running_since``, the
-        start of the oldest such write, is refused unless ``allow_younger`` confirms that no writer
-        is active. Names that begin with ``_`` or ``.`` are kept. Removing more than ``max_share``
-        of the table's files or bytes is refused. ``on_progress`` is called with every file.
-        ``external_paths`` is refused, and so is an ``executor`` other than a thread of this
-        process.
+        Dry run by default. A file is removed only if it is below the table's directory and was last
+        changed before ``older_than``: a time, or an age such as ``"2 d"``, by default three days.
+        Writes in progress have unreferenced files; ``running_since`` is the start of the oldest
+        one. So a time within one day, or after ``running_since``, is refused unless
+        ``allow_younger`` confirms that no writer is active. Names that begin with ``_`` or ``.``
+        are kept. Removing more than ``max_share`` of the table's files or bytes is refused.
+        ``on_progress`` is called with every file. ``external_paths`` is refused, and so is an
+        ``executor`` other than a thread of this process.
         """
         from lakeformat.iceberg.orphans.remove import OrphanOptions, remove_orphans
 

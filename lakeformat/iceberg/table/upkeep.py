@@ -136,14 +136,14 @@ class TableUpkeep(TableHistory):
         """Merge files into fewer and larger ones, without deleted rows; the rows do not change.
 
         ``where`` and ``partitions`` choose the files that may hold such rows; whole files are
-        rewritten with the current columns and partitions. ``strategy`` is ``"minor"``, what is due
-        by the rules of Java's ``rewrite_data_files``, also named ``"binpack"``, or ``"full"``:
-        every two small files, and all deletes.
+        rewritten with the current columns and partitions. The ``strategy`` ``"minor"``, also named
+        ``"binpack"``, rewrites what is due by the rules of Java's ``rewrite_data_files``.
+        ``"full"`` rewrites small files if a partition has two of them, and all files with deletes.
 
-        ``"sort"`` rewrites what is due in the order of the keys ``order_by``, such as
-        ``["day(ts) desc", "id"]``, by default in that of the table; ``"zorder"`` along a curve
-        through the columns ``order_by``. With ``order_by`` and ``"full"`` all files are sorted;
-        ``order_strategy`` is then ``"order"`` or ``"zorder"``.
+        ``"sort"`` rewrites the same files as ``"minor"``, with rows in the order of the keys
+        ``order_by``, such as ``["day(ts) desc", "id"]``, or of the table. ``"zorder"`` sorts them
+        along a curve through the columns ``order_by``. With ``order_by`` and ``"full"`` all files
+        are sorted; ``order_strategy`` is then ``"order"`` or ``"zorder"``.
 
         The options are those of Java: ``target_file_bytes`` (by default the property
         ``write.target-file-size-bytes``), ``min_file_bytes`` and ``max_file_bytes`` (75% and 180%
@@ -209,12 +209,14 @@ class TableUpkeep(TableHistory):
         )
 
     def other_compactor(self) -> None:
-        """Return None: two compactions of a table may meet, because the second plans again."""
+        """Return None: two compactions of a table may run at once, because the later one plans
+        again.
+        """
 
     def explain_empty_choice(
         self, *, where: Where | None = None, partitions: Partitions | None = None
     ) -> str | None:
-        """Return a text if no data file may hold chosen rows; else None."""
+        """Return the reason if no data file may have chosen rows; else None."""
         from lakeformat.iceberg.compact.plan import explain_empty_choice
 
         return explain_empty_choice(self._handle, where, partitions)

@@ -78,8 +78,8 @@ class TableWrites(TableHistory):
     ) -> WriteReport:
         """Publish prepared files, as ``write`` does; commit each message only once.
 
-        A message of another table, a file outside of the directory of data files, a file that is
-        missing and one that is published already are refused. Files of messages are kept after an
+        A message is refused if it belongs to another table, or names a file that is outside of the
+        directory of data files, missing, or published already. Files of messages are kept after an
         error: call ``abort``, or commit them again.
         """
         from lakeformat.iceberg.write.commit_prepared import commit_messages

@@ -117,7 +117,7 @@ class FileCounts:
 
 
 def change_summary(added: FileCounts, removed: FileCounts, partitions: int) -> dict[str, str]:
-    """Return the counts of a change, of which zeros are left out, as in Java."""
+    """Return the counts of a change, without zeros, as in Java."""
     found = _present(_ADDED, added) | _present(_REMOVED, removed)
     return {**found, "changed-partition-count": str(partitions)}
 

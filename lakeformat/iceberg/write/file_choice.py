@@ -84,7 +84,9 @@ class FilesNamed:
 
 @dataclass(frozen=True, slots=True)
 class FilesWhere:
-    """Chooses files whose rows all meet a condition; raises if only some rows of a file may."""
+    """Chooses files whose rows all meet a condition; raises if only some rows of a file may meet
+    it.
+    """
 
     condition: PredicateFilter
     opposite: PredicateFilter | None = None
@@ -139,7 +141,9 @@ class FilesWhere:
     def _has_no_other(
         self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table
     ) -> pa.Array:
-        """Return True for files without a row that misses the condition, or leaves it open."""
+        """Return True for files of which no row fails the condition, or leaves it unknown by a
+        null.
+        """
         if self.opposite is None:
             return pa.repeat(pa.scalar(False), len(entries))
         found = pc.invert(may_meet(self.opposite, metadata, spec, entries))

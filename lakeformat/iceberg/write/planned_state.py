@@ -58,7 +58,7 @@ def deletes_of(
     deletes: Iterable[tuple[PartitionSpec, pa.Table]],
     metadata: TableMetadata,
 ) -> Iterator[tuple[PlannedFile, DeleteFile]]:
-    """Yield the files that some deletes apply to, with each delete; by its values or not."""
+    """Yield each file with each delete that applies to it, by position or by values."""
     index = DeleteIndex(all_fields(metadata))
     for spec, entries in deletes:
         index.add(entries, spec)

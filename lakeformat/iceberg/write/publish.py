@@ -99,8 +99,8 @@ def publish_change(
 
     If the commit fails for sure, the manifests of all attempts are deleted, and after a success
     those that the snapshot does not use. After ``CommitOutcomeUnknownError`` all are kept.
-    ``planned`` is the metadata that the files were written for: they do not fit a table that was
-    created anew since.
+    ``planned`` is the metadata for which the files were written: they do not fit a table that was
+    dropped and created again since.
     """
     attempts = _Attempts(handle, produce, commit, dict(properties or {}))
     with kept_if_published(attempts.delete_all):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A commit in place of an earlier one of the same user: the rows of a run that is done again.
+"""A commit in place of an earlier one of the same user: the new rows of a repeated run.
 
 The earlier commit is searched at every attempt, so a rollback in between is noticed, and so is an
 attempt of the earlier run that published late.

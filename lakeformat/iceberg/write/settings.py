@@ -48,8 +48,8 @@ class WriteSettings:
 
 
 def write_settings(metadata: TableMetadata, order: SortOrder, schema: Schema) -> WriteSettings:
-    """Return the settings of files with the columns of ``schema``; raise if a property of the
-    table has no meaning.
+    """Return the settings of files with the columns of ``schema``; raise if a property of the table
+    has an invalid value.
     """
     properties = metadata.properties
     file_format = properties.get(_FORMAT, "parquet").lower()
