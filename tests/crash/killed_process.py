@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from contextlib import contextmanager, suppress
 
 from lakeformat.storage.local import LocalStorage
 
-__all__ = ["Killed", "killed_at"]
+__all__ = ["STORAGE", "Killed", "die_at", "killed_at"]
 
-CALLS = (
-    "create",
-    "delete",
-    "exists",
-    "list",
-    "make_directory",
-    "open_input",
-    "open_output",
-    "overwrite",
-    "read",
-)
+STORAGE = [
+    (LocalStorage, name)
+    for name in (
+        "create",
+        "delete",
+        "exists",
+        "list",
+        "make_directory",
+        "open_input",
+        "open_output",
+        "overwrite",
+        "read",
+    )
+]
+"""The calls of the local storage, each with its class."""
 
 
 class Killed(BaseException):
@@ -28,12 +34,35 @@ class Killed(BaseException):
 @contextmanager
 def killed_at(number):
     """Die before or after a storage call. Return True if the run reached that call."""
-    met, done = [0], {name: getattr(LocalStorage, name) for name in CALLS}
+    met = [0]
 
     def meet():
         met[0] += 1
         if met[0] >= number:
             raise Killed
+
+    with suppress(Killed), _meeting(meet, STORAGE):
+        yield lambda: met[0] >= number
+
+
+@contextmanager
+def die_at(number, calls=STORAGE):
+    """Kill this process before or after one of ``calls``."""
+    met = [0]
+
+    def meet():
+        met[0] += 1
+        if met[0] == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with _meeting(meet, calls):
+        yield
+
+
+@contextmanager
+def _meeting(meet, calls):
+    """Call ``meet`` before and after each of ``calls``."""
+    done = [(owner, name, getattr(owner, name)) for owner, name in calls]
 
     def counted(call):
         def counting(*args, **kwargs):
@@ -44,11 +73,10 @@ def killed_at(number):
 
         return counting
 
-    for name, call in done.items():
-        setattr(LocalStorage, name, counted(call))
+    for owner, name, call in done:
+        setattr(owner, name, counted(call))
     try:
-        with suppress(Killed):
-            yield lambda: met[0] >= number
+        yield
     finally:
-        for name, call in done.items():
-            setattr(LocalStorage, name, call)
+        for owner, name, call in done:
+            setattr(owner, name, call)
