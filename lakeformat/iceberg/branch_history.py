@@ -19,7 +19,7 @@ from lakeformat.tables.position import MAIN_BRANCH, AnyPosition, Position
 from lakeformat.tables.since import Since
 from lakeformat.types.closest import closest
 
-__all__ = ["BranchHistory", "BranchSnapshot", "history_of"]
+__all__ = ["BranchHistory", "BranchSnapshot", "history_of", "no_snapshot"]
 
 _KINDS = {"append": "APPEND", "replace": "COMPACT", "overwrite": "OVERWRITE", "delete": "OVERWRITE"}
 _COUNTS = {
@@ -182,6 +182,14 @@ class BranchHistory:
         if after.identity is None or after.number < numbers[0]:
             return False
         return all(str(each.snapshot_id) != after.identity for each in self.snapshots)
+
+
+def no_snapshot(table: str, snapshot_id: object) -> NotFoundError:
+    """Return the error for a snapshot that a table does not have."""
+    return NotFoundError(
+        f"{table} has no snapshot {snapshot_id}: it may have expired; snapshots() lists those that "
+        "are left"
+    )
 
 
 def history_of(metadata: TableMetadata, branch: str, table: str) -> BranchHistory:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
-from lakeformat.iceberg.branch_history import history_of
+from lakeformat.iceberg.branch_history import history_of, no_snapshot
 from lakeformat.iceberg.choice import snapshot_id_of
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
@@ -119,7 +119,7 @@ def _source(
     number = snapshot_id_of(loaded, history, snapshot)
     found = loaded.metadata.snapshot(number)
     if found is None:
-        raise NotFoundError(f"{handle.uri} has no snapshot {number}: it may have expired")
+        raise no_snapshot(handle.uri, number)
     return found
 
 

@@ -15,7 +15,7 @@ from lakeformat.errors import (
     NotFoundError,
     UnsupportedError,
 )
-from lakeformat.iceberg.branch_history import BranchHistory, history_of
+from lakeformat.iceberg.branch_history import BranchHistory, history_of, no_snapshot
 from lakeformat.iceberg.choice import snapshot_id_of
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
@@ -112,7 +112,7 @@ def _newest_at(kept: list[Snapshot], as_of: Moment, table: str) -> int:
 def _outside(loaded: LoadedMetadata, history: BranchHistory, found: int) -> LakeError:
     table, branch = loaded.places.uri, history.branch
     if loaded.metadata.snapshot(found) is None:
-        return NotFoundError(f"{table} has no snapshot {found}: it may have expired")
+        return no_snapshot(table, found)
     return InvalidRequestError(
         f"snapshot {found} of {table} is not in the history of branch {branch!r}, so a rollback to "
         "it would add rows that the branch never had. Create a branch there to read it: "

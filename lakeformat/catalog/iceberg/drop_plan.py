@@ -30,7 +30,7 @@ class IcebergDropPlan(Report):
     @property
     def sentence(self) -> str:
         """The plan, for people."""
-        where = f"table {self.table} at {self.location} leaves the catalog"
+        where = f"table {self.table} at {self.location} is removed from the catalog"
         if not self.purge:
             return f"{where}; its files are kept"
         kept = f"; {counted(self.outside, 'file')} outside of it are kept" if self.outside else ""

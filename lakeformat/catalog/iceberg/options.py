@@ -54,15 +54,15 @@ ICEBERG_OPTIONS = (
     IcebergOption(
         EXTERNAL_ROOTS,
         METASTORES,
-        "Directories, with commas between, outside of the warehouse where tables may be, and "
-        "outside of a table where its files may be.",
+        "Directories, with commas between, that are allowed for tables outside of the "
+        "warehouse, and for files outside of their table.",
     ),
     _client(
         CATALOG_NAME,
         "Name of the catalog in the SQL database, as Spark or Flink calls it. Default: default",
         SQL,
     ),
-    _client(WAREHOUSE, "Name of the warehouse in the catalog, if it is no address.", REST),
+    _client(WAREHOUSE, "Name of the warehouse in the catalog, if it is not an address.", REST),
     _client("token", "Token that each request sends.", REST, is_secret=True),
     _client("credential", "`client-id:secret`, to get a token.", REST, is_secret=True),
     _client("oauth2-server-uri", "Address that gives tokens for a credential.", REST),
@@ -72,7 +72,7 @@ ICEBERG_OPTIONS = (
     _client("rest.sigv4-enabled", "`true` signs each request as AWS does; needs boto3.", REST),
     _client("rest.signing-region", "Region of that signature.", REST),
     _client("rest.signing-name", "Service of that signature, such as `glue`.", REST),
-    _client("ugi", "User, and groups after a colon, of requests.", HIVE),
+    _client("ugi", "User of the requests; its groups follow after a colon.", HIVE),
     _client(
         HIVE_TIMEOUT,
         "The longest time, in seconds, that the metastore may take to connect or to answer. "

@@ -26,7 +26,11 @@ def delete_old_metadata(base: LoadedMetadata, published: LoadedMetadata) -> None
         for path in _unlisted(base, published):
             base.places.storage.delete(path)
     except LakeError as error:
-        _log.warning("an old metadata file of %s is not deleted: %s", base.places.uri, error)
+        _log.warning(
+            "could not delete an old metadata file of %s: %s. remove_orphans deletes it later",
+            base.places.uri,
+            error,
+        )
 
 
 def _unlisted(base: LoadedMetadata, published: LoadedMetadata) -> Iterator[str]:

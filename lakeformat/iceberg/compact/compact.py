@@ -47,7 +47,7 @@ def compact(
     chosen = where_to_work(executor)
     if wanted.options.max_concurrent_rewrites is not None and not isinstance(chosen, str):
         raise InvalidRequestError(
-            "max_concurrent_rewrites limits threads, and this executor is none of them: leave it "
+            "max_concurrent_rewrites limits threads, but this executor uses none: leave it "
             "out, the executor works on as many groups as it has room for"
         )
     handle.pointer.require_writable()

@@ -98,7 +98,7 @@ def _ordered_field(schema: Schema, name: str) -> Field:
     kind = field.type.name if isinstance(field.type, PrimitiveType) else "nested"
     if kind not in _ORDERED:
         raise InvalidRequestError(
-            f"order_by names {name!r}, and values of type {kind} have no place on a curve: name "
+            f"order_by names {name!r}, and values of type {kind} cannot be put on a curve: name "
             "columns of numbers, texts or times"
         )
     return field

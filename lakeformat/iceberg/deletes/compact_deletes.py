@@ -143,7 +143,7 @@ def _deleted_rows(plan: DeletePlan, file: FileToChange) -> _Made:
     if plan.with_keys and any(each.equality_ids for each in file.split.deletes):
         if (count := file.split.file.record_count) is None:
             raise UnsupportedError(
-                f"the manifest does not know how many rows {file.path} has, so its equality "
+                f"the manifest has no number of rows of {file.path}, so its equality "
                 "deletes cannot be turned into positions: rewrite the file with compact()"
             )
         live = DeletionVector.of_parts(plan.scan.positions(file.split))

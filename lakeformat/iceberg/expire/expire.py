@@ -113,7 +113,7 @@ def _find(chosen: Selection, published: TableMetadata | None) -> ExclusiveFiles:
         if published is not None:
             error.add_note(
                 f"{len(chosen.snapshots)} snapshots have expired, but their files were not deleted:"
-                " they are orphans now"
+                " they are orphans now, which remove_orphans deletes"
             )
         raise
 

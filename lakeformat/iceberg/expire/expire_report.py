@@ -82,4 +82,5 @@ def _lines(report: IcebergExpireReport) -> Iterator[str]:
             "with external_roots to delete them"
         )
     if deleted.failures:
-        yield f"{counted(deleted.failures, 'file')} could not be deleted and are orphans now"
+        failures = counted(deleted.failures, "file")
+        yield f"{failures} could not be deleted; remove_orphans deletes them later"

@@ -153,6 +153,7 @@ def _of_history(
     if strange > settings.previous_metadata_files and settings.may_expire:
         yield Reason(
             f"{strange:,} of {counted(snapshots.metadata_files or 0, 'metadata file')} are in no "
-            "log of metadata: set write.metadata.delete-after-commit.enabled = true against more",
+            "metadata log: set write.metadata.delete-after-commit.enabled = true, so that commits "
+            "delete old ones",
             cures.advice("orphans"),
         )

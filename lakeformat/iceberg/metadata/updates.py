@@ -114,7 +114,10 @@ def set_reference(metadata: TableMetadata, reference: Reference, now_millis: int
 def remove_reference(metadata: TableMetadata, name: str) -> TableMetadata:
     """Remove a branch or tag; its snapshots are kept until they expire."""
     if name == MAIN_BRANCH:
-        raise InvalidRequestError(f"the branch 'main' of {metadata.location} cannot be deleted")
+        raise InvalidRequestError(
+            f"the branch 'main' of {metadata.location} cannot be deleted: each table has it. To "
+            "delete all rows, use truncate()"
+        )
     kept = {key: each for key, each in metadata.references.items() if key != name}
     return replace(metadata, references=kept)
 

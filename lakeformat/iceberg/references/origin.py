@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
-from lakeformat.iceberg.branch_history import history_of
+from lakeformat.iceberg.branch_history import history_of, no_snapshot
 from lakeformat.iceberg.choice import snapshot_id_of
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import Reference, Snapshot
@@ -76,11 +76,13 @@ def _first(kept: list[Snapshot], millis: int, table: str) -> Snapshot:
     for snapshot in kept:
         if snapshot.timestamp_ms >= millis:
             return snapshot
-    raise NotFoundError(f"{table} has no snapshot from {moment_text(millis)} or later")
+    raise NotFoundError(
+        f"{table} has no snapshot from {moment_text(millis)} or later: choose an earlier time"
+    )
 
 
 def _kept(metadata: TableMetadata, snapshot_id: int, table: str) -> Snapshot:
     found = metadata.snapshot(snapshot_id)
     if found is None:
-        raise NotFoundError(f"{table} has no snapshot {snapshot_id}: it may have expired")
+        raise no_snapshot(table, snapshot_id)
     return found

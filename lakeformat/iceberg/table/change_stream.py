@@ -9,7 +9,12 @@ from dataclasses import replace
 import pyarrow as pa
 
 from lakeformat.errors import NotFoundError
-from lakeformat.iceberg.branch_history import BranchHistory, BranchSnapshot, history_of
+from lakeformat.iceberg.branch_history import (
+    BranchHistory,
+    BranchSnapshot,
+    history_of,
+    no_snapshot,
+)
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.read.appends import REPLACE
@@ -104,10 +109,7 @@ class ChangeStream(TableStream[BranchSnapshot, Position]):
         for each in history.snapshots:
             if each.snapshot_id == self._start.snapshot:
                 return each
-        raise NotFoundError(
-            f"branch {history.branch!r} of {self._handle.uri} has no snapshot "
-            f"{self._start.snapshot}: it may have expired; snapshots() lists those that are left"
-        )
+        raise no_snapshot(f"branch {history.branch!r} of {self._handle.uri}", self._start.snapshot)
 
     def _following(self, after: Position) -> tuple[BranchSnapshot, ...]:
         history = self._history()

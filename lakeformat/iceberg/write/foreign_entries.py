@@ -50,8 +50,8 @@ def checked_entries(
         if message.table_uuid != (loaded.metadata.table_uuid or ""):
             raise InvalidRequestError(
                 f"these files were written for {message.table}, not for this table at {uri}, which "
-                "may have been created anew since. Nothing was published: commit them there, or "
-                "write the rows again"
+                "may have been dropped and created again since. Nothing was published: commit "
+                "them there, or write the rows again"
             )
         schema = message.entries.schema
         if schema.names.count(_SPEC_ID) != 1 or schema.field(_SPEC_ID).type != pa.int32():

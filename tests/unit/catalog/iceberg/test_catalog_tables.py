@@ -143,7 +143,9 @@ def test_a_purge_deletes_only_the_files_that_the_metadata_names(tmp_path):
     there = files_below(root)
     plan = catalog.plan_drop_table("shop.orders", purge=True)
     assert (plan.files, plan.outside) == (len(there) - 1, 0)
-    assert plan.sentence.startswith(f"table shop.orders at file://{root} leaves the catalog; ")
+    assert plan.sentence.startswith(
+        f"table shop.orders at file://{root} is removed from the catalog; "
+    )
     assert files_below(root) == there
     catalog.drop_table("shop.orders", purge=True)
     assert catalog.list_tables("shop") == []

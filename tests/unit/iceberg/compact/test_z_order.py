@@ -123,7 +123,7 @@ def test_columns_that_cannot_be_on_a_curve_are_refused_by_name():
     for name, message in {
         "i": "'i', which is not a column.*plain columns; the columns are id, tags, shape, p",
         "bucket(4, id)": "which is not a column",
-        "tags": "'tags', and values of type nested have no place on a curve",
+        "tags": "'tags', and values of type nested cannot be put on a curve",
         "shape": "'shape', and values of type geometry",
         "p": r"only partition columns \(p\)",
     }.items():
