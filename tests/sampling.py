@@ -75,17 +75,20 @@ def sampled_items(items: Iterable[pytest.Item]) -> list[pytest.Item]:
     """Return the tests without those that ``@pytest.mark.sampled(most)`` leaves out of a run.
 
     The cases of one test are one table. With ``among="name"`` it is all tests of the run that have
-    this name in their mark.
+    this name in their mark. Tests with the same ``story="name"`` count as one, because they share a
+    costly fixture: a run has all of them or none.
     """
     whole = list(items)
-    cases: dict[tuple[str, int], list[pytest.Item]] = {}
+    cases: dict[tuple[str, int], dict[str, list[pytest.Item]]] = {}
     for item in whole:
         if (mark := item.get_closest_marker("sampled")) is not None:
             table = mark.kwargs.get("among") or item.nodeid.partition("[")[0]
-            cases.setdefault((table, mark.args[0]), []).append(item)
+            stories = cases.setdefault((table, mark.args[0]), {})
+            stories.setdefault(mark.kwargs.get("story") or item.nodeid, []).append(item)
     left_out: set[pytest.Item] = set()
-    for (name, most), found in cases.items():
-        left_out |= set(found).difference(sample(found, most, ends=False, of=name))
+    for (name, most), stories in cases.items():
+        for story in set(stories).difference(sample(stories, most, ends=False, of=name)):
+            left_out |= set(stories[story])
     return [item for item in whole if item not in left_out]
 
 

@@ -18,7 +18,7 @@ from tests.airflow.contexts import task_context
 from tests.airflow.versions import AirflowFailException
 
 PATIENCE_SECONDS = 300
-STORY = pytest.mark.sampled(2, among="tasks with a real Spark")
+STORY = pytest.mark.sampled(1, among="tasks with a real Spark")
 
 RUN = f"""
 from tests.airflow.versions import DagBag

@@ -15,7 +15,7 @@ from tests.airflow.contexts import task_context
 from tests.airflow.deferred import defer, event_of, finish
 from tests.spark.standalone import environment, standalone_cluster
 
-pytestmark = pytest.mark.sampled(2, among="tasks with a real Spark")
+pytestmark = pytest.mark.sampled(1, among="tasks with a real Spark")
 
 
 @pytest.fixture(scope="module")

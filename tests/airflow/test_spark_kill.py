@@ -20,7 +20,7 @@ import lakeformat as lake
 HERE = Path(__file__).parent
 OPERATOR = "airflow_provider_lake.operators.ingest.LakeIngestOperator"
 PATIENCE_SECONDS = 600
-STORY = pytest.mark.sampled(2, among="tasks with a real Spark")
+STORY = pytest.mark.sampled(1, among="tasks with a real Spark")
 
 
 @pytest.fixture(autouse=True)

@@ -105,6 +105,7 @@ def test_failed_checks_fail_for_good_and_their_results_are_kept(orders, task):
     assert [each["outcome"] for each in found] == ["failed", "passed", "warned"]
 
 
+@pytest.mark.sampled(1, among="tasks with a real Spark")
 def test_staged_rows_are_checked_in_tasks_of_spark(orders, task):
     with orders.new_writer() as writer:
         writer.write(pa.table({"id": [2, None]}))

@@ -142,6 +142,9 @@ def test_rows_of_each_source_come_in_and_tables_are_looked_after(
     assert messages.rows(catalog) == [("date", 9), ("pear", 5)]
 
 
+ATTEMPTS = pytest.mark.sampled(1, among="Sparks of their own", story="attempts")
+
+
 @pytest.fixture(scope="module")
 def attempts(cluster, tmp_path_factory):
     """Return the results of tables whose tasks were speculative or cancelled, from one driver."""
@@ -173,18 +176,21 @@ class Attempts:
         return sorted(self.catalog.table(name).scan().to_arrow()["id"].to_pylist())
 
 
+@ATTEMPTS
 def test_of_two_attempts_that_both_write_one_counts(attempts):
     assert (attempts.folder / "tasks.double").exists()
     assert attempts.told["by_tasks"] == {"rows": 1000, "files": 4}
     assert attempts.ids("shop.events") == [*range(1000)]
 
 
+@ATTEMPTS
 def test_the_format_reads_and_writes_rows_once_though_a_task_had_a_double(attempts):
     assert (attempts.folder / "format.double").exists()
     assert attempts.ids("shop.copy") == [*range(1000)]
     assert len(attempts.catalog.table("shop.copy").snapshots()) == 1
 
 
+@ATTEMPTS
 def test_a_cancelled_write_or_read_of_the_format_ends_within_seconds(attempts):
     for each in attempts.told["cancelled"]:
         assert "cancel" in each["error"].lower()
@@ -192,6 +198,7 @@ def test_a_cancelled_write_or_read_of_the_format_ends_within_seconds(attempts):
         assert each["jobs"] == []
 
 
+@ATTEMPTS
 def test_orphan_removal_finds_what_doubles_and_cancelled_tasks_of_the_format_left(attempts):
     """The write that was cancelled is among them: its rows are nowhere but there."""
     copy = attempts.catalog.table("shop.copy")

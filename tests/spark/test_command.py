@@ -61,6 +61,7 @@ def test_importing_a_job_loads_no_data_stack():
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.sampled(1, among="Sparks of their own")
 def test_spark_submit_runs_the_job_by_its_path(tmp_path, request_for, spark):
     write_orders(tmp_path, "parquet")
     request = json.dumps(request_for("orders-*", engine="spark"))

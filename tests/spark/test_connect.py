@@ -5,12 +5,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.spark.standalone import LOADED, environment
 
 _PATIENCE_SECONDS = 500
 DRIVER = Path(__file__).parent / "drivers" / "connect.py"
 
 
+@pytest.mark.sampled(1, among="Sparks of their own")
 def test_a_connect_session_writes_compacts_reads_and_streams(catalog, warehouse, tmp_path, spark):
     """In a process of its own: one that has a classic session cannot have the other kind."""
     columns = [("id", "BIGINT"), ("note", "STRING")]

@@ -11,7 +11,7 @@ from spark_jobs import by_bucket, write_stream_batch
 
 COLUMNS = [("id", "BIGINT"), ("note", "STRING")]
 
-pytestmark = pytest.mark.sampled(3, among="interrupted streams")
+pytestmark = pytest.mark.sampled(2, among="interrupted streams")
 
 
 @pytest.fixture

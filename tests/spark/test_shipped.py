@@ -46,6 +46,7 @@ def python(tmp_path):
     return path
 
 
+@pytest.mark.sampled(1, among="Sparks of their own")
 def test_driver_and_tasks_find_our_packages_in_the_archive(tmp_path, shipped, python, spark):
     import pyspark
 

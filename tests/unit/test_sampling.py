@@ -145,6 +145,17 @@ def test_tests_of_all_files_are_sampled_together_by_the_name_of_their_table(samp
     assert set(others) < set(kept)
 
 
+def test_tests_of_one_story_are_all_there_or_none_of_them(sampled):
+    story = [Case(f"tests/a.py::test_{part}", 1, among="drivers", story="a") for part in "abcd"]
+    others = [Case(f"tests/b.py::test_{part}", 1, among="drivers") for part in "abc"]
+    seen = []
+    for seed in range(20):
+        sampled.setattr(sampling, "SEED", seed)
+        seen.append(sampling.sampled_items([*story, *others]))
+    assert all(kept == story or (len(kept) == 1 and set(kept) < set(others)) for kept in seen)
+    assert {*story, *others} == {case for kept in seen for case in kept}
+
+
 def test_one_case_of_three_is_any_of_them(sampled):
     cases = [Case(f"tests/a.py::test_a[{number}]", 1) for number in range(3)]
     seen = []
