@@ -81,7 +81,7 @@ class LakeRepeatedMixin(LakeJobMixin):
             identity = None if head is None else head.identity
             record = replace(record, again_millis=now_millis(), again_head=identity)
             table.record_run(record)
-        kept = record.snapshot_id if self._adds_rows() else None
+        kept = record.snapshot_id if self._adds_rows(table) else None
         replaces = None if self.on_clear == "force" else kept
         how = "" if kept is None else f", in place of snapshot {kept}"
         if kept is not None and replaces is None:
@@ -139,8 +139,8 @@ class LakeRepeatedMixin(LakeJobMixin):
         """Return False if the work has an identity of its own."""
         return True
 
-    def _adds_rows(self) -> bool:
-        """Return True if the work done again would double rows."""
+    def _adds_rows(self, table: Table) -> bool:
+        """Return True if the work done again would double rows of the table."""
         return False
 
     def _input(self) -> str | None:

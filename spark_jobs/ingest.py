@@ -136,6 +136,7 @@ def _ingest_rows(
 ) -> Outcome:
     """Ingest all rows of the source, or those of the files ``paths``, in one commit."""
     from spark_jobs.frames.publish import publish
+    from spark_jobs.ingestion.iceberg_requests import is_iceberg
     from spark_jobs.ingestion.row_sources import rows_of, target_table
     from spark_jobs.runtime.new_table import dropping_if_empty
 
@@ -149,8 +150,10 @@ def _ingest_rows(
             rows = rows_of(wanted, table, paths)
             table = target_table(catalog, table, wanted, rows)
             before = newest_snapshot(table)
-            if wanted.upsert_by is not None:
-                upserted = table.upsert(rows.batches(table), wanted.upsert_by, commit=commit)
+            if wanted.upsert_by is not None or (wanted.holds_messages and is_iceberg(wanted)):
+                upserted = table.upsert(
+                    rows.batches(table), wanted.upsert_by, kinds=rows.kinds, commit=commit
+                )
                 return Outcome.of_commit(table, upserted, before)
             if not wanted.stage:
                 report = table.write(

@@ -136,7 +136,7 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         self.on_report = on_report
         self._check_arguments()
 
-    def _adds_rows(self) -> bool:
+    def _adds_rows(self, table: Table) -> bool:
         return self.overwrite is None
 
     def _run(self, request: JobRequest, context: Context) -> JobResult:

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from airflow_provider_lake.operators.job import LakeJobOperator
 from airflow_provider_lake.repeated import OnClear
 from airflow_provider_lake.task_arguments import TableJobArguments
 from spark_jobs.job_requests.commit import StagedCommitRequest
+
+if TYPE_CHECKING:
+    from lakeformat import Table
 
 __all__ = ["LakeCommitOperator"]
 
@@ -43,7 +46,7 @@ class LakeCommitOperator(LakeJobOperator):
         self.on_clear = on_clear
         self._check_arguments()
 
-    def _adds_rows(self) -> bool:
+    def _adds_rows(self, table: Table) -> bool:
         return True
 
     def _input(self) -> str:

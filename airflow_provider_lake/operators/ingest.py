@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from airflow.sdk import BaseHook
 from airflow.sdk.log import mask_secret
@@ -27,6 +27,7 @@ from spark_jobs.job_requests.ingest import (
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from lakeformat import Table
     from spark_jobs.job_requests.common import JobRequest
 
 __all__ = ["LakeIngestOperator"]
@@ -49,7 +50,7 @@ class LakeIngestOperator(LakeJobOperator):
         storage options of the catalog
     :param format: format of the files. Default: by their suffix. JSON means one object per line.
         Change messages (also one per line) need their format here: their rows are upserted and
-        deleted, and new or wider columns are added to the table
+        deleted, and new or wider columns are added to the table, unless it is an Iceberg table
     :param delimiter: of CSV files: the character between two values; ``\\t`` is a tab. Default: a
         comma
     :param quote: of CSV files: the character around values that hold a delimiter or a line break;
@@ -91,7 +92,7 @@ class LakeIngestOperator(LakeJobOperator):
         Default: add the rows
     :param upsert_by: for Iceberg tables, with engine ``python``: the key of a row. Rows replace the
         stored rows with the same key, in the same commit. Two rows of the source with one key are
-        refused
+        refused. Change messages need it only if the table has no identifier fields
     :param on_schema_change: for files and SQL tables whose columns differ from the table's:
         ``fail`` refuses new columns and values that do not fit, ``add`` adds the new columns,
         ``widen`` also widens types. Change messages and ``source_table`` always add and widen
@@ -223,8 +224,9 @@ class LakeIngestOperator(LakeJobOperator):
         refuse_for_iceberg(request)
         return request
 
-    def _adds_rows(self) -> bool:
-        replaces = self.overwrite is not None or self.upsert_by is not None
+    def _adds_rows(self, table: Table) -> bool:
+        by_key = table.format == "iceberg" and self.format in get_args(MessageFormat)
+        replaces = by_key or self.overwrite is not None or self.upsert_by is not None
         return not replaces and self.source_table is None and not self.stage
 
     def _is_repeated(self) -> bool:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 import lakeformat as lake
 from lakeformat import SchemaChange, add_column, update_column_type
+from lakeformat.catalog.row_schema import row_schema
 from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.types import (
     STRING,
@@ -46,7 +47,7 @@ def changes_for(
     ``texts_hold_all``: the messages give every value as text, so a text may hold any type.
     """
     _require_needed(table, columns)
-    fields = {field.name: field for field in table.schema.fields}
+    fields = {field.name: field for field in row_schema(table).fields}
     changes: list[SchemaChange] = []
     differences: list[str] = []
     for column in columns.by_name.values():
@@ -87,7 +88,8 @@ def evolved(
 
 def _require_needed(table: lake.Table, columns: MessageColumns) -> None:
     """Refuse rows without a column that is NOT NULL, such as a key of another name."""
-    needed = [f.name for f in table.schema.fields if not f.type.nullable and not f.default_value]
+    fields = row_schema(table).fields
+    needed = [f.name for f in fields if not f.type.nullable and not f.default_value]
     lacking = [name for name in needed if name not in columns.by_name]
     if lacking and columns.by_name:
         raise lake.InvalidRequestError(

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import lakeformat as lake
+from lakeformat.catalog.row_schema import row_schema
 from lakeformat.executor import Executor, in_order
 from lakeformat.files.foreign.dialect import CSV_AND_PLAIN, TextDialect
 from lakeformat.files.foreign.plain_copy import plain_copy
@@ -106,13 +107,22 @@ class MessageFiles:
         """Return the schema changes that the messages need."""
         self._require_whole_rows(table)
         texts_hold_all = _FORMATS[self.format].texts_hold_all
-        return changes_for(table, self.columns, texts_hold_all=texts_hold_all)
+        changes = changes_for(table, self.columns, texts_hold_all=texts_hold_all)
+        if changes and table.format == "iceberg":
+            needed = ", ".join(map(str, changes))
+            raise lake.UnsupportedError(
+                f"the messages do not fit {table.location}, and nothing was changed. The table "
+                f"needs: {needed}. This version does not change columns of Iceberg tables: use "
+                "ALTER TABLE in Spark, then run the job again"
+            )
+        return changes
 
     def rows(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
         """Yield every row with its kind, as columns of the table."""
         envelope, source = _FORMATS[self.format], SourceTable(self.only)
-        there = {each.name: each for each in table.schema.fields}
-        types = {each.name: each for each in table.schema.arrow_schema()}
+        schema = row_schema(table)
+        there = {each.name: each for each in schema.fields}
+        types = {each.name: each for each in schema.arrow_schema()}
         known = [each for each in self.columns.by_name.values() if each.name in there]
         row = pa.struct([(each.name, read_as(each, types[each.name].type)) for each in known])
         for number, path in enumerate(self.paths, 1):
@@ -187,9 +197,10 @@ class MessageFiles:
 
 def _aggregates(table: lake.Table) -> bool:
     """Return True if a new row does more than replace the previous one."""
-    if table.options.merge_engine == "aggregation":
+    schema = row_schema(table)
+    options = schema.table_options
+    if options.merge_engine == "aggregation":
         return True
-    keys = table.schema.primary_keys
-    values = [each.name for each in table.schema.fields if each.name not in keys]
-    functions = {table.options.aggregate_function_of(name) for name in values}
-    return table.options.merge_engine == "partial-update" and not functions <= _REPLACING
+    values = [each.name for each in schema.fields if each.name not in schema.primary_keys]
+    functions = {options.aggregate_function_of(name) for name in values}
+    return options.merge_engine == "partial-update" and not functions <= _REPLACING

@@ -4,18 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from lakeformat.errors import UnsupportedError
+from lakeformat.errors import InvalidRequestError, UnsupportedError
 
 if TYPE_CHECKING:
     from spark_jobs.job_requests.ingest import IngestRequest
 
-__all__ = ["is_iceberg", "refuse_for_iceberg"]
+__all__ = ["is_iceberg", "keys_of_messages", "refuse_for_iceberg"]
 
 _REFUSED: Final[Mapping[str, str]] = {
     "source_table": "read table.changes(…) in a function, and write the rows with table.write",
-    "messages_of": "apply change messages with Flink or Spark",
     "stage": "publish the rows, and check them with the job 'check'",
 }
 
@@ -30,11 +29,30 @@ def refuse_for_iceberg(wanted: IngestRequest) -> None:
     if not is_iceberg(wanted):
         return
     advice = next((f"{key!r}: {_REFUSED[key]}" for key in _REFUSED if getattr(wanted, key)), None)
-    if wanted.holds_messages:
-        advice = f"'format': {_REFUSED['messages_of']}"
+    if wanted.holds_messages and wanted.engine == "spark":
+        advice = "change messages with engine 'spark': use engine 'python'"
     elif wanted.on_schema_change != "fail":
         advice = "'on_schema_change': add the columns with ALTER TABLE in Spark"
     if advice is not None:
         raise UnsupportedError(
             f"{wanted.table} is an Iceberg table, for which the job does not take {advice}"
         )
+
+
+def keys_of_messages(table: Any, wanted: IngestRequest) -> list[str]:
+    """Return the columns of the key by which messages change rows: those of the request, else the
+    identifier fields of the table.
+
+    ``table`` is None if the job creates it.
+    """
+    if wanted.upsert_by is not None:
+        return [*wanted.upsert_by]
+    schema = None if table is None else table.schema
+    identifiers = () if schema is None else schema.identifier_field_ids
+    keys = [*(wanted.primary_key or ())] if schema is None else [*map(schema.name_of, identifiers)]
+    if not keys:
+        raise InvalidRequestError(
+            f"{wanted.table} has no identifier fields, so the key of its rows is not known: name "
+            "its columns, as in upsert_by=['id'], or with create=True in primary_key"
+        )
+    return keys

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 import lakeformat as lake
 from lakeformat.catalog.row_schema import row_schema
+from spark_jobs.ingestion.iceberg_requests import is_iceberg, keys_of_messages
 from spark_jobs.ingestion.new_column_texts import column_texts
 from spark_jobs.ingestion.schema_change import changes_for_types
 from spark_jobs.ingestion.source_files import SourceFiles, find_paths, find_source
@@ -121,14 +122,20 @@ def rows_of(
 
         return SqlRows(wanted)
     if wanted.holds_messages:
-        keys = wanted.primary_key or () if table is None else table.schema.primary_keys
-        return MessageRows(wanted, list(keys), paths, executor)
+        return MessageRows(wanted, _keys(table, wanted), paths, executor)
     assert wanted.source is not None
     options = wanted.catalog_options
     files = find_source(
         wanted.source, wanted.file_format, paths, options, wanted.dialect, wanted.mapping
     )
     return FileRows(files, wanted.on_schema_change)
+
+
+def _keys(table: lake.Table | None, wanted: IngestRequest) -> list[str]:
+    """Return the columns of the key by which messages change rows."""
+    if is_iceberg(wanted):
+        return keys_of_messages(table, wanted)
+    return [*(wanted.primary_key or () if table is None else table.schema.primary_keys)]
 
 
 def target_table(

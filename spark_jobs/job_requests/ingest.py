@@ -99,7 +99,7 @@ class IngestRequest(CommitRequest):
     format: SourceFormat | MessageFormat | None = None
     """Format of the files. Default: by their suffix. JSON means one object per line. Change
     messages (also one per line) need their format here: their rows are upserted and deleted, and
-    new or wider columns are added to the table.
+    new or wider columns are added to the table, unless it is an Iceberg table.
     """
     delimiter: DialectCharacter | None = None
     """For CSV files: the character between two values; ``\\t`` is a tab. Default: a comma."""
@@ -171,7 +171,8 @@ class IngestRequest(CommitRequest):
     """
     upsert_by: KeyColumns | None = None
     """For Iceberg tables, with engine ``python``: the key of a row. Rows replace the stored rows
-    with the same key, in the same commit. Two rows of the source with one key are refused.
+    with the same key, in the same commit. Two rows of the source with one key are refused. Change
+    messages need it only if the table has no identifier fields.
     """
     on_schema_change: OnSchemaChange = "fail"
     """For files and SQL tables whose columns differ from the table's: ``fail`` refuses new columns

@@ -116,7 +116,7 @@ def test_staged_rows_are_refused_by_name(warehouse):
     [
         ({"stage": True}, "'stage': publish the rows"),
         ({"on_schema_change": "add"}, "'on_schema_change': add the columns"),
-        ({"format": "debezium-json"}, "'format': apply change messages"),
+        ({"format": "canal-json", "engine": "spark"}, "change messages with engine 'spark'"),
     ],
 )
 def test_an_ingestion_that_the_format_lacks_is_refused_by_name(warehouse, asked, advice):

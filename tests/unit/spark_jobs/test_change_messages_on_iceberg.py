@@ -1,0 +1,161 @@
+"""Change messages are applied to Iceberg tables by key, in their order, each file once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from spark_jobs.ingest import run
+from tests.unit.spark_jobs.messages import ONE_STORY, canal, debezium, item, maxwell
+
+LAST = [("date", 9), ("pear", 5)]
+
+
+class Stock:
+    """The table ``shop.stock`` of an Iceberg catalog, and the job that applies messages to it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.catalog = lake.open_catalog(str(root / "warehouse"), format="iceberg")
+        self.catalog.create_database("shop")
+
+    def create(self, version: int = 2, key: tuple[str, ...] = ("sku",), **more: Any) -> None:
+        columns = [("sku", "STRING NOT NULL"), ("pieces", "INT")]
+        self.catalog.create_table(
+            "shop.stock", columns, primary_key=key, format_version=version, **more
+        )
+
+    def put(self, name: str, *messages: object) -> None:
+        lines = (each if isinstance(each, str) else json.dumps(each) for each in messages)
+        (self.root / f"{name}.json").write_text("\n".join(lines) + "\n")
+
+    def ingest(self, form: str, *messages: object, **more: Any) -> dict[str, Any]:
+        if messages:
+            self.put("messages", *messages)
+        return run(
+            {
+                "warehouse": str(self.root / "warehouse"),
+                "catalog_options": {"format": "iceberg"},
+                "table": "shop.stock",
+                "source": str(self.root / "*.json"),
+                "format": f"{form}-json",
+                **more,
+            }
+        )
+
+    @property
+    def table(self) -> lake.IcebergTable:
+        return self.catalog.table("shop.stock")
+
+    @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        return sorted(tuple(each.values()) for each in self.table.scan().to_arrow().to_pylist())
+
+
+@pytest.fixture
+def stock(tmp_path):
+    return Stock(tmp_path)
+
+
+@pytest.mark.parametrize(("form", "version"), [("debezium", 3), ("canal", 2), ("maxwell", 1)])
+def test_rows_are_inserted_updated_moved_and_deleted_in_one_commit(stock, form, version):
+    stock.create(version)
+    stock.table.write(rows(fig=1, kiwi=2))
+    commit = {"commit_user": "dag-run", "commit_identifier": 1}
+    first = stock.ingest(form, *ONE_STORY[form], **commit)
+    assert stock.rows == sorted([*LAST, ("kiwi", 2)])
+    again = stock.ingest(form, *ONE_STORY[form], **commit)
+    assert (first["replayed"], again["replayed"]) == (False, True)
+    assert again["snapshot_id"] == first["snapshot_id"] == stock.table.latest_snapshot().id
+    assert (first["report"]["rows"], first["report"]["replaced_rows"]) == (2, 1)
+
+
+def test_a_batch_that_was_published_but_not_marked_is_not_applied_again(stock):
+    """The process dies after the commit; another writer changes a row before the next run."""
+    stock.create(3)
+    stream = {"checkpoint": str(stock.root / "checkpoint"), "files_per_batch": 1}
+    stock.put("a", maxwell("insert", item("pear", 1)))
+    stock.put("b", maxwell("update", item("pear", 2), old={"pieces": 1}))
+    assert stock.ingest("maxwell", **stream)["report"]["batches"] == 2
+    [mark] = (stock.root / "checkpoint").glob("1.done")
+    mark.unlink()
+    stock.table.update("sku = 'pear'", {"pieces": 7})
+    assert stock.ingest("maxwell", **stream)["replayed"] is False
+    assert stock.rows == [("pear", 7)]
+    stock.put("c", maxwell("delete", item("pear", 7)))
+    stock.ingest("maxwell", **stream)
+    assert stock.rows == []
+
+
+def test_the_key_may_be_named_for_a_table_without_identifier_fields(stock):
+    stock.create(key=())
+    with pytest.raises(lake.InvalidRequestError, match=r"has no identifier fields.*upsert_by="):
+        stock.ingest("canal", *ONE_STORY["canal"])
+    stock.ingest("canal", *ONE_STORY["canal"], upsert_by=["sku"])
+    assert stock.rows == LAST
+
+
+@pytest.mark.parametrize("form", ONE_STORY)
+def test_a_table_is_created_with_the_key_of_the_request(stock, form):
+    with pytest.raises(lake.InvalidRequestError, match="or with create=True in primary_key"):
+        stock.ingest(form, *ONE_STORY[form], create=True)
+    stock.ingest(form, *ONE_STORY[form], create=True, primary_key=["sku"])
+    assert [(*row[:2],) for row in stock.rows] == LAST
+    assert [stock.table.schema.name_of(n) for n in stock.table.schema.identifier_field_ids] == [
+        "sku"
+    ]
+
+
+def test_a_row_moves_to_the_partition_of_its_new_values(stock):
+    stock.create(partition_by=["pieces"])
+    stock.ingest("debezium", *ONE_STORY["debezium"][:2])
+    stock.ingest("debezium", *ONE_STORY["debezium"][2:])
+    assert stock.rows == LAST
+
+
+def test_of_an_old_row_only_the_key_is_needed(stock):
+    """As PostgreSQL sends deletes without REPLICA IDENTITY FULL."""
+    columns = [("sku", "STRING NOT NULL"), ("pieces", "INT NOT NULL")]
+    stock.catalog.create_table("shop.stock", columns, primary_key=["sku"])
+    stock.ingest("debezium", debezium("c", after=item("pear", 1)))
+    stock.ingest("debezium", debezium("d", before=item("pear", None)))
+    assert stock.rows == []
+
+
+@pytest.mark.parametrize(
+    ("message", "needed"),
+    [
+        (maxwell("insert", {**item("fig", 1), "shelf": 3}), "add column shelf BIGINT"),
+        (maxwell("insert", item("fig", 1 << 40)), "change column pieces to BIGINT"),
+    ],
+)
+def test_messages_that_need_other_columns_change_nothing(stock, message, needed):
+    stock.create()
+    with pytest.raises(lake.UnsupportedError, match=f"needs: {needed}.*ALTER TABLE in Spark"):
+        stock.ingest("maxwell", maxwell("insert", item("pear", 1)), message)
+    assert stock.table.latest_snapshot() is None
+
+
+def test_values_that_do_not_fit_are_refused(stock):
+    stock.create()
+    with pytest.raises(lake.InvalidRequestError, match="'pieces' is INT in the table and written"):
+        stock.ingest("maxwell", maxwell("insert", item("pear", 1.5)))
+
+
+def test_a_compaction_between_two_batches_loses_no_change(stock):
+    stock.create(3)
+    for number in range(2):
+        old = {"pieces": number - 1}
+        stock.ingest("canal", canal("INSERT", item(f"s{number}", "0")))
+        stock.ingest("canal", canal("UPDATE", item("s0", str(number)), old=[old]))
+        stock.table.compact(rewrite_all=True)
+    assert stock.rows == [("s0", 1), ("s1", 0)]
+
+
+def rows(**pieces: int):
+    return pa.table({"sku": [*pieces], "pieces": pa.array([*pieces.values()], pa.int32())})
