@@ -25,7 +25,8 @@ from lakeformat.types.closest import closest
 
 __all__ = ["ZOrder", "z_order_fields"]
 
-_TIMESTAMPS = ("timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns")
+_ZONELESS = ("timestamp", "timestamp_ns")
+_TIMESTAMPS = (*_ZONELESS, "timestamptz", "timestamptz_ns")
 _ORDERED = (
     *("boolean", "int", "long", "float", "double", "decimal", "date", "time", *_TIMESTAMPS),
     *("string", "uuid", "fixed", "binary"),
@@ -115,8 +116,10 @@ def z_bytes(values: pa.Array, field: Field, text_bytes: int) -> ByteRows:
     elif name == "string":
         found = _whole_characters(ordered_bytes(values, text_bytes))
     elif name in _TIMESTAMPS:
-        seconds = pa.timestamp("s", values.type.tz)
-        found = ordered_bytes(pc.floor_temporal(values, unit="second").cast(seconds), text_bytes)
+        # As in Java, where Spark casts a timestamp with a zone to whole seconds.
+        unit, short = ("microsecond", "us") if name in _ZONELESS else ("second", "s")
+        times = pc.floor_temporal(values, unit=unit).cast(pa.timestamp(short, values.type.tz))
+        found = ordered_bytes(times, text_bytes)
     elif name in ("float", "double"):
         wide = values.cast(pa.float64())
         found = ordered_bytes(pc.if_else(pc.is_nan(wide), float("nan"), wide), text_bytes)

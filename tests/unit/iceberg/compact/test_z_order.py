@@ -57,6 +57,7 @@ def bytes_of(kind: str, values: list, size: int = 8) -> list[bytes]:
 
 
 NOON = datetime(2026, 1, 1, 12)
+BEFORE_1970 = datetime(1969, 12, 31, 23, 59, 59, 1)
 
 
 @pytest.mark.parametrize(
@@ -70,9 +71,10 @@ NOON = datetime(2026, 1, 1, 12)
         ("boolean", [False, True], [bytes(8), b"\x81" + bytes(7)]),
         ("date", [date(1969, 12, 31)], [java_number(-1)]),
         ("time", [time(0, 0, 1)], [java_number(1_000_000)]),
-        ("timestamp", [datetime(1969, 12, 31, 23, 59, 59, 1)], [java_number(-1)]),
-        ("timestamptz", [NOON.replace(tzinfo=UTC)], [java_number(1767268800)]),
-        ("timestamp_ns", [NOON], [java_number(1767268800)]),
+        ("timestamp", [BEFORE_1970], [java_number(-999_999)]),
+        ("timestamptz", [BEFORE_1970.replace(tzinfo=UTC)], [java_number(-1)]),
+        ("timestamp_ns", [NOON], [java_number(1_767_268_800_000_000)]),
+        ("timestamptz_ns", [NOON.replace(tzinfo=UTC)], [java_number(1_767_268_800)]),
         ("decimal(9, 2)", [Decimal("-1.25")], [java_number(-125)]),
         ("binary", [b"\xff", b"123456789"], [b"\xff" + bytes(7), b"12345678"]),
         ("uuid", [UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7").bytes], [b"f79c3e09"]),
