@@ -90,6 +90,8 @@ if TYPE_CHECKING:
     from lakeformat.paimon.table import SystemTable, Table
     from lakeformat.paimon.tags.automatic import AutomaticTagsReport
     from lakeformat.paimon.write.table_writer import TableWriter
+    from lakeformat.publish.publish import publish_table
+    from lakeformat.publish.report import PublishReport
     from lakeformat.rows.conditions.predicate import col
     from lakeformat.tables.commit_id import CommitId
     from lakeformat.tables.compact_manifests_report import CompactManifestsReport
@@ -160,6 +162,7 @@ __all__ = [
     "OrphanReport",
     "OtherCompactor",
     "Position",
+    "PublishReport",
     "Removal",
     "RepairHintsReport",
     "RepairReport",
@@ -191,6 +194,7 @@ __all__ = [
     "migrate_directory",
     "open_catalog",
     "open_table",
+    "publish_table",
     "remove_option",
     "rename_column",
     "set_option",
@@ -242,6 +246,7 @@ _MODULE_OF = {
     "OrphanReport": "tables.orphan_report",
     "OtherCompactor": "paimon.compact.other_compactor",
     "Position": "tables.position",
+    "PublishReport": "publish.report",
     "Removal": "tables.removal",
     "RepairHintsReport": "paimon.orphans.hints",
     "RepairReport": "catalog.repair_report",
@@ -269,6 +274,7 @@ _MODULE_OF = {
     "migrate_directory": "catalog.transfer.migrate",
     "open_catalog": "catalog",
     "open_table": "catalog.open_table",
+    "publish_table": "publish.publish",
     "remove_option": "paimon.schema_changes.changes",
     "rename_column": "paimon.schema_changes.changes",
     "set_option": "paimon.schema_changes.changes",

@@ -39,6 +39,7 @@ from lakeformat.paimon.schema import ColumnList, TableSchema, new_schema
 from lakeformat.paimon.schema_changes.changes import SchemaChange
 from lakeformat.paimon.schema_changes.table_rules import check_table
 from lakeformat.paimon.table import Table, load_table
+from lakeformat.publish import PUBLICATION
 from lakeformat.storage import Storage
 from lakeformat.storage.links import within
 from lakeformat.storage.move_directory import mover
@@ -162,6 +163,7 @@ class Catalog(ABC):
             time_millis=self._environment.now_millis(),
         )
         check_table(first)
+        PUBLICATION.check_schema(first)
         self.check_external_paths(str(parsed), first.table_options.data_file_external_paths)
         if not self._make_table(parsed, first, exist_ok=exist_ok) and not exist_ok:
             raise AlreadyExistsError(
@@ -194,7 +196,11 @@ class Catalog(ABC):
         parsed = parse_name(name)
         layout = self._existing_table(parsed)
         found = load_table(
-            self._publishing(parsed), layout, self._environment, self._external_roots
+            self._publishing(parsed),
+            layout,
+            self._environment,
+            self._external_roots,
+            PUBLICATION,
         )
         return found if parsed.system_table is None else found.system_table(parsed.system_table)
 

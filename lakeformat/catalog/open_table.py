@@ -15,6 +15,7 @@ from lakeformat.paimon.metadata.schema_file import alter_schema
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.schema_changes.changes import SchemaChange
 from lakeformat.paimon.table import Table, load_table
+from lakeformat.publish import PUBLICATION
 from lakeformat.storage import ExternalRoots, Storage, open_storage
 from lakeformat.storage.links import within
 from lakeformat.tables.position import MAIN_BRANCH
@@ -53,7 +54,7 @@ def open_table(
         table = directory.removesuffix(_METADATA)
         return _iceberg_table(storage, table, roots, branch, environment, root)
     try:
-        return load_table(storage, TableLayout(root, branch), environment, roots)
+        return load_table(storage, TableLayout(root, branch), environment, roots, PUBLICATION)
     except NotFoundError as missing:
         there = within(storage, root)
         if is_iceberg(there, root):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from lakeformat.environment import Environment
 from lakeformat.errors import InvalidRequestError, UnsupportedError
@@ -16,6 +17,9 @@ from lakeformat.paimon.options.kinds import UNAWARE_BUCKET
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
+
+if TYPE_CHECKING:
+    from lakeformat.tables.commit_observer import CommitObserver
 
 __all__ = [
     "READ_THROUGH",
@@ -45,6 +49,9 @@ _DONE = {
     Operation.TAG: "tagged",
 }
 
+_OBSERVED = frozenset(Operation) - {Operation.READ, Operation.CHANGES}
+_NOT_PUBLISHED = (Operation.EXPIRE, Operation.TAG)
+
 
 @dataclass(frozen=True, slots=True)
 class TableHandle:
@@ -59,6 +66,9 @@ class TableHandle:
     external_paths: str | None = None
     """The option ``data-file.external-paths`` of the schema that was newest when the table was
     opened; None is that of ``schema``, which may be an older one."""
+    observer: CommitObserver[TableHandle] | None = field(default=None, repr=False, compare=False)
+    """Follows each commit; without one, a table whose commits must be published cannot be
+    changed."""
     options: TableOptions = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -79,6 +89,11 @@ class TableHandle:
             name = f"{database.removesuffix(DATABASE_SUFFIX)}.{table}"
         branch = self.layout.branch
         return name if branch == MAIN_BRANCH else f"{name}$branch_{branch}"
+
+    def observe_commit(self) -> None:
+        """Publish a durable change of the newest snapshot, if the table asks for it."""
+        if self.observer is not None and self.options.publishes_iceberg:
+            self.observer.after_commit(self)
 
     @property
     def argument(self) -> str:
@@ -120,6 +135,8 @@ def require_allowed(handle: TableHandle, operation: Operation) -> None:
     if operation in (Operation.WRITE, Operation.COMPACT, Operation.COMMIT):
         _require_no_link(handle)
     options = handle.options
+    if operation in _OBSERVED and options.publishes_iceberg:
+        _require_observed(handle, operation)
     if found := options.forbidding(operation, traits_of(handle)):
         values = options.to_dict()
         reasons = "; ".join(f"{key!r} = {values[key]!r} {option.says}" for key, option in found)
@@ -137,6 +154,23 @@ def require_allowed(handle: TableHandle, operation: Operation) -> None:
             f"{handle.uri} cannot be {_DONE[operation]}: {wrong}. Set the option to a valid "
             "value, or remove it. Nothing was changed"
         ) from None
+
+
+def _require_observed(handle: TableHandle, operation: Operation) -> None:
+    """Refuse an operation that must be published, unless the publication is possible."""
+    if operation in _NOT_PUBLISHED:
+        raise UnsupportedError(
+            f"{handle.uri} cannot be {_DONE[operation]} by this version while "
+            "'metadata.iceberg.storage' is 'table-location': the published Iceberg metadata would "
+            "not follow. Set the option to 'disabled' first. Nothing was changed"
+        )
+    if handle.observer is not None:
+        handle.observer.before_commit(handle)
+    else:
+        raise UnsupportedError(
+            f"{handle.uri} publishes Iceberg metadata with each commit: open it with open_table or "
+            "a catalog to change it. Nothing was changed"
+        )
 
 
 def _chain_branches(options: Mapping[str, str]) -> tuple[str, ...]:

@@ -44,6 +44,12 @@ def publish_once(
 ) -> CommitReport:
     """Publish, or find the earlier publication; the error type separates failed and unknown."""
     attempts = Attempts(handle, intent)
+    report = _published(attempts, earlier)
+    handle.observe_commit()
+    return report
+
+
+def _published(attempts: Attempts, earlier: EarlierCommits) -> CommitReport:
     try:
         return _try_until_published(attempts, earlier)
     except CommitOutcomeUnknownError:

@@ -54,6 +54,12 @@ class TableOptions(DeclaredOptions):
         return self.merge_engine == "deduplicate" and self.ignore_delete
 
     @property
+    def publishes_iceberg(self) -> bool:
+        """True if each commit is published as Iceberg metadata below the table."""
+        place = self._raw.get("metadata.iceberg.storage", "")
+        return place.strip().lower() == "table-location"
+
+    @property
     def looks_up(self) -> bool:
         """True if compactions of a primary-key table merge new rows with all older ones."""
         return (

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from lakeformat.paimon.write.table_writer import TableWriter
     from lakeformat.rows.conditions.filter import Where
     from lakeformat.tables.arguments import Overwritten, Partitions, PartitionSpec, WindowEnd
+    from lakeformat.tables.commit_observer import CommitObserver
     from lakeformat.tables.moment import Moment
     from lakeformat.tables.results import Rows
     from lakeformat.tables.run_record import RunRecord, RunRecords
@@ -60,8 +61,12 @@ def load_table(
     layout: TableLayout,
     environment: Environment,
     external_roots: ExternalRoots = NO_ROOTS,
+    observer: CommitObserver[TableHandle] | None = None,
 ) -> Table:
-    """Load the table under ``layout`` with the newest schema of its branch."""
+    """Load the table under ``layout`` with the newest schema of its branch.
+
+    ``observer`` follows its commits.
+    """
     storage = within(storage, layout.root)
     if layout.branch != MAIN_BRANCH:
         check_branch_name(layout.branch)
@@ -75,7 +80,9 @@ def load_table(
     schema = read_schema(storage, layout, schema_id)
     located = replace(layout, data_path=schema.table_options.data_file_path_directory)
     named = schema.table_options.text(TableOptions.data_file_external_paths)
-    return Table(TableHandle(storage, located, schema, environment, external_roots, named))
+    return Table(
+        TableHandle(storage, located, schema, environment, external_roots, named, observer)
+    )
 
 
 class Table(

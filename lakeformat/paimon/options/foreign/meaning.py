@@ -59,8 +59,9 @@ MEANING: dict[str, ForeignOption] = {
     "metadata.iceberg.storage": _meaning(
         "publishes Iceberg metadata with each commit, which would then be outdated",
         _COMMITS | {Op.EXPIRE, Op.TAG},
-        "use the engine that set it, or set it to 'disabled' if nothing reads them",
-        harmless=("disabled",),
+        "use the engine that set it, or set it to 'disabled' if nothing reads them, or to "
+        "'table-location' to publish below the table",
+        harmless=("disabled", "table-location"),
     ),
     "pk-clustering-override": _meaning(
         "sorts rows by other columns than the primary key", _ROWS, only=Trait.KEYED

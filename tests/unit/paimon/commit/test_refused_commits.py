@@ -13,7 +13,7 @@ from lakeformat.paimon.compact.run import run_unit
 from lakeformat.storage import MemoryStorage
 from tests.paper import with_options
 
-FORBIDS = {"metadata.iceberg.storage": "table-location"}
+FORBIDS = {"metadata.iceberg.storage": "hive-catalog"}
 
 Publish = Callable[[lake.Table, lake.CommitMessage, lake.CommitMessage], object]
 

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Iceberg metadata of Paimon tables, so that readers of Iceberg read the same data files.
+
+The observer here publishes it after each commit of the tables whose options ask for it.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import MAIN_BRANCH
+from lakeformat.paimon.schema import TableSchema
+
+__all__ = ["PUBLICATION", "IcebergPublication"]
+
+_log = logging.getLogger(__name__)
+
+
+class IcebergPublication:
+    """The observer of Paimon tables with ``'metadata.iceberg.storage' = 'table-location'``.
+
+    Only the branch main is published.
+    """
+
+    def check_schema(self, schema: TableSchema) -> None:
+        """Refuse the schema of a new table that could not be published."""
+        if schema.table_options.publishes_iceberg:
+            from lakeformat.publish.requirements import require_publishable
+
+            require_publishable(schema)
+
+    def before_commit(self, handle: TableHandle) -> None:
+        """Refuse a table whose columns or options cannot be published."""
+        if handle.layout.branch != MAIN_BRANCH:
+            return
+        from lakeformat.publish.requirements import require_publishable
+
+        try:
+            require_publishable(handle.schema)
+        except UnsupportedError as reason:
+            raise UnsupportedError(
+                f"{handle.uri} cannot be changed while 'metadata.iceberg.storage' is "
+                f"'table-location': {reason}. Or set the option to 'disabled'. Nothing was changed"
+            ) from None
+
+    def after_commit(self, handle: TableHandle) -> None:
+        """Bring the Iceberg metadata to the newest snapshot; a failure is a warning."""
+        if handle.layout.branch != MAIN_BRANCH:
+            return
+        from lakeformat.publish.publish import publish_head
+
+        try:
+            publish_head(handle)
+        except Exception as reason:  # noqa: BLE001 - the commit is durable and must be reported
+            _log.warning(
+                "%s is committed, but its Iceberg metadata is not published: %s. Readers of "
+                "Iceberg see the earlier state until the next commit, or until you run "
+                "`lake publish %s`",
+                *(handle.uri, reason, handle.argument),
+                exc_info=_log.isEnabledFor(logging.DEBUG),
+            )
+
+
+PUBLICATION = IcebergPublication()

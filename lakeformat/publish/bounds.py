@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statistics of data files as Iceberg's manifests hold them: maps from field ids to values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.iceberg.arrow_types import to_arrow_type
+from lakeformat.iceberg.metadata.single_value_bytes import single_value_bytes
+from lakeformat.iceberg.schema import Schema
+from lakeformat.iceberg.types import PrimitiveType
+from lakeformat.paimon.binary_row import FramedRows
+from lakeformat.paimon.metadata.manifest_columns import ManifestColumns
+from lakeformat.paimon.metadata.manifest_columns.columns import (
+    BytesColumn,
+    ListColumn,
+    NumberColumn,
+)
+from lakeformat.types.types import DataField
+
+__all__ = ["FileStatistics"]
+
+_COUNTS = pa.map_(pa.int32(), pa.int64())
+_BOUNDS = pa.map_(pa.int32(), pa.binary())
+
+
+@dataclass(frozen=True, slots=True)
+class FileStatistics:
+    """The statistics of files that have the same columns, and statistics of the same columns."""
+
+    files: ManifestColumns
+    schema: Schema
+    """The schema of the files."""
+    written: Sequence[DataField]
+    """The columns of the files."""
+    covered: Sequence[DataField]
+    """The columns with statistics, in the order of the rows that hold them."""
+
+    def columns(self) -> dict[str, pa.Array]:
+        """Return the columns of the statistics in a manifest."""
+        rows = pa.array(self.files.row_count.numbers, pa.int64())
+        ids = [field.id for field in self.written if self._primitive(field) is not None]
+        nulls = {
+            field.id: _counts_at(self.files.value_null_counts, place)
+            for place, field in self._primitives()
+        }
+        return {
+            "value_counts": _maps(dict.fromkeys(ids, rows), len(rows), _COUNTS),
+            "null_value_counts": _maps(nulls, len(rows), _COUNTS),
+            "lower_bounds": self._bounds(self.files.value_min_values, -0.0),
+            "upper_bounds": self._bounds(self.files.value_max_values, 0.0),
+        }
+
+    def _bounds(self, rows: BytesColumn, zero: float) -> pa.Array:
+        found: dict[int, pa.Array] = {}
+        if self.covered:
+            framed = FramedRows(rows.to_arrow(), [field.type for field in self.covered])
+            for place, field in self._primitives():
+                kind = self._primitive(field)
+                assert kind is not None
+                values = framed.column(place).cast(to_arrow_type(kind))
+                found[field.id] = single_value_bytes(_comparable(values, zero))
+        return _maps(found, len(rows), _BOUNDS)
+
+    def _primitives(self) -> list[tuple[int, DataField]]:
+        """Return the columns with bounds; nested columns have none."""
+        return [
+            (place, field)
+            for place, field in enumerate(self.covered)
+            if self._primitive(field) is not None
+        ]
+
+    def _primitive(self, field: DataField) -> PrimitiveType | None:
+        found = self.schema.field(field.id)
+        assert found is not None
+        return found.type if isinstance(found.type, PrimitiveType) else None
+
+
+def _comparable(values: pa.Array, zero: float) -> pa.Array:
+    """Return bounds without NaN, and with the zero that is a bound of both zeros."""
+    if not pa.types.is_floating(values.type):
+        return values
+    values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+    return pc.if_else(pc.equal(values, 0), pa.scalar(zero, values.type), values)
+
+
+def _counts_at(lists: ListColumn, place: int) -> pa.Array:
+    """Return the number at a place of each list; null where a list ends before it."""
+    items = lists.items
+    assert isinstance(items, NumberColumn)
+    is_there = lists.counts > place
+    if lists.present is not None:
+        is_there = is_there & lists.present
+    if not is_there.any():
+        return pa.nulls(len(lists), pa.int64())
+    rows = np.where(is_there, lists.starts + place, 0)
+    if items.present is not None:
+        is_there = is_there & items.present[rows]
+    return pa.array(items.numbers[rows], pa.int64(), mask=~is_there)
+
+
+def _maps(columns: dict[int, pa.Array], rows: int, kind: pa.DataType) -> pa.Array:
+    """Return a map for each row from the ids of columns to their values that are not null."""
+    if not columns or not rows:
+        return pa.nulls(rows, kind)
+    values = pa.concat_arrays(list(columns.values()))
+    by_row = np.arange(len(values)).reshape(len(columns), rows).T.ravel()
+    is_known = pc.is_valid(values).to_numpy(zero_copy_only=False)[by_row]
+    keys = np.tile(np.array([*columns], np.int32), rows)[is_known]
+    sizes = is_known.reshape(rows, len(columns)).sum(axis=1)
+    offsets = np.zeros(rows + 1, np.int32)
+    np.cumsum(sizes, out=offsets[1:])
+    items = values.take(pa.array(by_row[is_known]))
+    return pa.MapArray.from_arrays(pa.array(offsets), pa.array(keys), items)

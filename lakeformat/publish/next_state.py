@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Iceberg state that follows from one Paimon snapshot: metadata, manifests and their list.
+
+Each manifest and list has a unique name; nothing refers to them before the metadata is published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.manifest_list import MANIFEST_SCHEMA, read_manifest_list
+from lakeformat.iceberg.metadata.manifest_writer import ManifestWriter
+from lakeformat.iceberg.metadata.snapshot import Snapshot as IcebergSnapshot
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.metadata.updates import add_snapshot, following, next_timestamp
+from lakeformat.iceberg.write.counts import (
+    FileCounts,
+    change_summary,
+    manifest_summary,
+    partition_count,
+    total_summary,
+    totals_in,
+)
+from lakeformat.iceberg.write.file_changes import ChangedFiles
+from lakeformat.iceberg.write.file_choice import FilesNamed
+from lakeformat.iceberg.write.manifest_files import ManifestFiles
+from lakeformat.iceberg.write.new_entries import with_snapshot
+from lakeformat.iceberg.write.publish import Base, FileChange
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.manifest import read_manifests
+from lakeformat.paimon.metadata.manifest_columns import ManifestColumns
+from lakeformat.paimon.metadata.manifest_columns.live import meet
+from lakeformat.paimon.metadata.manifest_list import ListKind, manifests_of
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.read.plan import plan_columns
+from lakeformat.publish.entries import FileEntries
+from lakeformat.publish.visible_files import visible_files
+
+__all__ = ["IDENTITY", "NextState"]
+
+IDENTITY = "paimon-commit-identity"
+"""The key of a snapshot's summary by which it differs from another snapshot with its number."""
+_FILES_OF_MANIFEST = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class NextState:
+    """Makes the state of one snapshot on published metadata, whose schemas are complete."""
+
+    handle: TableHandle
+    base: LoadedMetadata
+    snapshot: Snapshot
+    files: ManifestFiles
+    entries: FileEntries
+
+    def after_base(self) -> TableMetadata:
+        """Return the metadata with the snapshot that directly follows the base."""
+        metadata = self.base.metadata
+        parent = metadata.current_snapshot
+        assert parent is not None
+        manifests = read_manifest_list(self.base.places, parent)
+        started = self._base(parent, manifests)
+        return self._with(started, self._changed(started))
+
+    def on_its_own(self) -> TableMetadata:
+        """Return the metadata with this snapshot alone, made of all files of the table."""
+        started = self._base(None, MANIFEST_SCHEMA.empty_table())
+        live = plan_columns(self.handle, self.snapshot).columns
+        shown = live.filter(visible_files(self.handle.schema, live))
+        return self._with(started, self._all_of(started, shown))
+
+    def _base(self, parent: IcebergSnapshot | None, manifests: pa.Table) -> Base:
+        metadata = self.base.metadata
+        made = IcebergSnapshot(
+            self.snapshot.id,
+            next_timestamp(metadata, self.snapshot.time_millis),
+            sequence_number=self.snapshot.id,
+            parent_id=None if parent is None else parent.snapshot_id,
+            schema_id=metadata.current_schema_id,
+        )
+        return Base(self.base, parent, manifests, made, self.files)
+
+    def _changed(self, base: Base) -> FileChange:
+        """Return the files that the commit added and removed, of those that readers see."""
+        storage, layout = self.handle.storage, self.handle.layout
+        delta = manifests_of(storage, layout, self.snapshot, ListKind.DELTA)
+        changes = read_manifests(storage, layout, delta)
+        changes = changes.take(meet(changes).left)
+        changes = changes.filter(visible_files(self.handle.schema, changes))
+        added, removed = _apart(changes, self.entries)
+        choice = FilesNamed(removed) if len(removed) else None
+        new = [self.entries.added(added)] if len(added) else []
+        change = ChangedFiles(new, choice)(base)
+        if change is None:
+            return FileChange("append", base.manifests, FileCounts())
+        # The rows of a keyed table become visible by a compaction: it does not only replace files.
+        is_same = self.snapshot.commit_kind is CommitKind.COMPACT
+        if is_same and not self.handle.schema.primary_keys and change.operation == "overwrite":
+            return replace(change, operation="replace")
+        return change
+
+    def _all_of(self, base: Base, shown: ManifestColumns) -> FileChange:
+        """Return all files as added, in manifests that each hold neighbouring partitions."""
+        if not len(shown):
+            return FileChange("append", base.manifests, FileCounts())
+        ordered = shown.take(_by_partition(shown))
+        writer = ManifestWriter(self.base.metadata, self.base.metadata.partition_specs[0])
+        entries = self.entries.added(ordered)
+        manifests = []
+        for start in range(0, len(entries), _FILES_OF_MANIFEST):
+            some = entries.slice(start, _FILES_OF_MANIFEST)
+            added = partial(with_snapshot, some, self.snapshot.id)
+            manifests.append(self.files.manifest(("all", start), writer, added, base.snapshot))
+        return FileChange(
+            "append",
+            pa.concat_tables(manifests),
+            FileCounts.of([entries]),
+            partitions=partition_count([entries]),
+        )
+
+    def _with(self, base: Base, change: FileChange) -> TableMetadata:
+        metadata = self.base.metadata
+        version = metadata.format_version
+        listed = self.files.manifest_list(version, change.manifests, base.snapshot)
+        made = replace(base.snapshot, manifest_list=listed, summary=self._summary(base, change))
+        changed = add_snapshot(metadata, made)
+        if base.parent is None:
+            return replace(changed, last_updated_ms=made.timestamp_ms)
+        return following(changed, metadata, self.base.metadata_file, self.snapshot.time_millis)
+
+    def _summary(self, base: Base, change: FileChange) -> Mapping[str, str]:
+        before = FileCounts() if base.parent is None else totals_in(base.parent.summary)
+        assert before is not None  # each published summary has them
+        return {
+            "operation": change.operation,
+            IDENTITY: self.snapshot.identity,
+            **change_summary(change.added, change.removed, change.partitions),
+            **manifest_summary(base.manifests, change.manifests),
+            **total_summary(before.plus(change.added).minus(change.removed)),
+        }
+
+
+def _apart(changes: ManifestColumns, entries: FileEntries) -> tuple[ManifestColumns, pa.Array]:
+    """Return the added files, and the addresses of the removed ones.
+
+    A file that is removed and added again, such as one with a new index, is neither.
+    """
+    if not len(changes):
+        return changes, pa.array([], pa.string())
+    paths = np.array(entries.paths(changes).to_pylist(), object)
+    is_delete = changes.is_delete
+    both = {*paths[is_delete]} & {*paths[~is_delete]}
+    stays = np.fromiter((path in both for path in paths), np.bool_, len(paths))
+    removed = pa.array(paths[is_delete & ~stays].tolist(), pa.string())
+    return changes.take(np.flatnonzero(~is_delete & ~stays)), removed
+
+
+def _by_partition(files: ManifestColumns) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return the rows in the order of their partitions' first files."""
+    places = files.partition.to_arrow().dictionary_encode().indices.to_numpy()
+    return np.argsort(places, kind="stable")

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Brings the Iceberg metadata of a table to its newest snapshot.
+
+Each snapshot has a metadata file of its number, which only one publication can create. So a repeat
+publishes nothing twice, and publications that run at once continue each other's work. If the
+published history is not that of the table, the newest snapshot is published without it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+
+from lakeformat.errors import CommitConflictError, InvalidRequestError
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.partition_type import partition_type
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.partition_spec import FIRST_FIELD_ID
+from lakeformat.iceberg.schema import Schema
+from lakeformat.iceberg.write.manifest_files import ManifestFiles
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import MAIN_BRANCH
+from lakeformat.paimon.metadata.schema_file import latest_schema_id, read_schema
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import (
+    latest_snapshot,
+    read_snapshot_if_present,
+)
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.paimon.table import Table
+from lakeformat.publish.entries import FileEntries
+from lakeformat.publish.name_mapping import NAME_MAPPING, name_mapping
+from lakeformat.publish.next_state import IDENTITY, NextState
+from lakeformat.publish.report import PublishReport
+from lakeformat.publish.requirements import require_publishable
+from lakeformat.publish.schemas import (
+    iceberg_schema,
+    iceberg_spec,
+    last_column_id,
+    require_promotions,
+)
+from lakeformat.publish.versions import PublishedVersions
+from lakeformat.storage.creation_proof import ProvesCreation
+from lakeformat.tables.kept_files import kept_if_published
+
+__all__ = ["publish_head", "publish_table"]
+
+_log = logging.getLogger(__name__)
+_FORMAT_VERSION = 2
+_MOST_LOST = 20
+"""Other publications that may be first, one after the other, before this one gives up."""
+_PROPERTIES = {
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "10",
+}
+"""Slow readers keep the metadata file that they opened."""
+
+
+def publish_table(table: Table) -> PublishReport:
+    """Bring the Iceberg metadata of a Paimon table to its newest snapshot.
+
+    The table must have the option ``'metadata.iceberg.storage' = 'table-location'``. Commits of
+    this library publish by themselves; call this after commits of other engines, or after a warning
+    about a publication. It is safe to repeat, and to run several times at once.
+    """
+    handle = table._handle
+    if handle.layout.branch != MAIN_BRANCH:
+        raise InvalidRequestError(f"only the branch main is published, not {handle.name}")
+    if not handle.options.publishes_iceberg:
+        raise InvalidRequestError(
+            f"{handle.uri} does not publish Iceberg metadata: set its option "
+            "'metadata.iceberg.storage' to 'table-location'"
+        )
+    return publish_head(handle)
+
+
+def publish_head(handle: TableHandle) -> PublishReport:
+    """Publish the snapshots of the branch main up to its newest one."""
+    return _Publication(_newest_schema(handle)).run()
+
+
+class _Publication:
+    """One call: its snapshots are published one after the other."""
+
+    def __init__(self, handle: TableHandle) -> None:
+        require_publishable(handle.schema)
+        self._handle = handle
+        self._versions = PublishedVersions(handle.storage, handle.layout.root)
+        self._schemas: Callable[[int], tuple[TableSchema, Schema]] = cache(self._both_schemas)
+        self._published: list[int] = []
+        self._rebuilt = False
+
+    def run(self) -> PublishReport:
+        handle = self._handle
+        if isinstance(handle.storage, ProvesCreation):
+            handle.storage.prove_creation(self._versions.path(1))
+        lost, known = 0, None
+        while (head := latest_snapshot(handle.storage, handle.layout)) is not None:
+            newest = known or self._versions.newest()
+            base = self._base(newest, head)
+            if base is not None and _number(base) == head.id:
+                if newest is not base:
+                    self._versions.delete_above(head.id)
+                self._versions.point_to(base, None)
+                return self._report(base)
+            known = self._publish(newest, base, head)
+            lost += known is None
+            if lost > _MOST_LOST:
+                raise CommitConflictError(
+                    f"other publications of {handle.uri} were first in each of {lost} attempts; "
+                    "run `lake publish` again"
+                )
+        return self._report(None)
+
+    def _base(self, newest: LoadedMetadata | None, head: Snapshot) -> LoadedMetadata | None:
+        """Return published metadata that the table's history continues; None without any."""
+        if newest is None:
+            return None
+        found = newest if _number(newest) <= head.id else self._versions.find(head.id)
+        return found if found is not None and self._is_ours(found) else None
+
+    def _is_ours(self, found: LoadedMetadata) -> bool:
+        """Return True if metadata shows a snapshot that the table still has, at this address."""
+        if found.metadata.location.rstrip("/") != self._versions.location:
+            return False
+        if found.metadata.format_version != _FORMAT_VERSION:
+            return False
+        handle, shown = self._handle, found.metadata.current_snapshot
+        ours = read_snapshot_if_present(handle.storage, handle.layout, _number(found))
+        return (
+            shown is not None and ours is not None and shown.summary.get(IDENTITY) == ours.identity
+        )
+
+    def _publish(
+        self, newest: LoadedMetadata | None, base: LoadedMetadata | None, head: Snapshot
+    ) -> LoadedMetadata | None:
+        """Publish the snapshot after the base, or the head on its own; None if another publication
+        was first.
+        """
+        handle, snapshot = self._handle, None
+        if base is not None:
+            snapshot = read_snapshot_if_present(handle.storage, handle.layout, _number(base) + 1)
+        if base is None or snapshot is None:
+            return self._rebuild(newest, head)
+        started = LoadedMetadata(
+            base.places, self._with_schemas(base.metadata, snapshot), base.path
+        )
+        state = self._state(started, snapshot)
+        with kept_if_published(lambda: state.files.delete_all_but(())):
+            made = self._versions.create(snapshot.id, state.after_base())
+        if made is None:
+            state.files.delete_all_but(())
+            return None
+        self._published.append(snapshot.id)
+        self._versions.point_to(made, base)
+        return made
+
+    def _rebuild(self, newest: LoadedMetadata | None, head: Snapshot) -> LoadedMetadata | None:
+        """Publish the newest snapshot without the history before it."""
+        handle, versions = self._handle, self._versions
+        handle.storage.make_directory(versions.path(1).rpartition("/")[0])
+        first = self._with_schemas(self._first(newest, head), head)
+        state = self._state(LoadedMetadata(versions.places, first, versions.path(0)), head)
+        there = versions.find(head.id)
+        with kept_if_published(lambda: state.files.delete_all_but(())):
+            metadata = state.on_its_own()
+            made = None if there else versions.create(head.id, metadata)
+        if there is not None:
+            made = versions.replace(head.id, metadata)
+        if made is None:
+            state.files.delete_all_but(())
+            return None
+        self._published.append(head.id)
+        self._rebuilt = True
+        versions.point_to(made, None)
+        versions.delete_above(head.id)
+        return made
+
+    def _first(self, newest: LoadedMetadata | None, head: Snapshot) -> TableMetadata:
+        """Return metadata without a snapshot; it is the same Iceberg table as before."""
+        handle, before = self._handle, None if newest is None else newest.metadata
+        spec = iceberg_spec(handle.schema)
+        return TableMetadata(
+            format_version=_FORMAT_VERSION,
+            table_uuid=handle.environment.new_id() if before is None else before.table_uuid,
+            location=self._versions.location,
+            last_updated_ms=0,
+            last_column_id=0 if before is None else before.last_column_id,
+            schemas=(),
+            current_schema_id=head.schema_id,
+            partition_specs=(spec,),
+            default_spec_id=0,
+            last_partition_id=FIRST_FIELD_ID - 1 + len(spec.fields),
+            last_sequence_number=head.id - 1,
+            properties=_PROPERTIES,
+        )
+
+    def _with_schemas(self, metadata: TableMetadata, snapshot: Snapshot) -> TableMetadata:
+        """Return metadata with the schemas of the table, of which the snapshot's is current."""
+        known = {each.schema_id: each for each in metadata.schemas}
+        if snapshot.schema_id in known and self._handle.schema.id in known:
+            return replace(metadata, current_schema_id=snapshot.schema_id)
+        schemas = [
+            known[number] if number in known else self._schemas(number)[1]
+            for number in range(self._handle.schema.id + 1)
+        ]
+        for older, newer in pairwise(schemas):
+            require_promotions(older, newer)
+        return replace(
+            metadata,
+            schemas=tuple(schemas),
+            current_schema_id=snapshot.schema_id,
+            last_column_id=max(
+                metadata.last_column_id, last_column_id(schemas, self._handle.schema)
+            ),
+            properties={**metadata.properties, NAME_MAPPING: name_mapping(schemas)},
+        )
+
+    def _state(self, base: LoadedMetadata, snapshot: Snapshot) -> NextState:
+        handle, metadata = self._handle, base.metadata
+        partition = partition_type(metadata, metadata.partition_specs[0])
+        entries = FileEntries(handle, metadata.location, partition, self._schemas)
+        files = ManifestFiles(base, handle.environment)
+        return NextState(handle, base, snapshot, files, entries)
+
+    def _both_schemas(self, number: int) -> tuple[TableSchema, Schema]:
+        handle = self._handle
+        found = handle.schema
+        if number != found.id:
+            found = read_schema(handle.storage, handle.layout, number)
+        return found, iceberg_schema(found)
+
+    def _report(self, current: LoadedMetadata | None) -> PublishReport:
+        handle, published = self._handle, tuple(self._published)
+        reason = "the table has no snapshot"
+        if current is not None:
+            reason = f"the Iceberg metadata shows snapshot {_number(current)}"
+            reason += f", {len(published)} published now" if published else " already"
+        if self._rebuilt:
+            reason += ", without the history before it"
+        report = PublishReport(
+            table=handle.uri,
+            snapshot_id=None if current is None else _number(current),
+            published=published,
+            rebuilt=self._rebuilt,
+            metadata_file=None if current is None else handle.storage.uri(current.path),
+            reason=reason,
+        )
+        _log.info("publication of %s: %s", handle.name, reason)
+        return report
+
+
+def _number(metadata: LoadedMetadata) -> int:
+    """Return the number of the snapshot that metadata shows."""
+    number = metadata.metadata.current_snapshot_id
+    return -1 if number is None else number
+
+
+def _newest_schema(handle: TableHandle) -> TableHandle:
+    newest = latest_schema_id(handle.storage, handle.layout)
+    if newest is None or newest == handle.schema.id:
+        return handle
+    return replace(handle, schema=read_schema(handle.storage, handle.layout, newest))

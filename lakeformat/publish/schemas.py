@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paimon schemas as Iceberg schemas, with the same ids for schemas and fields.
+
+Nested parts get the ids that the data files have for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.files.field_ids import parquet_schema
+from lakeformat.iceberg.partition_spec import FIRST_FIELD_ID, PartitionField, PartitionSpec
+from lakeformat.iceberg.schema import Schema
+from lakeformat.iceberg.types import (
+    Field,
+    ListType,
+    MapType,
+    PrimitiveType,
+    StructType,
+    Type,
+    inner_fields,
+)
+from lakeformat.paimon.partition import partition_fields
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.types.type_text import type_to_json
+from lakeformat.types.types import (
+    ArrayType,
+    AtomicType,
+    DataField,
+    DataType,
+    MultisetType,
+    RowType,
+    TypeName,
+)
+from lakeformat.types.types import MapType as PaimonMap
+
+__all__ = ["iceberg_schema", "iceberg_spec", "last_column_id", "require_promotions"]
+
+_ID = b"PARQUET:field_id"
+_KEY_COLUMNS = 1_073_741_823
+"""The columns of keys in files of primary-key tables have this id plus that of their column."""
+_MOST_MICROS = 6
+_PLAIN = {
+    TypeName.BOOLEAN: "boolean",
+    TypeName.TINYINT: "int",
+    TypeName.SMALLINT: "int",
+    TypeName.INT: "int",
+    TypeName.BIGINT: "long",
+    TypeName.FLOAT: "float",
+    TypeName.DOUBLE: "double",
+    TypeName.DATE: "date",
+    TypeName.CHAR: "string",
+    TypeName.VARCHAR: "string",
+    TypeName.BINARY: "binary",
+    TypeName.VARBINARY: "binary",
+}
+_TIMES = {TypeName.TIMESTAMP: "timestamp", TypeName.TIMESTAMP_LTZ: "timestamptz"}
+_PROMOTED = {("int", "long"), ("float", "double")}
+
+
+def iceberg_schema(schema: TableSchema) -> Schema:
+    """Return the Iceberg schema of a Paimon schema; ``UnsupportedError`` names a column whose type
+    Iceberg readers cannot read from the data files.
+    """
+    for field in schema.fields:
+        _require_types(field.name, field.type)
+    fields = tuple(map(_field, schema.fields, parquet_schema(schema.fields)))
+    by_name = {field.name: field for field in fields}
+    keys = [by_name[name] for name in schema.primary_keys]
+    can_identify = all(each.required and str(each.type) not in ("float", "double") for each in keys)
+    return Schema(schema.id, fields, tuple(each.id for each in keys) if can_identify else ())
+
+
+def iceberg_spec(schema: TableSchema) -> PartitionSpec:
+    """Return the partition spec of a table: the values of its partition columns."""
+    fields = (
+        PartitionField((field.id,), FIRST_FIELD_ID + place, field.name, "identity")
+        for place, field in enumerate(partition_fields(schema))
+    )
+    return PartitionSpec(0, tuple(fields))
+
+
+def last_column_id(schemas: Sequence[Schema], newest: TableSchema) -> int:
+    """Return the highest id of a field, or of a column of keys in the files of a keyed table.
+
+    ClickHouse refuses a file with higher ids.
+    """
+    ids = [number for schema in schemas for number in _ids(schema.struct)]
+    keys = [_KEY_COLUMNS + field.id for field in newest.key_fields]
+    return max([*ids, *keys], default=0)
+
+
+def require_promotions(older: Schema, newer: Schema) -> None:
+    """Raise ``UnsupportedError`` if a type was changed in a way that Iceberg has no promotion
+    for.
+    """
+    before = dict(_leaves(older.struct))
+    for number, kind in _leaves(newer.struct):
+        was = before.get(number, kind)
+        if was != kind and not _is_promotion(was, kind):
+            raise UnsupportedError(
+                f"column {newer.name_of(number)!r} was changed from {was} to {kind} in schema "
+                f"{newer.schema_id}, which Iceberg readers cannot follow in older files"
+            )
+
+
+def _field(field: DataField, numbered: pa.Field) -> Field:
+    kind = _type(field.type, numbered.type)
+    return Field(field.id, field.name, kind, not field.type.nullable, field.description)
+
+
+def _type(kind: DataType, numbered: pa.DataType) -> Type:
+    match kind:
+        case AtomicType():
+            return _primitive(kind)
+        case RowType(fields=fields):
+            parts = [numbered.field(place) for place in range(numbered.num_fields)]
+            return StructType(tuple(map(_field, fields, parts)))
+        case ArrayType(element=element):
+            part = numbered.value_field
+            return ListType(_id_of(part), _type(element, part.type), not element.nullable)
+        case PaimonMap(key=key, value=value):
+            value_type = _type(value, numbered.item_type)
+            return _map(numbered, _type(key, numbered.key_type), value_type, not value.nullable)
+        case MultisetType(element=element):
+            count = PrimitiveType("int")
+            return _map(numbered, _type(element, numbered.key_type), count, value_required=True)
+    raise _refused("", kind, "Iceberg has no such type")
+
+
+def _map(numbered: pa.DataType, key: Type, value: Type, value_required: bool) -> MapType:
+    key_id, value_id = _id_of(numbered.key_field), _id_of(numbered.item_field)
+    return MapType(key_id, key, value_id, value, value_required)
+
+
+def _id_of(part: pa.Field) -> int:
+    return int(part.metadata[_ID])
+
+
+def _primitive(kind: AtomicType) -> PrimitiveType:
+    if kind.name is TypeName.DECIMAL:
+        return PrimitiveType("decimal", (kind.precision, kind.scale))
+    return PrimitiveType(_TIMES.get(kind.name) or _PLAIN[kind.name])
+
+
+def _require_types(column: str, kind: DataType) -> None:
+    """Raise unless readers of Iceberg version 2 read every part of a column from its files."""
+    match kind:
+        case RowType(fields=fields):
+            for field in fields:
+                _require_types(f"{column}.{field.name}", field.type)
+        case ArrayType(element=element) | MultisetType(element=element):
+            _require_types(f"{column}.element", element)
+        case PaimonMap(key=key, value=value):
+            _require_types(f"{column}.key", key)
+            _require_types(f"{column}.value", value)
+        case AtomicType(name=TypeName.TIME):
+            raise _refused(column, kind, "its files hold milliseconds, which few readers accept")
+        case AtomicType(name=name) if name in _TIMES and kind.precision > _MOST_MICROS:
+            raise _refused(column, kind, "Iceberg version 2 has only microseconds")
+        case AtomicType(name=name) if name in _TIMES or name in _PLAIN:
+            return
+        case AtomicType(name=TypeName.DECIMAL):
+            return
+        case _:
+            raise _refused(column, kind, "Iceberg version 2 has no such type")
+
+
+def _refused(column: str, kind: DataType, reason: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"column {column!r} has the type {type_to_json(kind)}, which cannot be published as "
+        f"Iceberg metadata: {reason}. Use another type"
+    )
+
+
+def _ids(kind: Type) -> Iterator[int]:
+    for field in inner_fields(kind):
+        yield field.id
+        yield from _ids(field.type)
+
+
+def _leaves(kind: Type) -> Iterator[tuple[int, PrimitiveType]]:
+    for field in inner_fields(kind):
+        if isinstance(field.type, PrimitiveType):
+            yield field.id, field.type
+        else:
+            yield from _leaves(field.type)
+
+
+def _is_promotion(before: PrimitiveType, after: PrimitiveType) -> bool:
+    if before.name == after.name == "decimal":
+        return before.scale == after.scale and before.precision <= after.precision
+    return (before.name, after.name) in _PROMOTED

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The contract of work that follows each commit of a table, such as a publication.
+
+The package that opens a table gives it the observer, so a format never imports what observes it.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+__all__ = ["CommitObserver"]
+
+Handle_contra = TypeVar("Handle_contra", contravariant=True)
+
+
+class CommitObserver(Protocol[Handle_contra]):
+    """Takes part in every commit of the tables that it is given to."""
+
+    def before_commit(self, handle: Handle_contra) -> None:
+        """Raise ``UnsupportedError`` if the work that must follow a commit cannot be done."""
+        ...
+
+    def after_commit(self, handle: Handle_contra) -> None:
+        """Do the work that follows a durable commit; failures are logged and never raised."""
+        ...

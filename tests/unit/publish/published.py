@@ -1,0 +1,58 @@
+"""Published tables in memory, and the rows that a reader of Iceberg sees in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+import lakeformat as lake
+from lakeformat.catalog import FileSystemCatalog
+from lakeformat.iceberg.table import IcebergTable, load_iceberg_table
+from lakeformat.publish.versions import PublishedVersions
+from lakeformat.storage import NO_ROOTS, Storage
+from tests.crash.simulated import simulated
+
+ROOT = "wh/shop.db/orders"
+PUBLISHED = {"metadata.iceberg.storage": "table-location"}
+KEYED = {"primary_key": ["id"], "options": {"bucket": "1"}}
+
+
+def catalog_in(storage: Storage) -> FileSystemCatalog:
+    catalog = FileSystemCatalog(storage, "wh", simulated(len(storage.list("wh"))))
+    catalog.create_database("shop", exist_ok=True)
+    return catalog
+
+
+def published_table(
+    storage: Storage,
+    columns: list[tuple[str, str]],
+    *,
+    options: dict[str, str] | None = None,
+    **keys: Any,
+) -> lake.Table:
+    """A new table whose commits are published."""
+    given = {**PUBLISHED, **(options or {})}
+    return catalog_in(storage).create_table("shop.orders", columns, options=given, **keys)
+
+
+def rows_of(**columns: list[Any]) -> pa.Table:
+    return pa.table(columns)
+
+
+def iceberg(table: lake.Table) -> IcebergTable:
+    """The table as a reader of Iceberg opens it: by the newest metadata file."""
+    storage, root = table._handle.storage, table._handle.layout.root
+    newest = PublishedVersions(storage, root).newest()
+    assert newest is not None
+    return load_iceberg_table(storage, root, NO_ROOTS, "main", newest.path, simulated())
+
+
+def content(rows: pa.Table) -> list[dict[str, Any]]:
+    """Rows in an order that does not depend on files."""
+    return sorted(rows.to_pylist(), key=repr)
+
+
+def seen(table: lake.Table, snapshot: int | None = None) -> list[dict[str, Any]]:
+    """The rows that a reader of Iceberg sees, at a snapshot or now."""
+    return content(iceberg(table).scan(snapshot=snapshot).to_arrow())

@@ -1,0 +1,261 @@
+"""Commits of a Paimon table are published as Iceberg metadata, which shows the same rows."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.errors import UnavailableError
+from lakeformat.paimon.table import load_table
+from lakeformat.publish.versions import PublishedVersions
+from lakeformat.storage import MemoryStorage
+from tests.crash.simulated import simulated
+from tests.unit.publish.published import (
+    KEYED,
+    ROOT,
+    catalog_in,
+    content,
+    iceberg,
+    published_table,
+    rows_of,
+    seen,
+)
+
+COLUMNS = [("id", "BIGINT"), ("note", "STRING")]
+
+
+@pytest.fixture
+def storage(request) -> MemoryStorage:
+    return MemoryStorage(request.node.name)
+
+
+def versions(storage) -> list[str]:
+    names = (info.name for info in storage.list(f"{ROOT}/metadata"))
+    return sorted(name for name in names if name.endswith(".json"))
+
+
+def unobserved(table: lake.Table) -> lake.Table:
+    """The table as another engine writes it: its commits are not published."""
+    handle = table._handle
+    bare = load_table(handle.storage, handle.layout, simulated(500))
+    options = {"metadata.iceberg.storage": "disabled"}
+    object.__setattr__(bare._handle.options, "_raw", options)
+    return bare
+
+
+def test_each_commit_of_an_append_table_is_an_iceberg_snapshot_of_its_number(storage):
+    table = published_table(storage, COLUMNS)
+    for number in range(3):
+        table.write(rows_of(id=[number], note=[f"n{number}"]))
+    shown = iceberg(table)
+    assert [each.id for each in shown.snapshots()] == [1, 2, 3]
+    for snapshot in (1, 2, 3):
+        assert seen(table, snapshot) == content(table.scan(snapshot=snapshot).to_arrow())
+    assert versions(storage) == [f"v{number}.metadata.json" for number in (1, 2, 3)]
+    assert storage.read(f"{ROOT}/metadata/version-hint.text") == b"3"
+    newest = shown._loaded().metadata
+    assert [(each.sequence_number, each.parent_id) for each in newest.snapshots] == [
+        (1, None),
+        (2, 1),
+        (3, 2),
+    ]
+    assert [each.summary["operation"] for each in newest.snapshots] == ["append"] * 3
+
+
+def test_an_append_keeps_the_manifests_of_earlier_commits(storage):
+    table = published_table(storage, COLUMNS)
+    for number in range(3):
+        table.write(rows_of(id=[number], note=["x"]))
+    summary = iceberg(table)._loaded().metadata.snapshots[-1].summary
+    assert (summary["manifests-created"], summary["manifests-kept"]) == ("1", "2")
+    assert (summary["total-data-files"], summary["total-records"]) == ("3", "3")
+
+
+def test_partitions_overwrites_and_compactions_follow(storage):
+    table = published_table(storage, [*COLUMNS, ("dt", "DATE")], partition_by=["dt"])
+    one, two = (pa.array([day], pa.date32()) for day in (1, 2))
+    for day in (one, two, one, one):
+        table.write(pa.table({"id": [1], "note": ["a"], "dt": day}))
+    table.write(pa.table({"id": [9], "note": ["b"], "dt": two}), overwrite="partitions")
+    table.compact(strategy="full")
+    shown = iceberg(table)
+    assert seen(table) == content(table.scan().to_arrow())
+    kinds = [each.summary["operation"] for each in shown._loaded().metadata.snapshots]
+    assert kinds == ["append"] * 4 + ["overwrite", "replace"]
+    assert shown.scan(where="dt = DATE '1970-01-03'").to_arrow().num_rows == 1
+    for snapshot in range(1, 7):
+        assert seen(table, snapshot) == content(table.scan(snapshot=snapshot).to_arrow())
+
+
+def test_a_keyed_table_shows_the_rows_of_its_last_full_compaction(storage):
+    table = published_table(storage, COLUMNS, **KEYED)
+    table.write(rows_of(id=[1, 2], note=["a", "b"]))
+    assert seen(table) == []
+    table.compact(strategy="full")
+    compacted = content(table.scan().to_arrow())
+    assert seen(table) == compacted
+    table.write(rows_of(id=[2, 3], note=["B", "c"]))
+    assert seen(table) == compacted
+    table.write(rows_of(id=[1], note=["a"]), kinds=["-D"])
+    table.compact(strategy="full")
+    assert seen(table) == content(table.scan().to_arrow())
+    assert [row["id"] for row in seen(table)] == [2, 3]
+
+
+def test_old_files_are_read_under_an_evolved_schema(storage):
+    table = published_table(storage, [("id", "INT"), ("note", "STRING"), ("old", "INT")])
+    table.write(pa.table({"id": pa.array([1], pa.int32()), "note": ["a"], "old": [7]}))
+    table = catalog_in(storage).alter_table(
+        "shop.orders",
+        lake.update_column_type("id", "BIGINT"),
+        lake.rename_column("note", "text"),
+        lake.drop_column("old"),
+        lake.add_column("old", "STRING"),
+    )
+    table.write(pa.table({"id": [1 << 40], "text": ["b"], "old": ["new"]}))
+    assert seen(table) == content(table.scan().to_arrow())
+    assert seen(table, 1) == [{"id": 1, "note": "a", "old": 7}]
+    metadata = iceberg(table)._loaded().metadata
+    assert metadata.current_schema_id == metadata.snapshots[-1].schema_id == table.schema.id
+
+
+def test_commits_of_other_engines_are_published_later_one_by_one(storage):
+    table = published_table(storage, COLUMNS)
+    table.write(rows_of(id=[1], note=["a"]))
+    theirs = unobserved(table)
+    for number in (2, 3):
+        theirs.write(rows_of(id=[number], note=["theirs"]))
+    assert [row["id"] for row in seen(table)] == [1]
+    report = lake.publish_table(table)
+    assert (report.published, report.rebuilt, report.snapshot_id) == ((2, 3), False, 3)
+    assert [row["id"] for row in seen(table)] == [1, 2, 3]
+    assert [row["id"] for row in seen(table, 2)] == [1, 2]
+    again = lake.publish_table(table)
+    assert (again.published, again.reason) == ((), "the Iceberg metadata shows snapshot 3 already")
+
+
+def test_a_table_is_published_from_its_newest_snapshot_if_nothing_was_before(storage):
+    table = published_table(storage, COLUMNS)
+    theirs = unobserved(table)
+    for number in range(3):
+        theirs.write(rows_of(id=[number], note=["theirs"]))
+    report = lake.publish_table(table)
+    assert (report.published, report.rebuilt) == ((3,), True)
+    assert [row["id"] for row in seen(table)] == [0, 1, 2]
+    assert [each.id for each in iceberg(table).snapshots()] == [3]
+    table.write(rows_of(id=[3], note=["ours"]))
+    assert [row["id"] for row in seen(table)] == [0, 1, 2, 3]
+
+
+def test_a_history_that_the_table_has_left_is_replaced(storage):
+    """Another engine rolls back and uses the numbers again."""
+    table = published_table(storage, COLUMNS)
+    for number in range(4):
+        table.write(rows_of(id=[number], note=["left"]))
+    before = iceberg(table)._loaded().metadata
+    theirs = unobserved(table)
+    theirs.rollback(snapshot=2, as_latest=False)
+    theirs.write(rows_of(id=[9], note=["new"]))
+    report = lake.publish_table(table)
+    assert (report.published, report.rebuilt) == ((3,), True)
+    assert seen(table) == content(table.scan().to_arrow())
+    after = iceberg(table)._loaded().metadata
+    assert after.table_uuid == before.table_uuid
+    assert versions(storage) == [f"v{number}.metadata.json" for number in (1, 2, 3)]
+
+
+def test_a_rollback_to_a_published_snapshot_only_removes_the_newer_files(storage):
+    table = published_table(storage, COLUMNS)
+    for number in range(3):
+        table.write(rows_of(id=[number], note=["x"]))
+    unobserved(table).rollback(snapshot=2, as_latest=False)
+    report = lake.publish_table(table)
+    assert (report.published, report.snapshot_id) == ((), 2)
+    assert [row["id"] for row in seen(table)] == [0, 1]
+    assert versions(storage) == ["v1.metadata.json", "v2.metadata.json"]
+
+
+def test_a_failed_publication_is_a_warning_and_is_made_up_for(storage, monkeypatch, caplog):
+    table = published_table(storage, COLUMNS)
+    table.write(rows_of(id=[1], note=["a"]))
+
+    def fails(*_):
+        raise UnavailableError("the storage is away")
+
+    with monkeypatch.context() as broken, caplog.at_level(logging.WARNING):
+        broken.setattr(PublishedVersions, "create", fails)
+        files = set(storage.files())
+        assert table.write(rows_of(id=[2], note=["b"])).snapshot_id == 2
+    assert "run `lake publish shop.orders`" in caplog.text
+    assert "the storage is away" in caplog.text
+    left = {name for name in set(storage.files()) - files if "/metadata/" in name}
+    assert left == set()
+    assert [row["id"] for row in seen(table)] == [1]
+    table.write(rows_of(id=[3], note=["c"]))
+    assert [row["id"] for row in seen(table)] == [1, 2, 3]
+    assert [each.id for each in iceberg(table).snapshots()] == [1, 2, 3]
+
+
+def test_two_publications_at_once_publish_each_snapshot_once(storage, monkeypatch):
+    table = published_table(storage, COLUMNS)
+    table.write(rows_of(id=[1], note=["a"]))
+    unobserved(table).write(rows_of(id=[2], note=["b"]))
+    create, raced = PublishedVersions.create, []
+
+    def second(self, number, metadata):
+        if not raced:
+            raced.append(number)
+            assert lake.publish_table(table).published == (2,)
+        return create(self, number, metadata)
+
+    monkeypatch.setattr(PublishedVersions, "create", second)
+    report = lake.publish_table(table)
+    assert (report.published, report.snapshot_id) == ((), 2)
+    assert [row["id"] for row in seen(table)] == [1, 2]
+    lists = [name for name in storage.files() if "/metadata/snap-" in name]
+    assert len(lists) == 2
+
+
+def test_a_lost_hint_is_written_again(storage):
+    table = published_table(storage, COLUMNS)
+    table.write(rows_of(id=[1], note=["a"]))
+    storage.delete(f"{ROOT}/metadata/version-hint.text")
+    lake.publish_table(table)
+    assert storage.read(f"{ROOT}/metadata/version-hint.text") == b"1"
+
+
+def test_metadata_of_another_table_is_not_touched(storage):
+    table = published_table(storage, COLUMNS)
+    path = f"{ROOT}/metadata/v1.metadata.json"
+    table.write(rows_of(id=[1], note=["a"]))
+    members = json.loads(storage.read(path))
+    members["snapshots"][0]["snapshot-id"] = members["current-snapshot-id"] = 77
+    members["refs"]["main"]["snapshot-id"] = 77
+    storage.overwrite(path, json.dumps(members).encode())
+    with pytest.raises(lake.InvalidRequestError, match="was not published for this table"):
+        lake.publish_table(table)
+
+
+def test_only_tables_with_the_option_are_published(storage):
+    table = catalog_in(storage).create_table("shop.plain", COLUMNS)
+    with pytest.raises(lake.InvalidRequestError, match=r"metadata\.iceberg\.storage"):
+        lake.publish_table(table)
+    table.write(rows_of(id=[1], note=["a"]))
+    assert not [name for name in storage.files() if "/metadata/" in name]
+
+
+def test_a_branch_is_written_without_publication(storage):
+    table = published_table(storage, COLUMNS)
+    table.write(rows_of(id=[1], note=["a"]))
+    table.branches.create("dev", snapshot=1)
+    branch = catalog_in(storage).table("shop.orders$branch_dev")
+    branch.write(rows_of(id=[2], note=["dev"]))
+    assert [row["id"] for row in seen(table)] == [1]
+    table.branches.fast_forward("dev")
+    assert [row["id"] for row in seen(table)] == [1, 2]
+    with pytest.raises(lake.InvalidRequestError, match="only the branch main"):
+        lake.publish_table(branch)

@@ -1,0 +1,138 @@
+"""The columns, options and files that can be published, and how they appear in the metadata."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.storage import MemoryStorage
+from tests.unit.publish.published import (
+    KEYED,
+    catalog_in,
+    content,
+    iceberg,
+    published_table,
+    rows_of,
+    seen,
+)
+
+
+@pytest.fixture
+def storage(request) -> MemoryStorage:
+    return MemoryStorage(request.node.name)
+
+
+TYPES = [
+    ("flag", "BOOLEAN", [True, None]),
+    ("tiny", "TINYINT", [-3, None]),
+    ("small", "SMALLINT", [300, None]),
+    ("whole", "INT", [-70_000, None]),
+    ("big", "BIGINT", [1 << 40, None]),
+    ("single", "FLOAT", [-0.0, None]),
+    ("double", "DOUBLE", [float("inf"), None]),
+    ("short_amount", "DECIMAL(9, 2)", [Decimal("1.25"), None]),
+    ("amount", "DECIMAL(30, 3)", [Decimal("-12345678901234567890.125"), None]),
+    ("day", "DATE", [dt.date(1969, 12, 31), None]),
+    ("millis", "TIMESTAMP(3)", [dt.datetime(2024, 1, 1, 1, 2, 3, 4000), None]),
+    ("micros", "TIMESTAMP(6)", [dt.datetime(1969, 1, 1, 1, 2, 3, 4005), None]),
+    ("text", "STRING", ["a" * 40, None]),
+    ("code", "CHAR(3)", ["abc", None]),
+    ("bytes", "BYTES", [b"\0\xff", None]),
+    ("numbers", "ARRAY<INT>", [[1, None], None]),
+    ("by_name", "MAP<STRING, ARRAY<BIGINT>>", [[("k", [1])], None]),
+    ("place", "ROW<x INT, y ROW<z STRING>>", [{"x": 1, "y": {"z": "s"}}, None]),
+]
+
+
+def test_every_publishable_type_is_read_back(storage):
+    table = published_table(storage, [(name, kind) for name, kind, _ in TYPES])
+    schema = table.schema.arrow_schema()
+    columns = [pa.array(values, schema.field(name).type) for name, _, values in TYPES]
+    table.write(pa.table(columns, schema=schema))
+    expected = [{name: values[row] for name, _, values in TYPES} for row in (0, 1)]
+    assert seen(table) == sorted(expected, key=repr)
+    [entry] = iceberg(table).system_table("files").scan().to_arrow().to_pylist()
+    assert dict(entry["null_value_counts"]) == dict.fromkeys(range(15), 1)
+    assert dict(entry["value_counts"]) == dict.fromkeys(range(15), 2)
+    lower, upper = dict(entry["lower_bounds"]), dict(entry["upper_bounds"])
+    assert (lower[1], lower[9]) == (b"\xfd\xff\xff\xff", b"\xff\xff\xff\xff")
+    assert lower[10] == upper[10]
+    assert (lower[12], upper[12]) == (b"a" * 16, b"a" * 15 + b"b")
+
+
+@pytest.mark.parametrize(
+    "kind", ["TIME(3)", "TIMESTAMP(9)", "VARIANT", "ARRAY<TIME(0)>", "MAP<STRING, TIMESTAMP(7)>"]
+)
+def test_a_column_that_readers_cannot_read_is_refused_before_the_first_commit(storage, kind):
+    with pytest.raises(lake.UnsupportedError, match=r"column 'odd[.a-z]*' has the type"):
+        published_table(storage, [("id", "INT"), ("odd", kind)])
+    assert catalog_in(storage).list_tables("shop") == []
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"metadata.iceberg.format-version": "3"}, "format-version"),
+        ({"metadata.iceberg.storage-location": "catalog-location"}, "storage-location"),
+        ({"file.format": "orc"}, "only Parquet files"),
+        ({"deletion-vectors.enabled": "true"}, "deletion-vectors"),
+    ],
+)
+def test_an_option_that_cannot_be_published_is_refused(storage, options, named):
+    with pytest.raises(lake.UnsupportedError, match=named):
+        published_table(storage, [("id", "INT")], options=options)
+
+
+@pytest.mark.parametrize("place", ["hadoop-catalog", "hive-catalog", "rest-catalog"])
+def test_a_place_that_this_version_does_not_publish_to_is_refused(storage, place):
+    options = {"metadata.iceberg.storage": place}
+    with pytest.raises(lake.InvalidRequestError, match=r"metadata\.iceberg\.storage"):
+        published_table(storage, [("id", "INT")], options=options)
+
+
+def test_a_change_that_iceberg_cannot_follow_stops_the_publication_only(storage, caplog):
+    table = published_table(storage, [("id", "INT")])
+    table.write(pa.table({"id": pa.array([1], pa.int32())}))
+    table = catalog_in(storage).alter_table("shop.orders", lake.update_column_type("id", "STRING"))
+    assert table.write(pa.table({"id": ["x"]})).snapshot_id == 2
+    assert "was changed from int to string in schema 1" in caplog.text
+    assert content(table.scan().to_arrow()) == [{"id": "1"}, {"id": "x"}]
+    assert seen(table) == [{"id": 1}]
+
+
+def test_the_primary_key_identifies_rows_and_the_ids_of_key_columns_are_known(storage):
+    table = published_table(storage, [("id", "INT"), ("v", "ARRAY<INT>")], **KEYED)
+    table.write(rows_of(id=pa.array([1], pa.int32()), v=[[1]]))
+    metadata = iceberg(table)._loaded().metadata
+    assert metadata.schema.identifier_field_ids == (0,)
+    assert metadata.schema.fields[1].type.element_id == 536_870_911 + 1024 + 1
+    assert metadata.last_column_id == 1_073_741_823
+
+
+def test_names_of_files_without_ids_are_mapped_unless_a_name_was_used_twice(storage):
+    table = published_table(storage, [("id", "INT"), ("a", "ROW<x INT>"), ("b", "ARRAY<INT>")])
+    table = catalog_in(storage).alter_table(
+        "shop.orders", lake.rename_column("id", "key"), lake.drop_column("b")
+    )
+    table = catalog_in(storage).alter_table("shop.orders", lake.add_column("b", "INT"))
+    table.write(pa.table({"key": pa.array([1], pa.int32())}))
+    metadata = iceberg(table)._loaded().metadata
+    mapping = json.loads(metadata.properties["schema.name-mapping.default"])
+    assert mapping[0] == {"field-id": 0, "names": ["key", "id"]}
+    assert mapping[1]["fields"] == [{"field-id": 3, "names": ["x"]}]
+    assert [each["names"] for each in mapping[2:]] == [[], []]
+    assert mapping[2]["fields"][0]["names"] == ["element", "item"]
+
+
+def test_bounds_skip_files(storage):
+    table = published_table(storage, [("id", "BIGINT"), ("note", "STRING")])
+    for number in range(4):
+        table.write(rows_of(id=[number * 10, number * 10 + 5], note=["n", None]))
+    scan = iceberg(table).scan(where="id > 24")
+    assert sorted(row["id"] for row in scan.to_arrow().to_pylist()) == [25, 30, 35]
+    assert len(scan.splits()) == 2
