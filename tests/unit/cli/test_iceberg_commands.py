@@ -349,7 +349,8 @@ def test_a_table_is_dropped_after_a_dry_run(tmp_path):
     assert "purge=True to delete the directory" in refusal(*named, "drop-table", "shop.orders")
     drop = [*named, "drop-table", "shop.orders", "--purge"]
     planned = show(*drop, "--dry-run").splitlines()
-    assert planned[0].startswith(f"table shop.orders at file://{tmp_path}/shop/orders leaves the")
+    place = f"file://{tmp_path}/shop/orders"
+    assert planned[0].startswith(f"table shop.orders at {place} is removed from the catalog")
     assert planned[1] == "nothing was deleted"
     [plan] = json.loads(show(*drop, "--yes", "--json"))
     assert (plan["purge"], plan["dry_run"]) == (True, False)
