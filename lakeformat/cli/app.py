@@ -38,6 +38,7 @@ from lakeformat.cli import (
     tags,
     transfer,
     upkeep,
+    write,
 )
 from lakeformat.cli.panels import arrange
 from lakeformat.cli.warehouse import (
@@ -97,6 +98,7 @@ inspect.register(app)
 health.register(app)
 check.register(app)
 rows.register(app)
+write.register(app)
 row_changes.register(app)
 maintain.register(app)
 compact.register(app)

@@ -261,32 +261,43 @@ def compact_database(
         )
     if not plan and not goes_on_beside(context, other_compactors(catalog, names), yes=yes):
         return
-    failed: list[TableOutcome[Any]] = []
     which: dict[str, Any] = {"strategy": strategy, "where": where, "idle": idle}
-
-    def outcomes() -> Iterator[TableOutcome[Any]]:
-        with progressing() as on_progress:
-            done = (
-                plan_tables(catalog, names, **which)
-                if plan
-                else compact_tables(
-                    catalog, names, **which, executor=executor, on_progress=on_progress
-                )
-            )
-            for outcome in done:
-                failed.extend([outcome] if _is_left(outcome, is_plan=plan) else [])
-                yield outcome
-
-    if as_json:
-        print_json(outcome.to_dict() for outcome in outcomes())
-    else:
-        for outcome in outcomes():
-            typer.echo(_line(context, outcome, is_plan=plan))
+    with progressing() as on_progress:
+        if plan:
+            outcomes: Iterable[TableOutcome[Any]] = plan_tables(catalog, names, **which)
+        else:
+            how: dict[str, Any] = {"executor": executor, "on_progress": on_progress}
+            outcomes = compact_tables(catalog, names, **which, **how)
+        failed = _print_outcomes(context, outcomes, is_plan=plan, as_json=as_json)
     if failed:
         raise LakeError(
-            f"{len(failed)} of {len(names)} tables failed, the first is {failed[0].table}: run the "
+            f"{len(failed)} of {len(names)} tables failed, the first is {failed[0]}: run the "
             "command again for the rest"
         )
+
+
+def _print_outcomes(
+    context: typer.Context,
+    outcomes: Iterable[TableOutcome[Any]],
+    *,
+    is_plan: bool,
+    as_json: bool,
+) -> list[str]:
+    """Print the outcome of each table when it is known; return the names of the failed tables."""
+    failed: list[str] = []
+
+    def noted() -> Iterator[TableOutcome[Any]]:
+        for outcome in outcomes:
+            if _is_left(outcome, is_plan=is_plan):
+                failed.append(outcome.table)
+            yield outcome
+
+    if as_json:
+        print_json(outcome.to_dict() for outcome in noted())
+    else:
+        for outcome in noted():
+            typer.echo(_line(context, outcome, is_plan=is_plan))
+    return failed
 
 
 def other_compactors(catalog: Any, names: Sequence[str]) -> Iterator[OtherCompactor | None]:

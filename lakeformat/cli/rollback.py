@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -70,25 +71,31 @@ def rollback(
     An example: lake rollback shop.orders --tag v1 --dry-run
     """
     found = named_table_of_any_format(context, table)
-    how: dict[str, Any] = {
-        "snapshot": snapshot,
-        "tag": tag,
-        "as_of": as_of,
-        "watermark": watermark,
-        "as_latest": not cut_history,
-        "force": force,
-    }
+    roll_back = partial(
+        found.rollback,
+        snapshot=snapshot,
+        tag=tag,
+        as_of=as_of,
+        watermark=watermark,
+        as_latest=not cut_history,
+        force=force,
+    )
     with progress_line("comparing snapshots"):
-        report = found.rollback(**how, dry_run=dry_run or cut_history)
+        report = roll_back(dry_run=dry_run or cut_history)
     if cut_history and not dry_run:
-        what = "" if report.objection else _loses(report)
-        if what and not is_wanted(f"{what} of {table}", yes=yes):
+        if not _may_delete(report, table, yes=yes):
             return
-        report = found.rollback(**how)
+        report = roll_back()
     if as_json:
         print_json([report.to_dict()])
     else:
         typer.echo(report.reason)
+
+
+def _may_delete(report: RollbackReport, table: str, *, yes: bool) -> bool:
+    """Ask before a rollback deletes snapshots; one that will be refused needs no question."""
+    what = "" if report.objection else _loses(report)
+    return not what or is_wanted(f"{what} of {table}", yes=yes)
 
 
 def _loses(report: RollbackReport) -> str:

@@ -1,28 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``lake scan``, ``lake changes`` and ``lake write``: read and write the rows of a table."""
+"""``lake scan`` and ``lake changes``: read the rows of a table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import lakeformat as lake
-from lakeformat.cli.output import AsJson, listed, print_json
+from lakeformat.cli.output import listed
 from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
-from lakeformat.errors import InvalidRequestError, NotFoundError
-from lakeformat.types.count_text import counted
+from lakeformat.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakeformat.cli.write_row_files import Form
-    from lakeformat.files.foreign.column_mapping import ColumnMapping
-    from lakeformat.tables.write_report import WriteReport
 
 __all__ = ["register"]
 
@@ -63,7 +58,7 @@ OutputOption = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    for command in (scan, changes, write):
+    for command in (scan, changes):
         app.command()(command)
 
 
@@ -171,144 +166,6 @@ def changes(
         )
 
 
-def write(
-    context: typer.Context,
-    table: TableArgument,
-    inputs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="INPUT...",
-            help="Files that end in .csv, .json or .parquet, also packed (.csv.gz)",
-        ),
-    ],
-    kinds: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="The column with +I, -U, +U or -D for each row; of Iceberg tables with "
-            "--upsert-by.",
-        ),
-    ] = None,
-    overwrite: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHAT",
-            help="Replace rows: table (all of them), partitions (all rows of the partitions that "
-            "get rows) or a partition such as dt=2024-01-31.",
-        ),
-    ] = None,
-    upsert_by: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Iceberg tables: replace the stored rows with the same key; repeat it.",
-        ),
-    ] = None,
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=SOURCE",
-            help="A column of the table and its name in the files; repeat it.",
-        ),
-    ] = None,
-    casts: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=TYPE",
-            help="Cast a column as in SQL, such as 'amount=DECIMAL(10, 2)'; repeat it.",
-        ),
-    ] = None,
-    form: Annotated[
-        str | None,
-        typer.Option(
-            "--format", metavar="FORMAT", help="csv, json or parquet. Default: the file's ending."
-        ),
-    ] = None,
-    delimiter: Annotated[
-        str | None,
-        typer.Option(metavar="C", help=r"CSV: between values. Default: a comma; \t is a tab."),
-    ] = None,
-    quote: Annotated[
-        str | None, typer.Option(metavar="C", help="CSV: around values. Default: a double quote.")
-    ] = None,
-    escape: Annotated[
-        str | None,
-        typer.Option(metavar="C", help="CSV: before a delimiter or quote inside a value."),
-    ] = None,
-    header: Annotated[
-        bool,
-        typer.Option(
-            help="CSV: the first line names the columns. Without it: those of the table, in order."
-        ),
-    ] = True,
-    null_values: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TEXT", help="CSV: unquoted text that is NULL; repeat it. Default: empty."
-        ),
-    ] = None,
-    encoding: Annotated[
-        str | None, typer.Option(metavar="NAME", help="CSV and JSON. Default: utf-8.")
-    ] = None,
-    compression: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="none, gzip, bz2 or zstd. Default: the file's ending."),
-    ] = None,
-    warehouse: WarehouseOption = None,
-    as_json: AsJson = False,
-) -> None:
-    """Add the rows of files to a table, or replace rows, all in one commit.
-
-    An example: lake write shop.orders new.csv more.parquet --delimiter ";"
-    """
-    from lakeformat.catalog.row_schema import row_schema
-    from lakeformat.cli.progress import progressing
-    from lakeformat.cli.read_row_files import read_rows
-    from lakeformat.files.foreign.dialect import TextDialect
-
-    dialect = TextDialect.of({**locals(), "null_values": null_values or None})
-    try:
-        found = named_table_of_any_format(context, table)
-    except NotFoundError as reason:
-        raise NotFoundError(f"{reason}; {_made_first(context, table)}") from None
-    schema = row_schema(found)
-    if upsert_by:  # so that deletes are no error
-        schema = replace(schema, primary_keys=tuple(upsert_by))
-    rows = read_rows(inputs, schema, kinds, form, dialect, _mapping(columns, casts))
-    given = progressing(rows, "writing")
-    report: lake.CommitReport | WriteReport
-    if upsert_by:
-        if overwrite is not None:
-            raise InvalidRequestError(
-                "--upsert-by and --overwrite exclude each other: leave one of them out"
-            )
-        report = found.upsert(given, upsert_by, kinds=kinds)
-    else:
-        what = None if overwrite is None else _what(overwrite)
-        report = found.write(given, kinds, overwrite=what)
-    if as_json:
-        print_json([report.to_dict()])
-    else:
-        typer.echo(f"{counted(report.rows, 'row')}: {report.reason}")
-
-
-def _made_first(context: typer.Context, missing: str) -> str:
-    """Return the command that creates the missing table, or the missing branch of a table."""
-    from lakeformat.catalog.names import BRANCH_PREFIX
-
-    table, _, suffixes = missing.partition("$")
-    branch = suffixes.partition("$")[0]
-    if branch.startswith(BRANCH_PREFIX):
-        with suppress(NotFoundError):
-            named_table_of_any_format(context, table)
-            name = branch.removeprefix(BRANCH_PREFIX)
-            return f"create the branch first: lake branch create {table} {name}"
-    return (
-        f"create the table first: lake create-table {table} --column 'id BIGINT' "
-        "--column 'dt STRING', or catalog.create_table in Python"
-    )
-
-
 def _emit(rows: Any, form: Form, output: str | None, limit: int | None) -> int | None:
     """Print or write rows. Return the number of rows printed as a table, None for any other
     form.
@@ -351,30 +208,3 @@ def _window_end(text: str) -> int | str | datetime:
         return datetime.fromisoformat(text)
     except ValueError:
         return text
-
-
-def _what(overwrite: str) -> Any:
-    if overwrite in ("all", "dynamic", "partitions", "table"):
-        return {} if overwrite == "all" else overwrite
-    return _pairs(
-        overwrite.split(","),
-        f"--overwrite {overwrite!r} is unknown: use table, partitions or a partition such as "
-        "dt=2024-01-31",
-    )
-
-
-def _mapping(columns: list[str] | None, casts: list[str] | None) -> ColumnMapping:
-    from lakeformat.files.foreign.column_mapping import ColumnMapping
-    from lakeformat.types.type_text import parse_type
-
-    sources = _pairs(columns or [], "--columns must be NAME=SOURCE, such as amount='Amount (EUR)'")
-    types = _pairs(casts or [], "--casts must be NAME=TYPE, such as 'amount=DECIMAL(10, 2)'")
-    return ColumnMapping(sources, {name: parse_type(text) for name, text in types.items()})
-
-
-def _pairs(texts: list[str], refusal: str) -> dict[str, str]:
-    """Return the texts of the form name=value as a dict; raise the refusal for any other text."""
-    pairs = [text.partition("=") for text in texts]
-    if not all(name and equals for name, equals, _ in pairs):
-        raise InvalidRequestError(refusal)
-    return {name.strip(): value for name, _, value in pairs}

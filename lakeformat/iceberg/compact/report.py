@@ -89,6 +89,16 @@ class GroupOutcomes:
         return len(self.plan.units) - len(self.done) - len(self.repeated)
 
     @property
+    def unfinished(self) -> str | None:
+        """The reason why chosen groups kept their files; None if all were replaced."""
+        if not self.left:
+            return None
+        return (
+            f"{self.left} of {counted(len(self.plan.units), 'group')} kept the old files, because "
+            "other commits changed these meanwhile: run the compaction again"
+        )
+
+    @property
     def already(self) -> str | None:
         """The snapshot that has the repeated groups, in words; None without such groups."""
         if self.completed is None:
@@ -111,12 +121,6 @@ def compact_report(
     def total(name: str) -> int:
         return sum(getattr(each, name) for each in done)
 
-    unfinished = None
-    if groups.left:
-        unfinished = (
-            f"{groups.left} of {counted(len(groups.plan.units), 'group')} kept the old files, "
-            "because other commits changed these meanwhile: run the compaction again"
-        )
     ids = tuple(each.snapshot_id for each in snapshots)
     files_in, files_out = total("files_in"), total("files_out")
     reason = None if groups.left else "no action needed: no group of files is due"
@@ -142,7 +146,7 @@ def compact_report(
         delete_files_removed=sum(
             int(each.summary.get("removed-delete-files", "0")) for each in snapshots
         ),
-        unfinished=unfinished,
+        unfinished=groups.unfinished,
         rounds=times.rounds,
         plan_millis=times.plan_millis,
         run_millis=total("millis"),
@@ -157,7 +161,7 @@ def compact_report(
             ),
             *map(_not_chosen, groups.plan.not_chosen),
         ),
-        reason="; ".join(filter(None, [reason, groups.already, unfinished])),
+        reason="; ".join(filter(None, [reason, groups.already, groups.unfinished])),
     )
 
 

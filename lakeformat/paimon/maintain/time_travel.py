@@ -10,8 +10,7 @@ from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.health import HealthReport
 from lakeformat.paimon.health.history_reasons import retention_text
 from lakeformat.tables.maintain.maintain_report import StepReport
-from lakeformat.types.byte_size import size
-from lakeformat.types.count_text import counted
+from lakeformat.tables.maintain.time_travel import files_for_time_travel
 
 __all__ = ["time_travel_note"]
 
@@ -20,13 +19,9 @@ def time_travel_note(
     handle: TableHandle, health: HealthReport | None, steps: Sequence[StepReport], *, dry_run: bool
 ) -> str | None:
     """Return the number of files, what keeps them, and until when; None if there are none."""
-    replaced = sum(step.files_in for step in steps) if dry_run else 0
-    if replaced:
-        what = f"the compaction replaces {counted(replaced, 'file')}, kept for time travel"
-    elif health is not None and health.storage.time_travel_files:
-        kept, held = health.storage.time_travel_files, size(health.storage.time_travel_bytes or 0)
-        what = f"{counted(kept, 'file')} of {held} are kept only for time travel"
-    else:
+    storage = None if health is None else health.storage
+    what = files_for_time_travel(storage, steps, dry_run=dry_run)
+    if what is None:
         return None
     return (
         f"{what}: the retention keeps the snapshots of {retention_text(handle.options)}"

@@ -14,7 +14,6 @@ from lakeformat.iceberg.metadata.snapshot import Reference
 from lakeformat.iceberg.metadata.updates import set_reference
 from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.iceberg.write.append import append
-from lakeformat.storage import MemoryStorage
 from tests.unit.iceberg.write.made_tables import (
     entries_of,
     head_of,
@@ -25,11 +24,6 @@ from tests.unit.iceberg.write.made_tables import (
 )
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2, 3])
-
-
-@pytest.fixture
-def storage():
-    return MemoryStorage("t")
 
 
 def rows(*ids: int) -> pa.Table:

@@ -11,15 +11,9 @@ from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.metadata.updates import set_properties
 from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.iceberg.write.append import append
-from lakeformat.storage import MemoryStorage
 from tests.golden.iceberg import iceberg_table
 from tests.unit.iceberg.compact.made_deletes import delete_by_key
 from tests.unit.iceberg.write.made_tables import head_of, made_table, stored_files
-
-
-@pytest.fixture
-def storage():
-    return MemoryStorage("t")
 
 
 @pytest.fixture

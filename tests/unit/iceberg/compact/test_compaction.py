@@ -19,7 +19,6 @@ from lakeformat.iceberg.partition_spec import PartitionField, PartitionSpec
 from lakeformat.iceberg.sort_order import SortField, SortOrder
 from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.iceberg.types import Field, PrimitiveType
-from lakeformat.storage import MemoryStorage
 from lakeformat.testing import CrashableStorage
 from tests.crash.simulated import simulated
 from tests.sampling import SEED, sampled_states
@@ -43,11 +42,6 @@ from tests.unit.iceberg.write.made_tables import (
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2, 3])
 ALL = {"rewrite_all": True}
-
-
-@pytest.fixture
-def storage():
-    return MemoryStorage("t")
 
 
 def rows(*ids: int) -> pa.Table:

@@ -55,11 +55,6 @@ def _row_groups_of_any_size(monkeypatch):
     monkeypatch.setattr(copies, "_LEAST_GROUP_BYTES", 1)
 
 
-@pytest.fixture
-def storage():
-    return MemoryStorage("t")
-
-
 def written(table: IcebergTable, first: int, count: int = 5, **columns: list[Any]) -> None:
     ids = range(first, first + count)
     values = {

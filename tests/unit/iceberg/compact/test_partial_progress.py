@@ -12,7 +12,6 @@ from lakeformat.errors import InvalidRequestError, UnavailableError
 from lakeformat.executor import outcomes_of
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.table.table import IcebergTable
-from lakeformat.storage import MemoryStorage
 from lakeformat.testing import CrashableStorage
 from tests.crash.simulated import simulated
 from tests.sampling import SEED, sampled_states
@@ -29,11 +28,6 @@ from tests.unit.iceberg.write.made_tables import (
 GROUPS = ["a", "b", "c", "d"]
 ROWS = [*range(8), *range(10, 18)]
 NIGHTLY = lake.CommitId("nightly", 1)
-
-
-@pytest.fixture
-def storage():
-    return MemoryStorage("t")
 
 
 def filled(storage, groups: Sequence[str] = GROUPS) -> TableHandle:

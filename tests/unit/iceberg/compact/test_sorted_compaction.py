@@ -19,18 +19,12 @@ from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.iceberg.write.file_changes import ChangedFiles
 from lakeformat.iceberg.write.publish import publish_change
 from lakeformat.rows.spill import SpillSettings
-from lakeformat.storage import MemoryStorage
 from tests.sampling import SEED
 from tests.unit.iceberg.compact.made_deletes import delete_by_key
 from tests.unit.iceberg.write.made_tables import entries_of, made_table, rows_of
 
 BY_K = SortOrder(3, (SortField((2,), "identity", "desc", "nulls-last"),))
 MANY_FILES = {"target_file_bytes": 1000, "min_file_bytes": 1, "max_file_bytes": 10_000}
-
-
-@pytest.fixture
-def storage():
-    return MemoryStorage("t")
 
 
 def filled(storage, version: int = 2, *, commits: int = 5, rows: int = 60, **more) -> TableHandle:

@@ -15,7 +15,6 @@ from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.metadata.updates import set_properties
 from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.iceberg.write.append import append
-from lakeformat.storage import MemoryStorage
 from lakeformat.testing import CrashableStorage
 from tests.crash.simulated import simulated
 from tests.sampling import SEED, count, sampled_states
@@ -36,11 +35,6 @@ from tests.unit.iceberg.write.made_tables import (
 )
 
 VERSIONS = pytest.mark.parametrize("version", [2, 3])
-
-
-@pytest.fixture
-def storage():
-    return MemoryStorage("t")
 
 
 def rows(*ids: int) -> pa.Table:

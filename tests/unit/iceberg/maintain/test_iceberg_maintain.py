@@ -34,11 +34,6 @@ LATER = Environment(
 """All snapshots but the newest are beyond the retention then."""
 
 
-@pytest.fixture
-def storage() -> MemoryStorage:
-    return MemoryStorage("t")
-
-
 def neglected(storage: MemoryStorage, **properties: str) -> IcebergTable:
     """A table with 6 small files, as many manifests, and keys that each read compares."""
     merging = {"commit_manifest-merge_enabled": "false", "commit_manifest_min-count-to-merge": "4"}

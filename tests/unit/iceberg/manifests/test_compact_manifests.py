@@ -15,7 +15,6 @@ from lakeformat.iceberg.metadata.updates import set_properties
 from lakeformat.iceberg.partition_spec import PartitionField, PartitionSpec
 from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.iceberg.write.append import append
-from lakeformat.storage import MemoryStorage
 from lakeformat.testing import CrashableStorage
 from tests.crash.simulated import simulated
 from tests.sampling import SEED, sampled_states
@@ -34,11 +33,6 @@ from tests.unit.iceberg.write.made_tables import (
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2, 3])
 KEPT = ("file_path", "snapshot_id", "sequence_number", "file_sequence_number", "first_row_id")
-
-
-@pytest.fixture
-def storage():
-    return MemoryStorage("t")
 
 
 def filled(storage, version: int = 2, **properties: str) -> TableHandle:

@@ -28,11 +28,6 @@ CHANGES = st.lists(
 )
 
 
-@pytest.fixture
-def storage():
-    return MemoryStorage("t")
-
-
 def as_rows(changes: list[tuple[str, int, str | None]]) -> pa.Table:
     kinds, ids, texts = zip(*changes, strict=True) if changes else ((), (), ())
     columns = {"rowkind": kinds, "id": ids, "k": texts}

@@ -20,7 +20,6 @@ from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.metadata.manifest import ADDED, DATA, DELETED
 from lakeformat.iceberg.metadata.updates import set_properties
 from lakeformat.iceberg.table.table import IcebergTable
-from lakeformat.storage import MemoryStorage
 from lakeformat.testing import CrashableStorage
 from tests.crash.simulated import simulated
 from tests.sampling import SEED, sampled_states
@@ -38,11 +37,6 @@ from tests.unit.iceberg.write.made_tables import (
 )
 
 VERSIONS = pytest.mark.parametrize("version", [2, 3])
-
-
-@pytest.fixture
-def storage():
-    return MemoryStorage("t")
 
 
 def rows(*ids: int) -> pa.Table:

@@ -36,11 +36,6 @@ from tests.unit.iceberg.write.made_tables import (
 VERSIONS = pytest.mark.parametrize("version", [2, 3])
 
 
-@pytest.fixture
-def storage():
-    return MemoryStorage("t")
-
-
 def rows(*ids: int) -> pa.Table:
     texts = [f"k{each % 2}" for each in ids]
     return pa.table({"id": pa.array(ids, pa.int64()), "k": pa.array(texts, pa.string())})

@@ -49,11 +49,6 @@ RACES = pytest.mark.parametrize(("version", "mode"), [(2, COPY), (3, MERGE)])
 REWRITES = pytest.mark.parametrize(("version", "mode"), [(1, MERGE), (3, COPY)])
 
 
-@pytest.fixture
-def storage():
-    return MemoryStorage("t")
-
-
 def delete(handle: TableHandle, where: str, **options):
     return IcebergTable(handle).delete(where, **options)
 

@@ -13,7 +13,6 @@ from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.metadata.manifest import POSITION_DELETES
 from lakeformat.iceberg.table.table import IcebergTable
-from lakeformat.storage import MemoryStorage
 from lakeformat.testing import CrashableStorage
 from tests.crash.simulated import simulated
 from tests.sampling import SEED, sampled_states
@@ -37,11 +36,6 @@ from tests.unit.iceberg.write.made_tables import (
     referenced_files,
     stored_files,
 )
-
-
-@pytest.fixture
-def storage():
-    return MemoryStorage("t")
 
 
 def upsert(handle: TableHandle, *ids: int, k: str = "new", **options):

@@ -11,16 +11,10 @@ import pytest
 import lakeformat as lake
 from lakeformat.errors import CommitUndecidableError, InvalidRequestError
 from lakeformat.iceberg.table.table import IcebergTable
-from lakeformat.storage import MemoryStorage
 from tests.crash.simulated import NOW_MILLIS, simulated
 from tests.unit.iceberg.write.made_tables import ids_of, made_table, stored_files
 
 DIRECTORY = "shop/orders/_lake"
-
-
-@pytest.fixture
-def storage():
-    return MemoryStorage("t")
 
 
 @pytest.fixture

@@ -44,11 +44,6 @@ from tests.unit.iceberg.write.made_tables import (
 VERSIONS = pytest.mark.parametrize("version", [1, 2, 3])
 
 
-@pytest.fixture
-def storage():
-    return MemoryStorage("t")
-
-
 def rows(*ids: int) -> pa.Table:
     return pa.table(
         {"id": pa.array(ids, pa.int64()), "k": texts(*(f"k{each % 3}" for each in ids))}

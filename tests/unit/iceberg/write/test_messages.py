@@ -28,11 +28,6 @@ from tests.unit.iceberg.write.made_tables import (
 
 
 @pytest.fixture
-def storage():
-    return MemoryStorage("t")
-
-
-@pytest.fixture
 def orders(storage) -> IcebergTable:
     return IcebergTable(made_table(storage, partition={"k": "identity"}))
 

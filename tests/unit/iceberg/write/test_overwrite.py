@@ -32,11 +32,6 @@ from tests.unit.iceberg.write.made_tables import (
 
 
 @pytest.fixture
-def storage():
-    return MemoryStorage("t")
-
-
-@pytest.fixture
 def table(storage):
     """Rows 1 and 4 in partition a, 2 in b, 3 in the partition of nulls; two commits."""
     table = IcebergTable(made_table(storage, 3, partition={"k": "identity"}))

@@ -10,13 +10,7 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.metadata.updates import remove_snapshots
 from lakeformat.iceberg.table.table import IcebergTable
-from lakeformat.storage import MemoryStorage
 from tests.unit.iceberg.write.made_tables import ids_of, made_table, referenced_files, stored_files
-
-
-@pytest.fixture
-def storage():
-    return MemoryStorage("t")
 
 
 @pytest.fixture

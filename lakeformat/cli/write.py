@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``lake write``: writes the rows of files to a table, in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import lakeformat as lake
+from lakeformat.cli.output import AsJson, print_json
+from lakeformat.cli.rows import TableArgument
+from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
+from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.types.count_text import counted
+
+if TYPE_CHECKING:
+    from lakeformat.files.foreign.column_mapping import ColumnMapping
+    from lakeformat.tables.write_report import WriteReport
+
+__all__ = ["register"]
+
+InputsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="INPUT...",
+        help="Files that end in .csv, .json or .parquet, also packed (.csv.gz)",
+    ),
+]
+KindsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="The column with +I, -U, +U or -D for each row; of Iceberg tables with --upsert-by.",
+    ),
+]
+OverwriteOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHAT",
+        help="Replace rows: table (all of them), partitions (all rows of the partitions that "
+        "get rows) or a partition such as dt=2024-01-31.",
+    ),
+]
+UpsertByOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Iceberg tables: replace the stored rows with the same key; repeat it.",
+    ),
+]
+ColumnsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=SOURCE",
+        help="A column of the table and its name in the files; repeat it.",
+    ),
+]
+CastsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=TYPE",
+        help="Cast a column as in SQL, such as 'amount=DECIMAL(10, 2)'; repeat it.",
+    ),
+]
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format", metavar="FORMAT", help="csv, json or parquet. Default: the file's ending."
+    ),
+]
+DelimiterOption = Annotated[
+    str | None,
+    typer.Option(metavar="C", help=r"CSV: between values. Default: a comma; \t is a tab."),
+]
+QuoteOption = Annotated[
+    str | None, typer.Option(metavar="C", help="CSV: around values. Default: a double quote.")
+]
+EscapeOption = Annotated[
+    str | None,
+    typer.Option(metavar="C", help="CSV: before a delimiter or quote inside a value."),
+]
+HeaderOption = Annotated[
+    bool,
+    typer.Option(
+        help="CSV: the first line names the columns. Without it: those of the table, in order."
+    ),
+]
+NullValuesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TEXT", help="CSV: unquoted text that is NULL; repeat it. Default: empty."
+    ),
+]
+EncodingOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help="CSV and JSON. Default: utf-8.")
+]
+CompressionOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="none, gzip, bz2 or zstd. Default: the file's ending."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``write`` to the program."""
+    app.command()(write)
+
+
+def write(
+    context: typer.Context,
+    table: TableArgument,
+    inputs: InputsArgument,
+    kinds: KindsOption = None,
+    overwrite: OverwriteOption = None,
+    upsert_by: UpsertByOption = None,
+    columns: ColumnsOption = None,
+    casts: CastsOption = None,
+    form: FormatOption = None,
+    delimiter: DelimiterOption = None,
+    quote: QuoteOption = None,
+    escape: EscapeOption = None,
+    header: HeaderOption = True,
+    null_values: NullValuesOption = None,
+    encoding: EncodingOption = None,
+    compression: CompressionOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add the rows of files to a table, or replace rows, all in one commit.
+
+    An example: lake write shop.orders new.csv more.parquet --delimiter ";"
+    """
+    from lakeformat.catalog.row_schema import row_schema
+    from lakeformat.cli.progress import progressing
+    from lakeformat.cli.read_row_files import read_rows
+    from lakeformat.files.foreign.dialect import TextDialect
+
+    dialect = TextDialect.of({**locals(), "null_values": null_values or None})
+    found = _opened(context, table)
+    schema = row_schema(found)
+    if upsert_by:  # so that deletes are no error
+        schema = replace(schema, primary_keys=tuple(upsert_by))
+    rows = read_rows(inputs, schema, kinds, form, dialect, _mapping(columns, casts))
+    report = _written(found, progressing(rows, "writing"), kinds, overwrite, upsert_by)
+    if as_json:
+        print_json([report.to_dict()])
+    else:
+        typer.echo(f"{counted(report.rows, 'row')}: {report.reason}")
+
+
+def _opened(context: typer.Context, table: str) -> Any:
+    try:
+        return named_table_of_any_format(context, table)
+    except NotFoundError as reason:
+        raise NotFoundError(f"{reason}; {_made_first(context, table)}") from None
+
+
+def _written(
+    table: Any,
+    rows: Iterator[Any],
+    kinds: str | None,
+    overwrite: str | None,
+    upsert_by: list[str] | None,
+) -> lake.CommitReport | WriteReport:
+    """Write the rows in the way that the options ask for."""
+    report: lake.CommitReport | WriteReport
+    if not upsert_by:
+        what = None if overwrite is None else _what(overwrite)
+        report = table.write(rows, kinds, overwrite=what)
+    elif overwrite is None:
+        report = table.upsert(rows, upsert_by, kinds=kinds)
+    else:
+        raise InvalidRequestError(
+            "--upsert-by and --overwrite exclude each other: leave one of them out"
+        )
+    return report
+
+
+def _made_first(context: typer.Context, missing: str) -> str:
+    """Return the command that creates the missing table, or the missing branch of a table."""
+    from lakeformat.catalog.names import BRANCH_PREFIX
+
+    table, _, suffixes = missing.partition("$")
+    branch = suffixes.partition("$")[0]
+    if branch.startswith(BRANCH_PREFIX):
+        with suppress(NotFoundError):
+            named_table_of_any_format(context, table)
+            name = branch.removeprefix(BRANCH_PREFIX)
+            return f"create the branch first: lake branch create {table} {name}"
+    return (
+        f"create the table first: lake create-table {table} --column 'id BIGINT' "
+        "--column 'dt STRING', or catalog.create_table in Python"
+    )
+
+
+def _what(overwrite: str) -> Any:
+    if overwrite in ("all", "dynamic", "partitions", "table"):
+        return {} if overwrite == "all" else overwrite
+    return _pairs(
+        overwrite.split(","),
+        f"--overwrite {overwrite!r} is unknown: use table, partitions or a partition such as "
+        "dt=2024-01-31",
+    )
+
+
+def _mapping(columns: list[str] | None, casts: list[str] | None) -> ColumnMapping:
+    from lakeformat.files.foreign.column_mapping import ColumnMapping
+    from lakeformat.types.type_text import parse_type
+
+    sources = _pairs(columns or [], "--columns must be NAME=SOURCE, such as amount='Amount (EUR)'")
+    types = _pairs(casts or [], "--casts must be NAME=TYPE, such as 'amount=DECIMAL(10, 2)'")
+    return ColumnMapping(sources, {name: parse_type(text) for name, text in types.items()})
+
+
+def _pairs(texts: list[str], refusal: str) -> dict[str, str]:
+    """Return the texts of the form name=value as a dict; raise the refusal for any other text."""
+    pairs = [text.partition("=") for text in texts]
+    if not all(name and equals for name, equals, _ in pairs):
+        raise InvalidRequestError(refusal)
+    return {name.strip(): value for name, _, value in pairs}

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files that a table keeps only for older snapshots, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lakeformat.tables.health.numbers import StorageNumbers
+from lakeformat.tables.maintain.maintain_report import StepReport
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
+
+__all__ = ["files_for_time_travel"]
+
+
+def files_for_time_travel(
+    storage: StorageNumbers | None, steps: Sequence[StepReport], *, dry_run: bool
+) -> str | None:
+    """Return the number of files; None if there are none. A dry run counts those to replace."""
+    replaced = sum(step.files_in for step in steps) if dry_run else 0
+    if replaced:
+        return f"the compaction replaces {counted(replaced, 'file')}, kept for time travel"
+    if storage is None or not storage.time_travel_files:
+        return None
+    kept, held = storage.time_travel_files, size(storage.time_travel_bytes or 0)
+    return f"{counted(kept, 'file')} of {held} are kept only for time travel"

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of the tests of Iceberg tables."""
+
+import pytest
+
+from lakeformat.storage import MemoryStorage
+
+
+@pytest.fixture
+def storage():
+    """An empty storage in memory, at memory://t."""
+    return MemoryStorage("t")
