@@ -187,8 +187,9 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
             )
         if folder.process is None:
             _log.warning(
-                "this machine does not know the process of this task: it was restarted, or is "
-                "another one. The task does its work in its slot now; no commit is made twice"
+                "this machine does not know the process of this task: it was restarted, or "
+                "the task runs on another machine now. The task does its work in its slot; no "
+                "commit is made twice"
             )
             self._keeps_slot = True
             return self._run(request, context)

@@ -20,12 +20,13 @@ __all__ = ["LakeLineageMixin"]
 
 
 class LakeLineageMixin:
-    """For operators with ``table`` and ``lake_conn_id`` that keep their result in ``published``.
+    """Reports the lineage of operators that have ``table`` and ``lake_conn_id``, and keep their
+    result in ``published``.
 
     If a task works on several tables, ``table`` is None, and it reports no lineage.
 
-    Airflow's OpenLineage provider calls these methods if it is installed, so they import it inside.
-    A table that does not exist yet has a name and no facets.
+    Only Airflow's OpenLineage provider calls these methods. It may be missing, so they import it
+    inside. A table that does not exist yet has a name and no facets.
     """
 
     if TYPE_CHECKING:

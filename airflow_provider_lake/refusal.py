@@ -39,9 +39,7 @@ _WHOLE_RESULT = "return_value"
 
 
 def refusal_of(name: str, hint: Any, value: Any, *, before: object = None) -> str:
-    """Return the sentence; ``before`` is the template, or the result of a task, that the value
-    was.
-    """
+    """Return the sentence; ``before`` is the template or task result that gave the value."""
     return f"argument {name!r} must be {_in_words(hint)}, {_given(hint, value, before)}" + (
         _next_step(name, hint, value, before)
     )

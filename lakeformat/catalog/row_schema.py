@@ -18,8 +18,8 @@ __all__ = ["row_schema"]
 def row_schema(table: Table | IcebergTable) -> TableSchema:
     """Return the columns of a table.
 
-    Those of an Iceberg table take nulls, which its writer checks; its partition columns are those
-    without a transform.
+    Columns of an Iceberg table are nullable here, because its writer checks for nulls. Its
+    partition columns are those without a transform.
     """
     schema = table.schema
     if isinstance(schema, TableSchema):

@@ -42,9 +42,9 @@ class CommitId:
     While that snapshot exists, expired older snapshots do not matter.
 
     ``replaces`` is the number of the snapshot in which the same user published the same rows
-    before, with a lower identifier. The rows of that snapshot are taken out in the same commit, or,
-    in a table with a primary key, the new row of each key wins. If that is not possible any more,
-    for example because a compaction has merged them with other rows, the commit is refused before
+    before, with a lower identifier. The same commit removes the rows of that snapshot; in a table
+    with a primary key, the new row of each key wins instead. If that is no longer possible, for
+    example because a compaction has merged them with other rows, the commit is refused before
     anything is written. An overwrite ignores ``replaces``.
     """
 

@@ -20,7 +20,7 @@ class RowOperation(StrEnum):
 
 
 class Method(StrEnum):
-    """The way in which rows are deleted."""
+    """The way in which a change of rows deletes rows."""
 
     VECTORS = "deletion vectors"
     """The positions of the rows are marked; the files are kept."""

@@ -15,7 +15,9 @@ class TableSnapshot(Protocol):
 
     @property
     def id(self) -> int:
-        """The id that people and other programs name it by; only some formats count with it."""
+        """The id by which people and other programs name the snapshot; only in some formats it
+        counts up.
+        """
 
     @property
     def identity(self) -> str:

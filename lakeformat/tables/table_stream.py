@@ -117,4 +117,4 @@ class TableStream(ABC, Generic[SnapshotT, PlaceT]):
 
     @abstractmethod
     def _next_changes(self, place: PlaceT) -> StreamedChanges | None:
-        """Return the first changes from a place on, and move on behind them."""
+        """Return the first changes after a place, and move the place behind them."""

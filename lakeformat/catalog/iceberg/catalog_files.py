@@ -63,7 +63,7 @@ class CatalogFiles:
         return places_of(storage, root, location, self.external_roots)
 
     def _near(self, answer: Answer) -> Storage:
-        """Return a storage with the options that open the table; addresses may lead elsewhere."""
+        """Return the storage of a metadata file, opened with the options for the table."""
         match = SCHEME.match(answer.metadata_file)
         if match is None or match[1].lower() not in OBJECT_SCHEMES:
             return self.storage or LocalStorage()

@@ -55,7 +55,9 @@ class CatalogPointer:
         return (self.load() if self._known is None else self._known[1]).places.uri
 
     def load(self) -> LoadedMetadata:
-        """Return the current metadata; new options of the storage cost no other reading."""
+        """Return the current metadata; if only options of the storage are new, no file is read
+        again.
+        """
         answer = self._names.answer(self._name)
         if self._known is None or answer != self._known[0]:
             known = None if self._known is None else self._known[1]

@@ -14,7 +14,7 @@ __all__ = ["IcebergDropPlan"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IcebergDropPlan(Report):
-    """The effect of a drop, which nothing has done yet."""
+    """The planned effect of a drop; nothing is changed yet."""
 
     table: str
     location: str

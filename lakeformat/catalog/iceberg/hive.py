@@ -132,7 +132,7 @@ class HiveMetastore(ClientNamedFilesMetastore):
 
 
 def _opened(client: HiveCatalog) -> Client:
-    """Return a connection of its own: threads do not share one."""
+    """Return a new connection, because threads cannot share one."""
     return client._create_hive_client(client.properties)
 
 
@@ -152,7 +152,7 @@ def _alter(opened: Client, name: TableName, table: HiveTable, more: dict[str, st
 class _Lock:
     """The lock that Java and PyIceberg take for a commit.
 
-    It is no generator, because an exception of Thrift cannot pass through one.
+    It is a class, because an exception of Thrift cannot pass through a generator.
     """
 
     def __init__(

@@ -117,7 +117,7 @@ def _statistics(listed: str, before: Json, after: Json) -> Iterator[Json]:
 
 
 def _last_column(listed: str, after: Json) -> Json:
-    """Return the member that some services still want with a new schema."""
+    """Return the member that some services still require with a new schema."""
     return {"last-column-id": after["last-column-id"]} if listed == "schemas" else {}
 
 

@@ -185,7 +185,10 @@ class _Attempts:
         metadata, branch = loaded.metadata, self._handle.branch
         head = metadata.references.get(branch)
         if head is None and branch != MAIN_BRANCH:
-            raise NotFoundError(f"branch {branch!r} of {self._handle.uri} was deleted meanwhile")
+            raise NotFoundError(
+                f"branch {branch!r} of {self._handle.uri} was deleted meanwhile; nothing was "
+                "published. Create the branch again, or write to another one"
+            )
         parent = None if head is None else metadata.snapshot(head.snapshot_id)
         manifests = MANIFEST_SCHEMA.empty_table()
         if parent is not None:

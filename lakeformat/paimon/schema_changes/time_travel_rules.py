@@ -60,8 +60,8 @@ class NamedState:
 def named_state(options: TableOptions) -> NamedState | None:
     """Return the state that the options name; None for the newest.
 
-    Contradicting options are refused, as in Paimon's Java code: another reader might follow the
-    other one.
+    Options that contradict each other are refused, as in Paimon's Java code, because readers would
+    follow different ones.
     """
     given = [each for each in _DEFAULT_MODES if options.text(each[0])]
     if len(given) > 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The points of the score, from 0 to 100: 100 if a compaction and an expiry have nothing to do.
+"""The points of the score, from 0 to 100; 100 means that nothing is due for compaction or expiry.
 
 Per partition, over the files that still need attention: N files with S bytes and R rows; deletes
 that each read merges (``deletes``: delete rows, or keys of equality deletes); and rows that

@@ -40,7 +40,7 @@ class RowCondition:
             self.examples += example_texts(batch.filter(is_bad), self.shown, missing)
 
     def join(self, other: RowCondition) -> None:
-        """Add the rows that another one has checked."""
+        """Add the counts of a check of other rows."""
         self.bad_rows += other.bad_rows
         self.examples = [*self.examples, *other.examples][:MOST_EXAMPLES]
 
