@@ -96,6 +96,8 @@ def _text(value: Value, field: DataField, *, legacy: bool) -> str:
             f"the table is partitioned by {field.name!r} of type {type_to_json(field.type)}, "
             "which this version has no directory for"
         )
+    if isinstance(value, str):
+        return value  # the casts keep a text, but Arrow loads pandas to take it
     column = values_to_arrow([value], field.type)
     try:
         shown = internal_text(column, field.type) if legacy else cast_text(column, field.type)

@@ -15,10 +15,11 @@ from lakeformat.paimon.compact.changelogs.producers import guarantee
 from lakeformat.paimon.compact.commit import Groups, Made
 from lakeformat.paimon.compact.compact_report import BucketOutcome, CompactReport
 from lakeformat.paimon.compact.identity import CompactIdentity, find_earlier_tries
+from lakeformat.paimon.compact.newest_schema import under_schema
 from lakeformat.paimon.compact.other_compactor import OtherCompactor, warn_of_other_compactor
 from lakeformat.paimon.compact.outcomes import compacted, failed, not_chosen, refused, report_of
 from lakeformat.paimon.compact.partition_choice import WHOLE_TABLE, Chosen, Places
-from lakeformat.paimon.compact.plan import has_left_table, plan_compaction, under_schema
+from lakeformat.paimon.compact.plan import has_left_table, plan_compaction
 from lakeformat.paimon.compact.run import UnitOutcome, UnitWork
 from lakeformat.paimon.compact.unit import CompactPlan, CompactUnit, NotChosen
 from lakeformat.paimon.expiry_race import head_of

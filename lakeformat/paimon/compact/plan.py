@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from lakeformat.paimon.commit.same_table import require_same_table
 from lakeformat.paimon.compact.append_pick import (
     AppendPick,
     AppendSettings,
@@ -16,6 +15,7 @@ from lakeformat.paimon.compact.append_pick import (
     pick_unordered,
 )
 from lakeformat.paimon.compact.key_value_plan import plan_bucket
+from lakeformat.paimon.compact.newest_schema import newest_schema
 from lakeformat.paimon.compact.partition_choice import (
     WHOLE_TABLE,
     Chosen,
@@ -31,7 +31,6 @@ from lakeformat.paimon.handle import TableHandle, is_unaware
 from lakeformat.paimon.metadata.data_file_meta import local_wall_clock
 from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
 from lakeformat.paimon.metadata.manifest import ManifestEntry
-from lakeformat.paimon.metadata.schema_file import read_schema
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
@@ -40,22 +39,7 @@ from lakeformat.paimon.read.deletions import deleted_rows_of, find_vectors
 from lakeformat.paimon.read.plan import plan_columns
 from lakeformat.types.duration_text import duration
 
-__all__ = ["has_left_table", "newest_schema", "plan_compaction", "under_schema"]
-
-
-def newest_schema(handle: TableHandle) -> TableHandle:
-    """Return the table with its newest schema.
-
-    If you call it after you read a snapshot, no file of the snapshot has a newer schema.
-    """
-    return under_schema(handle, require_same_table(handle))
-
-
-def under_schema(handle: TableHandle, schema_id: int) -> TableHandle:
-    """Return the table with one of its schemas."""
-    if schema_id == handle.schema.id:
-        return handle
-    return replace(handle, schema=read_schema(handle.storage, handle.layout, schema_id))
+__all__ = ["has_left_table", "plan_compaction"]
 
 
 def has_left_table(handle: TableHandle, unit: CompactUnit) -> bool:

@@ -15,8 +15,9 @@ from lakeformat.files.changelog_packs import PACK_PREFIX, is_packed
 from lakeformat.paimon.deletion.places import FilePlaces
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import ManifestColumns
-from lakeformat.paimon.metadata.manifest_columns.columns import Mask
+from lakeformat.paimon.metadata.manifest_columns.columns import BytesColumn, Mask
 from lakeformat.tables.removal import FileClass, Removal
+from lakeformat.types.arrow_memory import numbers
 
 __all__ = ["Candidates"]
 
@@ -72,11 +73,10 @@ class Candidates:
             return np.fromiter(map(self._may_be, columns.file_name.values()), np.bool_)
         names = columns.file_name.to_arrow()
         if self._looked_for is None:
-            self._looked_for = pa.array(self._names, pa.large_binary())
-        mask = pc.is_in(names, self._looked_for)
+            self._looked_for = BytesColumn.of([*self._names]).to_arrow()
+        found: Mask = numbers(pc.is_in(names, self._looked_for))
         if self.has_packs:
-            mask = pc.or_(mask, pc.starts_with(names, PACK_PREFIX))
-        found: Mask = mask.fill_null(False).to_numpy(zero_copy_only=False)
+            found |= numbers(pc.starts_with(names, PACK_PREFIX))
         return found
 
     def _may_be(self, name: bytes | None) -> bool:

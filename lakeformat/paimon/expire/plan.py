@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.errors import CorruptTableError
@@ -33,9 +32,9 @@ from lakeformat.paimon.deletion.reachable_files import (
 )
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import ManifestColumns
-from lakeformat.paimon.metadata.manifest_columns.columns import Mask
 from lakeformat.paimon.metadata.manifest_list import ListKind, ManifestMeta, manifests_of
 from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.types.arrow_memory import numbers
 
 __all__ = ["Plan", "deltas_of", "plan_changelogs", "plan_snapshots"]
 
@@ -193,16 +192,11 @@ def _deleted_by(handle: TableHandle, candidates: Candidates, snapshot: Snapshot)
         key
         for columns in added
         for keys in candidates.keys(
-            columns.filter(_numpy(pc.is_in(columns.file_name.to_arrow(), names)))
+            columns.filter(numbers(pc.is_in(columns.file_name.to_arrow(), names)))
         )
         for key in keys
     )
     return _Deletions(deleted, put_back)
-
-
-def _numpy(mask: pa.BooleanArray) -> Mask:
-    found: Mask = mask.to_numpy(zero_copy_only=False)
-    return found
 
 
 def _add_changelog(handle: TableHandle, candidates: Candidates, snapshot: Snapshot) -> None:

@@ -16,8 +16,8 @@ from lakeformat.errors import InvalidRequestError, LakeError, UnsupportedError
 from lakeformat.executor import require_executor
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.commit.manifest_merge import pick_deletions
+from lakeformat.paimon.compact.newest_schema import newest_schema
 from lakeformat.paimon.compact.partition_choice import WHOLE_TABLE, Chosen
-from lakeformat.paimon.compact.plan import newest_schema
 from lakeformat.paimon.expiry_race import explaining_expiry, head_of
 from lakeformat.paimon.file_indexes.build import BuiltIndex, build_index
 from lakeformat.paimon.file_indexes.file_index_report import FileIndexOutcome, FileIndexReport

@@ -19,7 +19,7 @@ from lakeformat.paimon.read.buckets import skips_level_zero
 from lakeformat.paimon.read.row_ranges import rows_by_file
 from lakeformat.tables.health.groups import Counts, FileGroups, Mask, grouped
 from lakeformat.tables.health.score import BYTES_PART, ENOUGH_FILES, Pending
-from lakeformat.types.arrow_memory import array_of
+from lakeformat.types.arrow_memory import array_of, numbers
 
 __all__ = ["MUCH_DELETED", "FileState", "target_size"]
 
@@ -54,7 +54,7 @@ class FileState:
     def partitions(self) -> FileGroups:
         """Files by partition."""
         codes = self._columns.partition.to_arrow().dictionary_encode().indices
-        return grouped(codes.to_numpy(zero_copy_only=False).astype(np.int64))
+        return grouped(numbers(codes).astype(np.int64))
 
     @cached_property
     def buckets(self) -> FileGroups:
@@ -257,6 +257,6 @@ def _hidden_rows(
 
 def _places(names: pa.Array, partitions: pa.Array, buckets: pa.Array) -> pa.Array:
     """Identify files by partition, bucket and name; no name holds a zero byte."""
-    numbers = buckets.cast(pa.string()).cast(pa.large_binary())
+    shown = buckets.cast(pa.string()).cast(pa.large_binary())
     zero = pa.scalar(b"\0", pa.large_binary())
-    return pc.binary_join_element_wise(names, numbers, partitions, zero)
+    return pc.binary_join_element_wise(names, shown, partitions, zero)

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.compact.newest_schema import newest_schema
 from lakeformat.paimon.compact.other_compactor import find_other_compactor
-from lakeformat.paimon.compact.plan import newest_schema
 from lakeformat.paimon.consumers import StalledConsumer, find_stalled
 from lakeformat.paimon.expire.retention import changelog_rules, is_decoupled, snapshot_retention
 from lakeformat.paimon.expiry_race import again_if_overtaken, explaining_expiry
@@ -23,17 +23,15 @@ from lakeformat.paimon.health.health_report import (
     Holder,
     SnapshotFacts,
     StorageFacts,
+    UnknownFiles,
 )
 from lakeformat.paimon.health.history import KeptFor, Reachable, files_of, find_reachable
 from lakeformat.paimon.health.history_reasons import undeleted_share
-from lakeformat.paimon.health.lost import find_lost
-from lakeformat.paimon.health.lost_changelogs import find_lost_changelogs
 from lakeformat.paimon.health.misread_options import misread_reasons, without_misread
 from lakeformat.paimon.health.notes import find_notes
 from lakeformat.paimon.health.outside import outside_reasons
 from lakeformat.paimon.health.overdue import Overdue, find_overdue, forgotten_consumers
 from lakeformat.paimon.health.reasons import find_reasons
-from lakeformat.paimon.health.unknown import find_unknown, list_files
 from lakeformat.paimon.metadata.branch_directory import branches
 from lakeformat.paimon.metadata.changelog_directory import read_changelog_if_present
 from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry, read_index_manifest
@@ -46,10 +44,11 @@ from lakeformat.paimon.metadata.snapshot_directory import (
     snapshot_ids,
 )
 from lakeformat.paimon.metadata.tag import tag_names
-from lakeformat.paimon.orphans.references import find_references
 from lakeformat.paimon.read.plan import plan_columns
+from lakeformat.rows.distinct import number_distinct
 from lakeformat.tables.health.score import Score, score
 from lakeformat.tables.health.verdict import Reason, in_order, judge
+from lakeformat.types.arrow_memory import numbers
 
 __all__ = ["check_health", "due_places"]
 
@@ -74,16 +73,12 @@ def _check(handle: TableHandle, time_travel: bool, unknown: bool) -> HealthRepor
     newest = newest_schema(handle)
     misread = misread_reasons(newest)
     handle, newest = without_misread(handle), without_misread(newest)
-    # List before reading references: files committed in between are then referenced.
-    listed = list_files(handle) if unknown else None
-    references = find_references(handle) if unknown else None
+    listed, unreferenced = _list_unknown(handle) if unknown else (None, None)
     overdue = find_overdue(handle)
     reachable = find_reachable(handle, overdue) if time_travel else None
     snapshot = latest_snapshot(handle.storage, handle.layout)
     snapshots = _snapshot_facts(handle, snapshot, overdue, reachable)
-    storage = StorageFacts()
-    if references is not None and listed is not None:
-        storage = replace(storage, unknown=find_unknown(handle, listed, references))
+    storage = StorageFacts(unknown=unreferenced)
     if snapshot is None:
         return _of_empty_table(newest, snapshots, storage, misread)
     live = plan_columns(handle, snapshot).columns
@@ -92,6 +87,9 @@ def _check(handle: TableHandle, time_travel: bool, unknown: bool) -> HealthRepor
     storage = replace(storage, live_bytes=state.live_bytes + _bytes(index_files))
     outside = outside_reasons(newest, live)
     if listed is not None and not outside:
+        from lakeformat.paimon.health.lost import find_lost
+        from lakeformat.paimon.health.lost_changelogs import find_lost_changelogs
+
         lost = find_lost(handle, snapshot, listed, live, index_files)
         changes = find_lost_changelogs(handle, listed)
         storage = replace(storage, lost_files=lost, lost_changelog_files=changes)
@@ -124,6 +122,16 @@ def _check(handle: TableHandle, time_travel: bool, unknown: bool) -> HealthRepor
         storage=storage,
         notes=find_notes(newest),
     )
+
+
+def _list_unknown(handle: TableHandle) -> tuple[pa.Table, UnknownFiles]:
+    """Return the files in the table's directories, and those that nothing refers to."""
+    from lakeformat.paimon.health.unknown import find_unknown, list_files
+    from lakeformat.paimon.orphans.references import find_references
+
+    # List before reading references: files committed in between are then referenced.
+    listed = list_files(handle)
+    return listed, find_unknown(handle, listed, find_references(handle))
 
 
 def due_places(handle: TableHandle) -> frozenset[tuple[bytes, int]]:
@@ -258,22 +266,24 @@ def _with_time_travel(
 ) -> StorageFacts:
     """Sum up the files that the newest snapshot does not need, by the holder of each."""
     every = pa.concat_tables([*reachable.data, files_of(live, KeptFor.NEWEST)])
-    files = every.group_by(["partition", "bucket", "name"]).aggregate(
-        [("size", "max"), ("kept_for", "max")]
-    )
+    columns = {name: every.column(name).combine_chunks() for name in every.column_names}
+    # Not group_by and filters of Arrow, which load its query engine, and with it pandas.
+    files, first = number_distinct([columns[name] for name in ("name", "bucket", "partition")])
+    strongest = np.zeros(len(first), np.int8)
+    np.maximum.at(strongest, files, numbers(columns["kept_for"]))
+    bytes_of = numbers(columns["size"])[first]
+    is_past = strongest < KeptFor.NEWEST
     needed = {entry.file_name for entry in index_files}
     index = [kept for name, kept in reachable.index.items() if name not in needed]
-    past = files.filter(pc.less(files["kept_for_max"], int(KeptFor.NEWEST)))
 
     def size_of(kept: KeptFor) -> int:
-        of_rows = past.filter(pc.equal(past["kept_for_max"], int(kept)))["size_max"]
         of_index = sum(size for size, kept_for in index if kept_for is kept)
-        return int(pc.sum(of_rows).as_py() or 0) + of_index
+        return int(bytes_of[is_past & (strongest == kept)].sum()) + of_index
 
     sizes = {kept: size_of(kept) for kept in KeptFor}
     return replace(
         storage,
-        time_travel_files=past.num_rows + len(index),
+        time_travel_files=int(is_past.sum()) + len(index),
         time_travel_bytes=sum(sizes.values()),
         overdue_bytes=sizes[KeptFor.OVERDUE],
         branch_bytes=sizes[KeptFor.BRANCH],

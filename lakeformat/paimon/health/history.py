@@ -259,7 +259,7 @@ def files_of(columns: ManifestColumns, kept: KeptFor) -> pa.Table:
             array_of(np.asarray(columns.bucket.numbers)),
             columns.file_name.to_arrow(),
             array_of(np.asarray(columns.file_size.numbers)),
-            pa.repeat(pa.scalar(int(kept), pa.int8()), len(columns)),
+            array_of(np.full(len(columns), kept, np.int8)),
         ],
         schema=_FILES,
     )

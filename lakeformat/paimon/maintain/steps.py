@@ -7,8 +7,9 @@ from typing import Final
 
 from lakeformat.errors import CommitConflictError
 from lakeformat.paimon.compact.compact import compact
+from lakeformat.paimon.compact.newest_schema import newest_schema
 from lakeformat.paimon.compact.partition_choice import Chosen
-from lakeformat.paimon.compact.plan import newest_schema, plan_compaction
+from lakeformat.paimon.compact.plan import plan_compaction
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.health.health import due_places
 from lakeformat.paimon.maintain.expiry import expire

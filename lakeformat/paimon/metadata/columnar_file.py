@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.orc as orc
-import pyarrow.parquet as pq
 
 from lakeformat.files.avro.avro_container import most_records, most_unpacked
 
@@ -34,8 +32,12 @@ def encode_rows(
     rows = pa.Table.from_pylist(list(records), _arrow_schema(schema))
     buffer = io.BytesIO()
     if file_format == PARQUET:
+        import pyarrow.parquet as pq  # only for metadata that is not Avro
+
         pq.write_table(rows, buffer, compression=codec, store_schema=False)
     else:
+        import pyarrow.orc as orc
+
         orc.write_table(rows, buffer, compression=codec)
     return buffer.getvalue()
 
@@ -55,12 +57,16 @@ def decode_rows(content: bytes) -> list[dict[str, Any]]:
 def _read(source: pa.NativeFile, *, is_parquet: bool, size: int) -> pa.Table:
     most_rows = most_records(size)
     if is_parquet:
+        import pyarrow.parquet as pq
+
         file = pq.ParquetFile(source)
         groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
         count = file.metadata.num_rows
         if sum(group.total_byte_size for group in groups) > most_unpacked(size):
             count = most_rows + 1
     else:
+        import pyarrow.orc as orc
+
         file = orc.ORCFile(source)
         count = file.nrows
     if count > most_rows:

@@ -29,10 +29,10 @@ from lakeformat.paimon.metadata.schema_file import read_schema, require_schema_o
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.read.pruning.entries import EntryPruner, SchemaReader
-from lakeformat.paimon.read.pruning.file_indexes import IndexPruner
 from lakeformat.paimon.read.row_ranges import joins_columns, shares_rows
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.prune import ColumnTest, Conjunction, Mask, conjunctions
+from lakeformat.types.arrow_memory import numbers
 
 __all__ = [
     "BucketRows",
@@ -68,7 +68,7 @@ class FilePlan:
     def buckets(self) -> BucketRows:
         """Group the files by partition and bucket."""
         columns = self.columns
-        partition = columns.partition.to_arrow().dictionary_encode().indices.to_numpy()
+        partition = numbers(columns.partition.to_arrow().dictionary_encode().indices)
         _, bucket = np.unique(columns.bucket.numbers, return_inverse=True)
         places = partition.astype(np.int64) * (int(bucket.max(initial=0)) + 1) + bucket
         by_place = np.argsort(places, kind="stable")
@@ -194,6 +194,7 @@ def _by_indexes(
     handle: TableHandle, snapshot: Snapshot, conditions: Sequence[ColumnTest], plan: FilePlan
 ) -> Mask:
     """Return a mask of the files that their own index does not exclude."""
+    from lakeformat.paimon.read.pruning.file_indexes import IndexPruner  # only for conditions
 
     def named_by(entry: ManifestEntry) -> str:
         return f"{find_manifest(handle, snapshot, entry)} of snapshot {snapshot.id}"

@@ -19,7 +19,7 @@ from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.commit.commit_report import CommitReport, already_published
 from lakeformat.paimon.commit.identity import EarlierCommits, require_same
-from lakeformat.paimon.compact.plan import newest_schema
+from lakeformat.paimon.compact.newest_schema import newest_schema
 from lakeformat.paimon.expiry_race import head_of
 from lakeformat.paimon.handle import TableHandle, require_writable
 from lakeformat.paimon.metadata.commit_message import CommitMessage

@@ -86,9 +86,10 @@ class TableUpkeep(TableReads):
         order_strategy: str | None = None,
     ) -> CompactPlan:
         """Plan ``compact`` bucket by bucket with reasons; nothing is changed."""
+        from lakeformat.paimon.compact.newest_schema import under_schema
         from lakeformat.paimon.compact.other_compactor import find_other_compactor
         from lakeformat.paimon.compact.partition_choice import Chosen
-        from lakeformat.paimon.compact.plan import plan_compaction, under_schema
+        from lakeformat.paimon.compact.plan import plan_compaction
         from lakeformat.paimon.compact.sorting.sort import asked_order, plan_sort
 
         chosen = Chosen(where=where, partitions=partitions, idle=idle, buckets=buckets)
@@ -105,8 +106,8 @@ class TableUpkeep(TableReads):
         It is recognised by a recent compaction without the mark of this library, on a table that is
         not ``write-only``. If both compact, the commits of that writer conflict and its job fails.
         """
+        from lakeformat.paimon.compact.newest_schema import newest_schema
         from lakeformat.paimon.compact.other_compactor import find_other_compactor
-        from lakeformat.paimon.compact.plan import newest_schema
         from lakeformat.paimon.health.misread_options import without_misread
 
         return find_other_compactor(without_misread(newest_schema(self._handle)))

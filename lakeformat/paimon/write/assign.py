@@ -21,6 +21,7 @@ from lakeformat.paimon.options.kinds import POSTPONE_BUCKET, UNAWARE_BUCKET
 from lakeformat.paimon.partition import partition_fields, partition_path
 from lakeformat.paimon.partition_filter import PartitionFilter
 from lakeformat.paimon.schema import TableSchema
+from lakeformat.rows.distinct import number_distinct
 from lakeformat.rows.groups import Positions
 
 __all__ = [
@@ -89,7 +90,7 @@ class PartitionNumbers:
             number = self.number(EMPTY_ROW, numbers[0])
             return np.full(rows.num_rows, number, np.int64)
         columns = [rows.column(position) for position in self._columns]
-        codes, first_of = _codes(columns)
+        codes, first_of = number_distinct(columns)
         examples = [column.take(pa.array(first_of)) for column in columns]
         framed = encode_columns(examples, self._types).to_pylist()
         found = [
@@ -207,31 +208,3 @@ def _buckets(schema: TableSchema) -> tuple[int, Callable[[pa.RecordBatch], Place
         return function([rows.column(position) for position in positions]).astype(np.int64)
 
     return count, buckets
-
-
-def _codes(columns: list[pa.Array]) -> tuple[Positions, Positions]:
-    """Number the distinct combinations of values; return the number of each row, and the first row
-    of each number.
-    """
-    codes: Positions = np.zeros(len(columns[0]), np.int64)
-    first_of: Positions = np.zeros(0, np.int64)
-    for column in columns:
-        encoded = column.dictionary_encode(null_encoding="encode")
-        numbers = encoded.indices.to_numpy(zero_copy_only=False)
-        here = max(len(encoded.dictionary), 1)
-        codes, first_of = _renumbered(codes * here + numbers, max(len(first_of), 1) * here)
-    return codes, first_of
-
-
-def _renumbered(codes: Positions, bound: int) -> tuple[Positions, Positions]:
-    """Renumber without gaps; return each row's number and the first row of each number.
-
-    ``bound`` is the upper limit of the numbers.
-    """
-    if bound > 4 * len(codes):
-        _, first_of, codes = np.unique(codes, return_index=True, return_inverse=True)
-        return codes, first_of
-    first_of = np.full(bound, -1, np.int64)
-    first_of[codes[::-1]] = np.arange(len(codes))[::-1]
-    used = first_of >= 0
-    return (np.cumsum(used) - 1)[codes], first_of[used]

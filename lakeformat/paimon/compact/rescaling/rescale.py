@@ -17,8 +17,8 @@ from lakeformat.errors import InvalidRequestError, LakeError, UnsupportedError
 from lakeformat.executor import Executor, where_to_work
 from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
+from lakeformat.paimon.compact.newest_schema import newest_schema
 from lakeformat.paimon.compact.partition_choice import WHOLE_TABLE, Chosen, chosen_partitions
-from lakeformat.paimon.compact.plan import newest_schema
 from lakeformat.paimon.compact.postponed import with_buckets
 from lakeformat.paimon.compact.rescaling.part import (
     Part,

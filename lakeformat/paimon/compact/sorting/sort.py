@@ -9,6 +9,7 @@ from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.executor import Executor
 from lakeformat.paimon.compact.compact import OnUnit, run_plans
 from lakeformat.paimon.compact.compact_report import CompactReport
+from lakeformat.paimon.compact.newest_schema import newest_schema
 from lakeformat.paimon.compact.partition_choice import (
     WHOLE_TABLE,
     Chosen,
@@ -16,7 +17,6 @@ from lakeformat.paimon.compact.partition_choice import (
     Idle,
     Places,
 )
-from lakeformat.paimon.compact.plan import newest_schema
 from lakeformat.paimon.compact.sorting.order import RowOrder, row_order
 from lakeformat.paimon.compact.steps import Rewrite
 from lakeformat.paimon.compact.supported import require_supported, require_whole_rows

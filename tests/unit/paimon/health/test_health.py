@@ -13,7 +13,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
-from lakeformat.paimon.health import health
+from lakeformat.paimon.health import unknown
 from lakeformat.paimon.health.health_report import UnknownFiles
 from lakeformat.paimon.metadata.tag import Tag, create_tag
 from lakeformat.tables.health.verdict import Verdict
@@ -351,14 +351,14 @@ def test_a_file_with_a_shorter_one_of_its_name_elsewhere_is_not_lost(warehouse):
 def test_a_file_that_is_committed_after_the_listing_is_none_that_is_gone(warehouse, monkeypatch):
     table = warehouse.table()
     table.write(rows(1))
-    listed = health.list_files
+    listed = unknown.list_files
 
     def then_commit(handle: object) -> pa.Table:
         found = listed(handle)
         table.write(rows(2))
         return found
 
-    monkeypatch.setattr(health, "list_files", then_commit)
+    monkeypatch.setattr(unknown, "list_files", then_commit)
     assert table.health(unknown=True).storage.lost_files == ()
 
 

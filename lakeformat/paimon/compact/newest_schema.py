@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table with its newest schema, or with another one of its schemas."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lakeformat.paimon.commit.same_table import require_same_table
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.schema_file import read_schema
+
+__all__ = ["newest_schema", "under_schema"]
+
+
+def newest_schema(handle: TableHandle) -> TableHandle:
+    """Return the table with its newest schema.
+
+    If you call it after you read a snapshot, no file of the snapshot has a newer schema.
+    """
+    return under_schema(handle, require_same_table(handle))
+
+
+def under_schema(handle: TableHandle, schema_id: int) -> TableHandle:
+    """Return the table with one of its schemas."""
+    if schema_id == handle.schema.id:
+        return handle
+    return replace(handle, schema=read_schema(handle.storage, handle.layout, schema_id))

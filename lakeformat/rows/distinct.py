@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Distinct combinations of values in some columns, as one number for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.rows.groups import Positions
+from lakeformat.types.arrow_memory import numbers
+
+__all__ = ["number_distinct"]
+
+
+def number_distinct(columns: Sequence[pa.Array]) -> tuple[Positions, Positions]:
+    """Number the distinct combinations of values; return the number of each row, and the first row
+    of each number.
+    """
+    codes: Positions = np.zeros(len(columns[0]), np.int64)
+    first_of: Positions = np.zeros(0, np.int64)
+    for column in columns:
+        encoded = column.dictionary_encode(null_encoding="encode")
+        here = max(len(encoded.dictionary), 1)
+        mixed = codes * here + numbers(encoded.indices)
+        codes, first_of = _renumbered(mixed, max(len(first_of), 1) * here)
+    return codes, first_of
+
+
+def _renumbered(codes: Positions, bound: int) -> tuple[Positions, Positions]:
+    """Renumber without gaps; return each row's number and the first row of each number.
+
+    ``bound`` is the upper limit of the numbers.
+    """
+    if bound > 4 * len(codes):
+        _, first_of, codes = np.unique(codes, return_index=True, return_inverse=True)
+        return codes, first_of
+    first_of = np.full(bound, -1, np.int64)
+    first_of[codes[::-1]] = np.arange(len(codes))[::-1]
+    used = first_of >= 0
+    return (np.cumsum(used) - 1)[codes], first_of[used]
