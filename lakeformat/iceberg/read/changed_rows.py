@@ -29,8 +29,9 @@ from lakeformat.iceberg.read.file_rows import (
     RowGroupPruning,
     file_rows_of,
 )
+from lakeformat.iceberg.read.key_columns import newest_schemas
 from lakeformat.iceberg.read.live_rows import ComparedFile, compare_file
-from lakeformat.iceberg.read.plan import TableState, all_fields
+from lakeformat.iceberg.read.plan import TableState
 from lakeformat.iceberg.read.row_positions import RowPositions
 from lakeformat.iceberg.types import Field
 from lakeformat.rows.groups import Mask, Positions
@@ -85,8 +86,8 @@ def _compared(
     changed: Sequence[ChangedFile], state: TableState, stored: FileRows
 ) -> list[ComparedFile]:
     """Return the changed files with their deletes."""
-    fields = all_fields(state.metadata)
-    before, after = DeletedRows(stored, fields), DeletedRows(stored, fields)
+    schemas = newest_schemas(state.metadata)
+    before, after = DeletedRows(stored, schemas), DeletedRows(stored, schemas)
     before.expect(each.before for each in changed if each.before is not None)
     after.expect(each.after for each in changed if each.after is not None)
     return [compare_file(each, before, after) for each in changed]

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.errors import CorruptTableError, UnsupportedError
+from lakeformat.errors import CorruptTableError
 from lakeformat.files.data_file import KeepRows, naming_file
 from lakeformat.files.deletion_vector import DeletionVector, keep_mask
 from lakeformat.files.vector_record import DeletionVectorRange, decode_deletion_vector
@@ -27,8 +27,16 @@ from lakeformat.iceberg.arrow_types import to_arrow_field, to_arrow_type
 from lakeformat.iceberg.read.data_file import DeleteFile, FileSplit
 from lakeformat.iceberg.read.equality_keys import EqualityKeys
 from lakeformat.iceberg.read.file_rows import FileRows
+from lakeformat.iceberg.read.key_columns import (
+    key_column,
+    key_type,
+    key_values,
+    optional_column,
+    required_column,
+)
 from lakeformat.iceberg.read.stored_fields import MappedName, NameMapping
-from lakeformat.iceberg.types import Field, PrimitiveType, Type, inner_fields
+from lakeformat.iceberg.schema import Schema
+from lakeformat.iceberg.types import Field, PrimitiveType
 from lakeformat.rows.prune import Mask
 
 __all__ = ["DELETED_POSITION", "FILE_PATH", "DeletedRows", "EqualityDeletes", "read_fields"]
@@ -54,8 +62,8 @@ _ScopeKey: TypeAlias = tuple[str, tuple[int, ...]]
 class EqualityDeletes:
     """The keys of one scope that may delete rows of a data file."""
 
-    fields: tuple[Field, ...]
-    """The columns of the keys."""
+    fields: Mapping[int, Field]
+    """The columns of the keys, by the ids of the keys."""
     keys: EqualityKeys
 
     def deleted(
@@ -64,7 +72,8 @@ class EqualityDeletes:
         """Mask the deleted rows of a file; ``places`` are the places of columns by their ids."""
         # Of the earlier type, if the scanned schema is older than the keys'.
         columns = [
-            rows.column(places[each.id]).cast(to_arrow_type(each.type)) for each in self.fields
+            key_values(rows.column(places[each])).cast(to_arrow_type(key_type(column)))
+            for each, column in self.fields.items()
         ]
         return self.keys.deleted(columns, sequence_number)
 
@@ -72,10 +81,10 @@ class EqualityDeletes:
 def read_fields(wanted: Iterable[Field], deletes: Iterable[EqualityDeletes]) -> dict[int, Field]:
     """Return the columns to read by id: the wanted ones first, then other ones of keys."""
     fields = {each.id: each for each in wanted}
-    keys = [each for delete in deletes for each in delete.fields]
+    keys = [each for delete in deletes for each in delete.fields.items()]
     # The name of a key may belong to another column today.
     return fields | {
-        each.id: replace(each, name=f"_key_{each.id}") for each in keys if each.id not in fields
+        each: replace(column, name=f"_key_{each}") for each, column in keys if each not in fields
     }
 
 
@@ -84,8 +93,8 @@ class DeletedRows:
     """The deletes of a scan."""
 
     files: FileRows
-    key_fields: dict[int, Field]
-    """Every column of any schema of the table, in its newest type."""
+    schemas: Sequence[Schema]
+    """The schemas of the table, newest first."""
     _scopes: dict[_ScopeKey, dict[str, DeleteFile]] = field(default_factory=dict)
     _equality: OrderedDict[_ScopeKey, EqualityDeletes] = field(default_factory=OrderedDict)
     _positions: OrderedDict[str, dict[str, npt.NDArray[np.int64]]] = field(
@@ -171,32 +180,29 @@ class DeletedRows:
             return _kept(self._positions, file.path, read, _KEPT_FILES)
 
     def _keys(self, scope: _ScopeKey) -> EqualityDeletes:
-        fields = tuple(self._key_field(each) for each in scope[1])
+        fields = {each: self._key_column(each) for each in scope[1]}
         files = list(self._scopes[scope].values())
         # A file that lacks a key would otherwise delete the rows without a value.
-        stored = [replace(each, required=True, initial_default=None) for each in fields]
+        stored = [required_column(each) for each in fields.values()]
         tables = [self._read(each, stored) for each in files]
         numbers = np.repeat(
             np.array([each.sequence_number for each in files], np.int64),
             [table.num_rows for table in tables],
         )
         keys = pa.concat_tables(tables)
-        columns = [column.combine_chunks() for column in keys.columns]
+        columns = [key_values(column.combine_chunks()) for column in keys.columns]
         return EqualityDeletes(fields, EqualityKeys(columns, numbers))
 
-    def _key_field(self, field_id: int) -> Field:
-        if any(_holds(each.type, field_id) for each in self.key_fields.values()):
-            raise UnsupportedError(
-                f"{self.files.places.uri} has equality deletes by field {field_id}, which is "
-                "inside of a column, and this version applies only those by whole columns: read "
-                "the table with Spark"
-            )
-        if field_id not in self.key_fields:
+    def _key_column(self, field_id: int) -> Field:
+        columns = (key_column(each, field_id) for each in self.schemas)
+        found = next((each for each in columns if each is not None), None)
+        if found is None:
             raise CorruptTableError(
-                f"{self.files.places.uri} has equality deletes by field {field_id}, which is not a "
-                "column of any of its schemas; restore the metadata file from a backup"
+                f"{self.files.places.uri} has equality deletes by field {field_id}, which in none "
+                "of its schemas is a column of single values, or such a field inside of structs; "
+                "restore the metadata file from a backup"
             )
-        return replace(self.key_fields[field_id], required=False)
+        return optional_column(found)
 
     def _read(
         self, file: DeleteFile, fields: Sequence[Field], names: NameMapping | None = None
@@ -216,11 +222,6 @@ def _kept(known: OrderedDict[_K, _V], key: _K, read: Callable[[_K], _V], most: i
     while len(known) > most:
         known.popitem(last=False)
     return known[key]
-
-
-def _holds(kind: Type, field_id: int) -> bool:
-    """Return True if a field with this id is inside of a type."""
-    return any(each.id == field_id or _holds(each.type, field_id) for each in inner_fields(kind))
 
 
 def _has_negative(deletes: pa.Table) -> bool:

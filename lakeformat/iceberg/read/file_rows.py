@@ -108,7 +108,7 @@ class _Chosen:
             raise ValueError(f"it has more than one column of the field id {min(repeated)}")
         self.stored.update((each.id, each) for each in columns if each.id is not None)
         names = [self.stored[each.id].name for each in self.wanted if each.id in self.stored]
-        return names or [column.name for column in columns[:1]]
+        return [*dict.fromkeys(names)] or [column.name for column in columns[:1]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,8 @@ from lakeformat.iceberg.read.file_rows import (
     lineage_of,
 )
 from lakeformat.iceberg.read.file_splits import plan_splits
-from lakeformat.iceberg.read.plan import FilePlan, TableState, all_fields, plan_files
+from lakeformat.iceberg.read.key_columns import newest_schemas
+from lakeformat.iceberg.read.plan import FilePlan, TableState, plan_files
 from lakeformat.iceberg.types import Field
 from lakeformat.rows.conditions.filter import PredicateFilter
 from lakeformat.rows.groups import Positions
@@ -172,7 +173,7 @@ class Scan(Results):
 
     @cached_property
     def _deleted(self) -> DeletedRows:
-        return DeletedRows(self._files, all_fields(self._state.metadata))
+        return DeletedRows(self._files, newest_schemas(self._state.metadata))
 
     @cached_property
     def _files(self) -> FileRows:

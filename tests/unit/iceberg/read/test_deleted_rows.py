@@ -18,6 +18,7 @@ from lakeformat.iceberg.file_places import places_of
 from lakeformat.iceberg.read.data_file import DataFile, DeleteFile, FileSplit
 from lakeformat.iceberg.read.deleted_rows import DeletedRows
 from lakeformat.iceberg.read.file_rows import FileRows
+from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.types import Field, PrimitiveType
 from lakeformat.storage import NO_ROOTS, MemoryStorage
 
@@ -34,7 +35,7 @@ class Folder:
         self.root = "t"
         self.location = self.storage.uri(self.root)
         places = places_of(self.storage, self.root, self.location, NO_ROOTS)
-        self.deleted = DeletedRows(FileRows(places), {ID.id: ID})
+        self.deleted = DeletedRows(FileRows(places), [Schema(0, (ID,))])
 
     def write(self, name: str, content: bytes) -> str:
         """Write a file and return its address."""
@@ -172,7 +173,7 @@ def test_keys_of_all_files_of_a_scope_delete_older_rows_with_their_values(folder
     expected = ([True, False, True, True], [False, False, True, False])
     for split, mask in zip(splits, expected, strict=True):
         [found] = folder.deleted.equality(split)
-        assert [each.id for each in found.fields] == [1]
+        assert [*found.fields] == [1]
         assert found.keys.deleted(rows, split.file.sequence_number).tolist() == mask
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from lakeformat.iceberg.read import equality_keys
 from lakeformat.iceberg.read.equality_keys import EqualityKeys
+from lakeformat.iceberg.read.key_columns import key_values
 
 VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "long": (pa.int64(), [None, 0, 1, -1, 2**62]),
@@ -73,3 +74,10 @@ def test_no_keys_delete_nothing():
     none = EqualityKeys([pa.array([], pa.int64())], np.zeros(0, np.int64))
     assert none.deleted([pa.array([1, None])], 0).tolist() == [False, False]
     assert len(none) == 0
+
+
+def test_the_key_inside_of_a_null_struct_is_null_whatever_value_lies_below_it():
+    structs = pa.StructArray.from_arrays(
+        [pa.array([1, 2])], names=["k"], mask=pa.array([False, True])
+    )
+    assert key_values(structs).to_pylist() == [1, None]

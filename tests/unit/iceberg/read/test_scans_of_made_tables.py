@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.errors import CorruptTableError, NotFoundError, UnsupportedError
+from lakeformat.errors import CorruptTableError, NotFoundError
 from tests.unit.iceberg.made_table import SNAPSHOT_ID, MadeTable
 
 ID = {(1, "id"): "long"}
@@ -153,12 +153,84 @@ def test_a_delete_file_without_one_of_its_keys_is_damage(tmp_path):
         made.commit().scan().to_arrow()
 
 
-def test_equality_deletes_by_a_field_inside_of_a_column_are_refused(tmp_path):
-    inner = {"id": 3, "name": "k", "required": False, "type": "long"}
-    made = MadeTable(tmp_path / "t", ID | {(2, "s"): {"type": "struct", "fields": [inner]}})
+def struct_of(field_id: int, name: str, kind: Any) -> dict[str, Any]:
+    """The type of a struct with one optional field."""
+    field = {"id": field_id, "name": name, "required": False, "type": kind}
+    return {"type": "struct", "fields": [field]}
+
+
+def nested(field_id: int, name: str, values: pa.Array, mask: list[bool]) -> pa.StructArray:
+    """Structs of one field, as a file stores them; null where the mask is true."""
+    field = pa.field(name, values.type, metadata={"PARQUET:field_id": str(field_id)})
+    return pa.StructArray.from_arrays([values], fields=[field], mask=pa.array(mask))
+
+
+def of_keys(made: MadeTable, name: str, ids: list[int], **columns: Any) -> dict[str, Any]:
+    """Write a file of equality deletes and return its entry."""
+    count = len(next(iter(columns.values()))[1])
+    path = made.write(name, **columns)
+    return {"file_path": path, "record_count": count, "content": 2, "equality_ids": ids}
+
+
+@pytest.mark.parametrize("wanted", [["id"], ["id", "s"]])
+def test_a_key_inside_of_structs_deletes_rows_with_its_value(tmp_path, wanted):
+    """A null struct has a null key. Only field 4 is a key: other fields of the struct are not."""
+    inner = struct_of(4, "k", "long")
+    made = MadeTable(tmp_path / "t", ID | {(2, "s"): struct_of(3, "t", inner)})
+    none, nulls = [False] * 4, [False, False, False, True]
+    deep = nested(4, "k", longs(10, 20, None, None), none)
+    path = made.write("d.parquet", id=(1, longs(1, 2, 3, 4)), s=(2, nested(3, "t", deep, nulls)))
+    made.manifest({"file_path": path, "record_count": 4})
+    keys = nested(4, "k", longs(10, None), none[:2])
+    made.manifest(of_keys(made, "k.parquet", [4], s=(2, nested(3, "t", keys, none[:2]))), number=2)
+    table = made.commit()
+    assert table.scan(columns=wanted).to_arrow()["id"].to_pylist() == [2]
+    assert table.scan().count() == 1
+
+
+def test_a_column_and_a_field_inside_of_another_column_are_one_key(tmp_path):
+    made = MadeTable(tmp_path / "t", ID | {(2, "s"): struct_of(3, "k", "long")})
+    none = [False] * 3
+    path = made.write(
+        "d.parquet", id=(1, longs(1, 1, 2)), s=(2, nested(3, "k", longs(7, 8, 7), none))
+    )
+    made.manifest({"file_path": path, "record_count": 3})
+    keys = {"id": (1, longs(1)), "s": (2, nested(3, "k", longs(7), none[:1]))}
+    made.manifest(of_keys(made, "k.parquet", [1, 3], **keys), number=2)
+    rows = made.commit().scan().to_arrow().to_pylist()
+    assert [(row["id"], row["s"]["k"]) for row in rows] == [(1, 8), (2, 7)]
+
+
+def test_a_key_inside_of_a_struct_applies_after_the_field_was_dropped(tmp_path):
+    """Files without the struct have null keys."""
+    before = ID | {(2, "s"): struct_of(3, "k", "long")}
+    made = MadeTable(tmp_path / "t", before, ID | {(2, "s"): struct_of(5, "other", "long")})
+    path = made.write(
+        "d.parquet", id=(1, longs(1, 2)), s=(2, nested(3, "k", longs(7, 8), [False] * 2))
+    )
+    made.manifest({"file_path": path, "record_count": 2}, one_file(made, 3))
+    keys = nested(3, "k", longs(8, None), [False] * 2)
+    made.manifest(of_keys(made, "k.parquet", [3], s=(2, keys)), number=2)
+    assert made.commit(schema_id=1).scan().to_arrow()["id"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize("key", [2, 3])
+def test_a_key_that_is_a_list_or_inside_of_one_is_damage(tmp_path, key):
+    """The specification allows only single values, in columns or inside of structs."""
+    many = {"type": "list", "element-id": 3, "element": "long", "element-required": False}
+    made = MadeTable(tmp_path / "t", ID | {(2, "s"): many})
     made.manifest(one_file(made, 1))
-    made.manifest(one_file(made, 1, content=2, equality_ids=[3]), number=2)
-    with pytest.raises(UnsupportedError, match="by field 3, which is inside of a column"):
+    made.manifest(one_file(made, 1, content=2, equality_ids=[key]), number=2)
+    with pytest.raises(CorruptTableError, match=f"by field {key}, which in none of its schemas"):
+        made.commit().scan().to_arrow()
+
+
+def test_a_delete_file_without_a_key_inside_of_a_struct_is_damage(tmp_path):
+    made = MadeTable(tmp_path / "t", ID | {(2, "s"): struct_of(3, "k", "long")})
+    made.manifest(one_file(made, 1))
+    keys = nested(9, "x", longs(1), [False])
+    made.manifest(of_keys(made, "k.parquet", [3], s=(2, keys)), number=2)
+    with pytest.raises(CorruptTableError, match="lacks the required column 'k'"):
         made.commit().scan().to_arrow()
 
 
