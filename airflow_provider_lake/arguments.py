@@ -94,8 +94,7 @@ def _shown_name(operator: type[Any]) -> str:
 
 
 class CheckedArguments:
-    """For an operator or a sensor whose arguments have types; templates are checked after
-    rendering.
+    """Checks the typed arguments of an operator or a sensor; templates are checked after rendering.
 
     Each argument is stored under its name, or under the name that ``_attribute_of`` returns.
     """
@@ -361,7 +360,7 @@ def rendered_argument(
     task_id: str, name: str, hint: Any, value: Any, *, before: object = None
 ) -> Any:
     """Return the value of an argument after rendering; text is converted to the type of the
-    argument. ``before`` is the template, or the result of a task, that it was.
+    argument. ``before`` is the template or task result that gave the value.
     """
     for candidate in readings(hint, value):
         if fits(hint, candidate):

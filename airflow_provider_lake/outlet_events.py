@@ -39,7 +39,7 @@ def announce(
     lake_conn_id: str = LakeHook.default_conn_name,
     partition_column: str | None = None,
 ) -> dict[str, Any] | None:
-    """Send an event for the published snapshots to each outlet of the task that is its table.
+    """Send an event for the published snapshots to each outlet that is the table of the task.
 
     Outlets are assets declared with ``lake_asset``, or aliases, which get the table's asset.
     Airflow finds an event by the declared object: with the same URI but another name, it would lose

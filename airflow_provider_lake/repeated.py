@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cleared tasks: after a recorded success, another try does its work again.
 
-The last act of a task is a record of its success in the table's directory. If a later try
-finds it, the task was cleared: the try commits under the next identifier, so the work is done
-again, and commits of the earlier run are refused. A retry after a failure finds no record and keeps
-its identifier, so its commit is published once.
+A task that commits ends with a record of its success in the table's directory. If a later try finds
+it, the task was cleared: the try commits under the next identifier, so the work is done again, and
+commits of the earlier run are refused. A retry after a failure finds no record and keeps its
+identifier, so its commit is published once.
 """
 
 from __future__ import annotations

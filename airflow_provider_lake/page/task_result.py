@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a task as lines for its page; every member comes from an XCom and may be odd."""
+"""The result of a task as lines for its page. It comes from an XCom, so a member may have any
+value.
+"""
 
 from __future__ import annotations
 

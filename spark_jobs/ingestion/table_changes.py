@@ -101,7 +101,7 @@ def _commit(
     run: str | None,
     messages: list[lake.CommitMessage],
 ) -> lake.CommitReport:
-    """Commit the files with the position where the reading ended, known only after it."""
+    """Commit the files with the position where the reading ended, which is known only then."""
     properties = {_NEXT: str(stream.next_snapshot), **({} if run is None else {_RUN: run})}
     if noted is None:
         table.abort(messages)
@@ -122,7 +122,7 @@ def _commit(
 
 
 def _fitted(catalog: lake.Catalog, table: lake.Table, source: lake.Table, name: str) -> lake.Table:
-    """Return the table, with all columns of the source, each at least as wide as there."""
+    """Return the table with all columns of the source, each at least as wide as in the source."""
     columns = MessageColumns()
     columns.declare({each.name: Declared(each.type) for each in source.schema.fields})
     changes = changes_for(table, columns, texts_hold_all=False)

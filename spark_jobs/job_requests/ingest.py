@@ -304,7 +304,7 @@ class IngestRequest(CommitRequest):
             )
 
     def _require_upserts(self) -> None:
-        """Refuse keys of rows where rows cannot be replaced by them."""
+        """Refuse ``upsert_by`` where rows cannot be replaced by a key."""
         for name in ("overwrite", "stage"):
             if getattr(self, name):
                 raise refusal(

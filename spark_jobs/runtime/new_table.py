@@ -89,7 +89,7 @@ def _difference(what: str, there: object, asked: object) -> str:
 
 @contextmanager
 def dropping_if_empty(catalog: Catalog, name: str, existing: Table | None) -> Iterator[None]:
-    """Inside, a table is created unless it exists; drop it if the work fails before a commit.
+    """Let the block create a table unless it exists; drop it if the work fails before a commit.
 
     The table is kept if the outcome of a commit is unknown. If another run has opened it
     meanwhile, its commit is refused, and its retry creates the table again.
