@@ -146,6 +146,12 @@ def _ingest_rows(
     with dropping_if_empty(catalog, wanted.table, table):
         if wanted.engine == "spark":
             table, before, messages = _written_on_spark(catalog, table, wanted, started, paths)
+            if wanted.upsert_by is not None:
+                from spark_jobs.frames.executor import SparkExecutor
+
+                by, tasks = wanted.upsert_by, SparkExecutor(started())
+                upserted = publish(table, messages, commit=commit, upsert_by=by, executor=tasks)
+                return Outcome.of_commit(table, upserted, before)
         else:
             rows = rows_of(wanted, table, paths)
             table = target_table(catalog, table, wanted, rows)
@@ -204,12 +210,15 @@ def _written_on_spark(
     paths: Sequence[str] | None,
 ) -> tuple[Table, int | None, list[CommitMessage]]:
     """Return the table, its newest snapshot before the write, and the uncommitted files."""
+    from lakeformat.tables.table import refuse_operation
     from spark_jobs.ingestion.row_sources import target_table
     from spark_jobs.ingestion.spark_rows import spark_rows
     from spark_jobs.runtime.spark_progress import reporting_tasks
 
     rows = spark_rows(started, wanted, table, paths)
     table = target_table(catalog, table, wanted, rows)
+    if wanted.upsert_by is not None and "upsert" not in table.operations:
+        raise refuse_operation(table, "upsert")
     before = newest_snapshot(table)
     with reporting_tasks(started()):
         return table, before, rows.written(table, wanted.overwrite)

@@ -90,9 +90,9 @@ class LakeIngestOperator(LakeJobOperator):
     :param overwrite: replace rows in the same commit: ``partitions`` replaces all rows of the
         partitions that get rows, ``table`` all rows of the table, also by a source without rows.
         Default: add the rows
-    :param upsert_by: for Iceberg tables, with engine ``python``: the key of a row. Rows replace the
-        stored rows with the same key, in the same commit. Two rows of the source with one key are
-        refused. Change messages need it only if the table has no identifier fields
+    :param upsert_by: for Iceberg tables: the key of a row. Rows replace the stored rows with the
+        same key, in the same commit. Two rows of the source with one key are refused. Change
+        messages need it only if the table has no identifier fields
     :param on_schema_change: for files and SQL tables whose columns differ from the table's:
         ``fail`` refuses new columns and values that do not fit, ``add`` adds the new columns,
         ``widen`` also widens types. Change messages and ``source_table`` always add and widen

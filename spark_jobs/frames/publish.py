@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import lakeformat as lake
+from lakeformat.executor import Executor
 from lakeformat.tables.arguments import Overwritten
 from lakeformat.tables.position import AnyPosition
 
@@ -24,8 +26,17 @@ def publish(
     watermark: int | None = None,
     properties: Mapping[str, str] | None = None,
     read_snapshot: AnyPosition | str | None = None,
+    upsert_by: Sequence[str] | None = None,
+    executor: Executor | None = None,
 ) -> lake.CommitReport:
-    """Commit the files that tasks have written; delete them if the table does not use them."""
+    """Commit the files that tasks have written; delete them if the table does not use them.
+
+    ``upsert_by`` is the key by which rows replace those of an Iceberg table, and ``executor``
+    searches these.
+    """
+    by_key: dict[str, Any] = (
+        {} if upsert_by is None else {"upsert_by": upsert_by, "executor": executor}
+    )
     try:
         report = table.commit(
             messages,
@@ -34,6 +45,7 @@ def publish(
             watermark=watermark,
             properties=properties,
             read_snapshot=read_snapshot,
+            **by_key,
         )
     except lake.CommitOutcomeUnknownError:
         raise  # the table may reference the files: they are kept

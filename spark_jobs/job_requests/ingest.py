@@ -170,9 +170,9 @@ class IngestRequest(CommitRequest):
     rows, ``table`` all rows of the table, even if the source has no rows. Default: add the rows.
     """
     upsert_by: KeyColumns | None = None
-    """For Iceberg tables, with engine ``python``: the key of a row. Rows replace the stored rows
-    with the same key, in the same commit. Two rows of the source with one key are refused. Change
-    messages need it only if the table has no identifier fields.
+    """For Iceberg tables: the key of a row. Rows replace the stored rows with the same key, in the
+    same commit. Two rows of the source with one key are refused. Change messages need it only if
+    the table has no identifier fields.
     """
     on_schema_change: OnSchemaChange = "fail"
     """For files and SQL tables whose columns differ from the table's: ``fail`` refuses new columns
@@ -310,11 +310,6 @@ class IngestRequest(CommitRequest):
                 raise refusal(
                     f"keys 'upsert_by' and {name!r} exclude each other: leave one of them out"
                 )
-        if self.engine == "spark":
-            raise refusal(
-                "key 'upsert_by' cannot be used with engine 'spark': use engine 'python', or "
-                "MERGE INTO in Spark"
-            )
 
     @property
     def dialect(self) -> TextDialect:

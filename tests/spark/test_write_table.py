@@ -284,3 +284,34 @@ def test_the_job_ingests_files_into_an_iceberg_table_in_tasks(spark, tmp_path):
     table = lake.open_catalog(request["warehouse"], format="iceberg").table("shop.new")
     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [97, 98]
     assert (first["snapshot_id"], again["skipped"]) == (table.latest_snapshot().id, True)
+
+
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_the_job_replaces_rows_of_an_iceberg_table_by_key_in_tasks_once(spark, tmp_path, mode):
+    from spark_jobs import ingest
+
+    catalog = lake.open_catalog(str(tmp_path / "iceberg"), format="iceberg")
+    catalog.create_database("shop")
+    options = {"format-version": "3", "write.merge.mode": mode}
+    orders = catalog.create_table("shop.orders", COLUMNS, partition_by=["dt"], options=options)
+    write_table(frame_of(spark, range(20)), orders)
+    for name, ids in (("a", (3, 30)), ("b", (4, 31))):
+        lines = "".join(f"{number},new,b\n" for number in ids)
+        (tmp_path / f"{name}.csv").write_text(f"id,dt,note\n{lines}")
+    request = {
+        "warehouse": str(tmp_path / "iceberg"),
+        "catalog_options": {"format": "iceberg"},
+        "table": "shop.orders",
+        "source": str(tmp_path / "*.csv"),
+        "engine": "spark",
+        "upsert_by": ["id"],
+        "commit_user": "run",
+        "commit_identifier": 1,
+    }
+    first, again = ingest.run(request, spark), ingest.run(request, spark)
+    assert notes(orders) == dict.fromkeys(range(20), "a") | dict.fromkeys((3, 4, 30, 31), "b")
+    assert (first["report"]["replaced_rows"], again["replayed"]) == (2, True)
+    (tmp_path / "c.csv").write_text("id,dt,note\n3,new,c\n")
+    with pytest.raises(lake.InvalidRequestError, match="2 of 5 rows have a key that another row"):
+        ingest.run(request | {"commit_identifier": 2}, spark)
+    assert len(orders.snapshots()) == 2

@@ -12,21 +12,17 @@ import pyarrow.compute as pc
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.read.equality_keys import EqualityKeys
+from lakeformat.iceberg.row_changes.key_values import KeyValues
 from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.types import Field, PrimitiveType
-from lakeformat.rows.conditions.predicate import And, Compare, IsIn, IsNull, Not, Predicate
+from lakeformat.rows.conditions.predicate import And, Predicate
 from lakeformat.rows.groups import Positions
-from lakeformat.rows.prune import Op
 from lakeformat.types.arrow_memory import array_of
 from lakeformat.types.closest import closest
 
-__all__ = ["GivenKeys", "given_keys", "key_columns", "key_fields"]
+__all__ = ["GivenKeys", "given_keys", "key_columns", "key_fields", "require_values"]
 
 _FLOATING = ("float", "double")
-_TIME = PrimitiveType("time")
-"""Conditions compare times by milliseconds only."""
-_MOST_LISTED = 100
-"""The most values of a key column that are compared with the bounds of files one by one."""
 _EXAMPLES = 3
 
 
@@ -90,34 +86,25 @@ def given_keys(rows: pa.Table, fields: Sequence[Field]) -> GivenKeys:
             f"{len(repeated)} of {len(rows)} rows have a key that a later row has, too, such as "
             f"{', '.join(map(str, some))}: keep one row of each key"
         )
-    conditions = tuple(_holds(each, column) for each, column in zip(fields, columns, strict=True))
-    return GivenKeys(tuple(fields), keys, And(conditions))
+    values = [KeyValues(each) for each in fields]
+    for found, column in zip(values, columns, strict=True):
+        found.add(column)
+    return GivenKeys(tuple(fields), keys, And(tuple(each.condition() for each in values)))
 
 
 def key_columns(rows: pa.Table, fields: Sequence[Field]) -> list[pa.Array]:
     """Return the columns of a key; raise if one has a null."""
-    columns = [rows.column(each.name).combine_chunks() for each in fields]
-    for each, column in zip(fields, columns, strict=True):
+    require_values(rows, fields)
+    return [rows.column(each.name).combine_chunks() for each in fields]
+
+
+def require_values(rows: pa.Table | pa.RecordBatch, fields: Sequence[Field]) -> None:
+    """Raise if a column of a key has a null."""
+    for each in fields:
+        column = rows.column(each.name)
         if column.null_count:
             first = pc.index(column.is_null(), True).as_py()
             raise InvalidRequestError(
                 f"column {each.name!r} is a key, but {column.null_count} of {len(rows)} rows have "
                 f"a null there; the first is row {first}. Fill in a value or drop them"
             )
-    return columns
-
-
-def _holds(field: Field, column: pa.Array) -> Predicate:
-    """Return the condition of the values of a column: listed, or within their bounds."""
-    name, values = field.name, column.unique()
-    if field.type == _TIME:
-        return Not(IsNull(name))
-    if len(values) <= _MOST_LISTED:
-        return IsIn(name, tuple(values))
-    ordered = pc.min_max(values)
-    return And(
-        (
-            Compare(name, Op.GREATER_EQUAL, ordered["min"]),
-            Compare(name, Op.LESS_EQUAL, ordered["max"]),
-        )
-    )

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from lakeformat.errors import CommitConflictError, InvalidRequestError
+from lakeformat.executor import Executor
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.properties import int_property
 from lakeformat.iceberg.row_changes.changed_files import (
@@ -58,6 +59,7 @@ class ChangeRequest:
     properties: Mapping[str, str] = field(default_factory=dict)
     dry_run: bool = False
     on_progress: OnUnit | None = None
+    executor: str | Executor = "serial"
 
     def __post_init__(self) -> None:
         if self.on_progress is not None and not callable(self.on_progress):
@@ -79,6 +81,10 @@ class PreparedChange:
     """The condition of rows that no other commit may add meanwhile; None allows any."""
     add: Callable[[], pa.Table | None] = lambda: None
     """Writes further rows when all rows are found; returns the entries of their files."""
+    given: pa.Table | None = None
+    """The entries of files that are published, too, and that an error does not delete."""
+    once: Callable[[Produce], Produce] = lambda produce: produce
+    """Returns the change with further checks."""
 
 
 def run_change(
@@ -105,6 +111,7 @@ def run_change(
             give_up=lambda: attempts[-1].give_up(),
             discard=lambda changed: attempts[-1].discard(changed),
             environment=handle.environment,
+            executor=request.executor,
         )
     )
     millis = handle.environment.now_millis() - began
@@ -202,7 +209,7 @@ class _Attempt:
         change = self._row_delta(removed, marked)
         return publish_change(
             self.handle,
-            change,
+            self.prepared.once(change),
             commit=request.commit,
             properties=request.properties,
             planned=self.prepared.work.plan.loaded,
@@ -241,11 +248,17 @@ class _Attempt:
     @property
     def _entries(self) -> list[pa.Table]:
         """The entries of all new data files."""
+        return [*self._own_entries, *([] if self.prepared.given is None else [self.prepared.given])]
+
+    @property
+    def _own_entries(self) -> list[pa.Table]:
+        """The entries of the files that this attempt has written."""
         moved = (each.entries for each in self._changed)
         return [*(each for each in moved if each is not None), *self._added]
 
     def _delete_files(self) -> None:
-        added = (path for each in self._entries for path in each.column("file_path").to_pylist())
+        entries = self._own_entries
+        added = (path for each in entries for path in each.column("file_path").to_pylist())
         places = self.prepared.work.plan.loaded.places
         delete_files(places, [*added, *self._deletes.paths])
 

@@ -39,13 +39,13 @@ from lakeformat.iceberg.write.report import UpsertReport, write_report
 from lakeformat.iceberg.write.table_writer import TableWriter
 from lakeformat.rows.groups import Positions
 from lakeformat.tables.commit_id import CommitId
-from lakeformat.tables.row_change_report import RowOperation
+from lakeformat.tables.row_change_report import RowChangeReport, RowOperation
 from lakeformat.types.arrow_memory import array_of
 from lakeformat.types.count_text import counted
 
-__all__ = ["upsert"]
+__all__ = ["MERGE", "upsert", "upsert_report"]
 
-_MODE = "merge"
+MERGE = "merge"
 """The operation whose properties apply, ``write.merge.*``, as in Spark."""
 _NO_ROW = -1
 
@@ -66,13 +66,23 @@ def upsert(
         operation=RowOperation.UPSERT, commit=commit, properties=checked_properties(properties)
     )
     loaded = handle.load()
-    method_of(loaded.metadata, _MODE)
+    method_of(loaded.metadata, MERGE)
     if (earlier := earlier_commit(handle, loaded, commit)) is not None:
         return UpsertReport(**asdict(write_report(handle.uri, earlier)))
     schema = loaded.metadata.schema
     fields = key_fields(schema, by)
     given, names = given_changes(schema, data, fields, kinds), [each.name for each in fields]
     report = run_change(handle, request, lambda: _prepared(handle, given, names))
+    rows = sum(each.batch.num_rows for each in given.stored)
+    return upsert_report(
+        handle, report, rows, "replaced" if kinds is None else "replaced or deleted"
+    )
+
+
+def upsert_report(
+    handle: TableHandle, report: RowChangeReport, rows: int, done: str
+) -> UpsertReport:
+    """Return the report of an upsert of ``rows``; ``done`` is what became of stored rows."""
     snapshot_id = report.snapshot_id
     snapshot = None if snapshot_id is None else handle.load().metadata.snapshot(snapshot_id)
     published = PublishedChange(snapshot, report.attempts, report.replayed)
@@ -80,9 +90,7 @@ def upsert(
     if snapshot is None or report.replayed:
         return found
     replaced = report.rows or 0
-    done = "replaced" if kinds is None else "replaced or deleted"
     reason = f"{counted(replaced, 'stored row')} {done}, {found.reason}"
-    rows = sum(each.batch.num_rows for each in given.stored)
     return replace(found, rows=rows, replaced_rows=replaced, reason=reason)
 
 
@@ -99,7 +107,7 @@ def _prepared(handle: TableHandle, given: GivenChanges, names: Sequence[str]) ->
     upserted = _Upsert(plan, keys, rows, np.full(len(keys), _NO_ROW, np.int64))
     work = UnitWork(
         plan=plan,
-        method=method_of(loaded.metadata, _MODE),
+        method=method_of(loaded.metadata, MERGE),
         find=upserted.find,
         update=None,
         environment=handle.environment,

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.table.history import TableHistory
 
 if TYPE_CHECKING:
+    from lakeformat.executor import Executor
     from lakeformat.iceberg.write.message import IcebergCommitMessage
     from lakeformat.iceberg.write.prepared_writer import PreparedWriter
     from lakeformat.iceberg.write.report import WriteReport
@@ -72,11 +74,18 @@ class TableWrites(TableHistory):
         messages: Iterable[IcebergCommitMessage],
         *,
         overwrite: Overwritten | None = None,
+        upsert_by: Sequence[str] | None = None,
+        executor: str | Executor | None = None,
         commit: CommitId | None = None,
         properties: Mapping[str, str] | None = None,
         **options: Any,
     ) -> WriteReport:
         """Publish prepared files, as ``write`` does; commit each message only once.
+
+        ``upsert_by`` names the columns of a key: the rows replace the stored rows with the same
+        key, as in ``upsert``. Only the keys of the new rows are read, so their number is not
+        limited by memory. ``executor`` searches the stored rows: ``"threads"``, ``"serial"``, or an
+        object such as ``SparkExecutor``. In version 3 new rows get new ids.
 
         A message is refused if it belongs to another table, or names a file that is outside of the
         directory of data files, missing, or published already. Files of messages are kept after an
@@ -87,8 +96,26 @@ class TableWrites(TableHistory):
         from lakeformat.iceberg.write.options import refuse_options
 
         refuse_options(self.location, options)
-        return commit_messages(
-            self._handle, check_messages(messages), overwrite, commit=commit, properties=properties
+        checked = check_messages(messages)
+        if upsert_by is None:
+            if executor is not None:
+                raise InvalidRequestError("executor needs upsert_by: leave it out")
+            return commit_messages(
+                self._handle, checked, overwrite, commit=commit, properties=properties
+            )
+        if overwrite is not None:
+            raise InvalidRequestError(
+                "upsert_by and overwrite exclude each other: leave one of them out"
+            )
+        from lakeformat.iceberg.row_changes.prepared_upsert import upsert_messages
+
+        return upsert_messages(
+            self._handle,
+            checked,
+            upsert_by,
+            executor=executor,
+            commit=commit,
+            properties=properties,
         )
 
     def abort(self, messages: Iterable[IcebergCommitMessage]) -> list[str]:

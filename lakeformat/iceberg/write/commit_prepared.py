@@ -30,7 +30,7 @@ from lakeformat.storage.location import one_spelling
 from lakeformat.tables.arguments import Overwritten
 from lakeformat.tables.commit_id import CommitId
 
-__all__ = ["abort_messages", "commit_messages"]
+__all__ = ["PublishedOnce", "abort_messages", "commit_messages", "with_unpublished"]
 
 _ADDS_NO_ROWS = ("replace", "delete")
 
@@ -53,15 +53,15 @@ def commit_messages(
     entries = checked_entries(loaded, handle.uri, messages)
     if (earlier := earlier_commit(handle, loaded, commit)) is not None:
         report = write_report(handle.uri, earlier)
-        return _with_unpublished(loaded, report, earlier.snapshot, entries)
+        return with_unpublished(loaded, report, earlier.snapshot, entries)
     change = _change(handle, loaded, entries, overwritten, commit)
     require_present(loaded, handle.uri, entries)
-    once = _Once(handle.uri, change, {each.base_snapshot for each in messages}, entries)
+    once = PublishedOnce(handle.uri, change, {each.base_snapshot for each in messages}, entries)
     published = publish_change(handle, once, commit=commit, properties=given, planned=loaded)
     report = write_report(handle.uri, published)
     if not published.is_replayed:
         return report
-    return _with_unpublished(handle.load(), report, published.snapshot, entries)
+    return with_unpublished(handle.load(), report, published.snapshot, entries)
 
 
 def abort_messages(handle: TableHandle, messages: Sequence[IcebergCommitMessage]) -> list[str]:
@@ -84,7 +84,7 @@ def abort_messages(handle: TableHandle, messages: Sequence[IcebergCommitMessage]
 
 
 @dataclass(frozen=True, slots=True)
-class _Once:
+class PublishedOnce:
     """Makes a change, unless a snapshot made after the writers began already has a file of it."""
 
     uri: str
@@ -143,7 +143,7 @@ def _none(loaded: LoadedMetadata) -> pa.Table:
     return new_entries([], spec.spec_id, partition_type(loaded.metadata, spec), 0)
 
 
-def _with_unpublished(
+def with_unpublished(
     loaded: LoadedMetadata,
     report: WriteReport,
     snapshot: Snapshot | None,

@@ -177,7 +177,7 @@ def test_the_ingest_job_replaces_rows_by_their_keys_once(tmp_path):
     ("more", "error"),
     [
         ({"overwrite": "table"}, "'upsert_by' and 'overwrite' exclude each other"),
-        ({"engine": "spark"}, "cannot be used with engine 'spark'"),
+        ({"stage": True}, "'upsert_by' and 'stage' exclude each other"),
     ],
 )
 def test_keys_are_refused_where_rows_cannot_be_replaced_by_them(tmp_path, more, error):

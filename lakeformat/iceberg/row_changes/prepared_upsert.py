@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""UPSERT of files that other processes have written, in one commit.
+
+Only the keys of the new rows are read: once to check them, and by each worker that searches stored
+files for them. So memory does not grow with the number of new rows. The new files are the caller's:
+they are kept after an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.executor import Executor, where_to_work
+from lakeformat.files.deletion_vector import DeletionVector
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.read.file_rows import POSITION
+from lakeformat.iceberg.read.scan import Scan
+from lakeformat.iceberg.row_changes.changed_files import UnitWork
+from lakeformat.iceberg.row_changes.file_keys import FileKeys
+from lakeformat.iceberg.row_changes.given_keys import key_fields
+from lakeformat.iceberg.row_changes.matched_rows import FileToChange, MatchedFile, plan_matches
+from lakeformat.iceberg.row_changes.method import method_of
+from lakeformat.iceberg.row_changes.run import ChangeRequest, PreparedChange, run_change
+from lakeformat.iceberg.row_changes.upsert import MERGE, upsert_report
+from lakeformat.iceberg.write.append import checked_properties, earlier_commit
+from lakeformat.iceberg.write.commit_prepared import PublishedOnce, with_unpublished
+from lakeformat.iceberg.write.foreign_entries import checked_entries, require_present
+from lakeformat.iceberg.write.message import IcebergCommitMessage
+from lakeformat.iceberg.write.publish import PublishedChange
+from lakeformat.iceberg.write.report import UpsertReport, write_report
+from lakeformat.rows.conditions.predicate import Predicate
+from lakeformat.rows.groups import Positions
+from lakeformat.tables.commit_id import CommitId
+from lakeformat.tables.row_change_report import RowOperation
+
+__all__ = ["upsert_messages"]
+
+
+def upsert_messages(
+    handle: TableHandle,
+    messages: Sequence[IcebergCommitMessage],
+    by: Sequence[str],
+    *,
+    executor: str | Executor | None,
+    commit: CommitId | None,
+    properties: Mapping[str, str] | None,
+) -> UpsertReport:
+    """Publish prepared files in place of the stored rows with their keys."""
+    request = ChangeRequest(
+        operation=RowOperation.UPSERT,
+        commit=commit,
+        properties=checked_properties(properties),
+        executor=where_to_work(executor),
+    )
+    handle.pointer.require_writable()
+    loaded = handle.load()
+    method_of(loaded.metadata, MERGE)
+    names = [each.name for each in key_fields(loaded.metadata.schema, by)]
+    entries = checked_entries(loaded, handle.uri, messages)
+    if (earlier := earlier_commit(handle, loaded, commit)) is not None:
+        report = write_report(handle.uri, earlier)
+        unpublished = with_unpublished(loaded, report, earlier.snapshot, entries)
+        return UpsertReport(**asdict(unpublished))
+    if not entries:
+        return UpsertReport(
+            **asdict(write_report(handle.uri, PublishedChange(None, 0, is_replayed=False)))
+        )
+    require_present(loaded, handle.uri, entries)
+    files = _NewFiles(handle, entries, names, {each.base_snapshot for each in messages})
+    changed = run_change(handle, request, files.prepared)
+    rows = sum(each.rows for each in messages)
+    found = upsert_report(handle, changed, rows, "replaced")
+    if not found.replayed:
+        return found
+    newest = handle.load()
+    snapshot = newest.metadata.snapshot(found.snapshot_id or 0)
+    return UpsertReport(**asdict(with_unpublished(newest, found, snapshot, entries)))
+
+
+@dataclass(frozen=True, slots=True)
+class _NewFiles:
+    """The files to publish; their keys are checked once for each schema."""
+
+    handle: TableHandle
+    entries: Sequence[pa.Table]
+    names: Sequence[str]
+    bases: set[int]
+    """The newest snapshots when the writers of the files began."""
+    _conditions: dict[int, Predicate] = field(default_factory=dict)
+    """The condition of the keys by the id of the schema."""
+
+    def prepared(self) -> PreparedChange:
+        """Plan the newest snapshot."""
+        loaded = self.handle.load()
+        metadata = loaded.metadata
+        if any(each["spec_id"][0].as_py() != metadata.default_spec_id for each in self.entries):
+            raise InvalidRequestError(
+                f"the partitions of {self.handle.uri} were changed while its writers worked, so "
+                "its files cannot replace rows. Nothing was published: write the rows again"
+            )
+        [entries] = self.entries
+        keys = FileKeys(loaded, entries, key_fields(metadata.schema, self.names))
+        number = metadata.schema.schema_id
+        if number not in self._conditions:
+            self._conditions[number] = keys.condition()
+        condition = self._conditions[number]
+        plan = plan_matches(loaded, self.handle.branch, condition, with_all_deletes=True)
+        files = (*plan.whole, *plan.open)
+        plan.scan.expect([each.split for each in files])
+        work = UnitWork(
+            plan=plan,
+            method=method_of(metadata, MERGE),
+            find=_Search(plan.scan, keys),
+            update=None,
+            environment=self.handle.environment,
+            is_dry_run=False,
+        )
+        return PreparedChange(
+            work=work,
+            searched=files,
+            unseen=plan.condition,
+            given=entries,
+            once=lambda produce: PublishedOnce(self.handle.uri, produce, self.bases, self.entries),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """Finds the stored rows with a key of the new files."""
+
+    scan: Scan
+    keys: FileKeys
+
+    def __call__(self, file: FileToChange) -> MatchedFile:
+        positions = DeletionVector.of_parts(self._positions(file))
+        return MatchedFile(file, positions, self.scan.deleted_positions(file.split))
+
+    def _positions(self, file: FileToChange) -> Iterator[Positions]:
+        fields = self.keys.fields
+        for part in self.keys.parts():
+            for batch in self.scan.read_fields(file.split, (*fields, POSITION)):
+                found = part.numbers(batch.columns[: len(fields)]) >= 0
+                yield batch.column(len(fields)).to_numpy()[found]
