@@ -30,6 +30,7 @@ from lakeformat.cli import (
     orphans,
     package,
     partition,
+    publish,
     rescale,
     rollback,
     row_changes,
@@ -111,6 +112,7 @@ orphans.register(app)
 missing_files.register(app)
 partition.register(app)
 upkeep.register(app)
+publish.register(app)
 rescale.register(app)
 transfer.register(app)
 changelog.register(app)

@@ -19,7 +19,7 @@ _PANELS = {
     "Write": "write delete update rollback tag branch consumer",
     "Maintain": (
         "maintain compact compact-database changelog expire partition analyze rewrite-manifests "
-        "compact-deletes rewrite-file-index rescale"
+        "compact-deletes rewrite-file-index rescale publish"
     ),
     "Check and repair": (
         "health check doctor orphans missing-files missing-manifests repair-hints repair"

@@ -50,7 +50,6 @@ _DONE = {
 }
 
 _OBSERVED = frozenset(Operation) - {Operation.READ, Operation.CHANGES}
-_NOT_PUBLISHED = (Operation.EXPIRE, Operation.TAG)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +94,16 @@ class TableHandle:
         if self.observer is not None and self.options.publishes_iceberg:
             self.observer.after_commit(self)
 
+    def observe_upkeep(self) -> None:
+        """Publish changed tags and expired snapshots, if the table asks for it."""
+        if self.observer is not None and self.options.publishes_iceberg:
+            self.observer.after_upkeep(self)
+
+    def require_published(self) -> None:
+        """Publish everything before files are deleted; raise if that fails."""
+        if self.observer is not None and self.options.publishes_iceberg:
+            self.observer.before_removal(self)
+
     @property
     def argument(self) -> str:
         """The name as a word of a command to copy: quoted where a shell would change it."""
@@ -136,7 +145,7 @@ def require_allowed(handle: TableHandle, operation: Operation) -> None:
         _require_no_link(handle)
     options = handle.options
     if operation in _OBSERVED and options.publishes_iceberg:
-        _require_observed(handle, operation)
+        _require_observed(handle)
     if found := options.forbidding(operation, traits_of(handle)):
         values = options.to_dict()
         reasons = "; ".join(f"{key!r} = {values[key]!r} {option.says}" for key, option in found)
@@ -156,14 +165,8 @@ def require_allowed(handle: TableHandle, operation: Operation) -> None:
         ) from None
 
 
-def _require_observed(handle: TableHandle, operation: Operation) -> None:
+def _require_observed(handle: TableHandle) -> None:
     """Refuse an operation that must be published, unless the publication is possible."""
-    if operation in _NOT_PUBLISHED:
-        raise UnsupportedError(
-            f"{handle.uri} cannot be {_DONE[operation]} by this version while "
-            "'metadata.iceberg.storage' is 'table-location': the published Iceberg metadata would "
-            "not follow. Set the option to 'disabled' first. Nothing was changed"
-        )
     if handle.observer is not None:
         handle.observer.before_commit(handle)
     else:

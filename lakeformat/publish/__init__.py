@@ -47,15 +47,29 @@ class IcebergPublication:
 
     def after_commit(self, handle: TableHandle) -> None:
         """Bring the Iceberg metadata to the newest snapshot; a failure is a warning."""
+        self._publish(handle, follows_upkeep=False)
+
+    def before_removal(self, handle: TableHandle) -> None:
+        """Bring the Iceberg metadata to the newest snapshot, whose files are kept."""
+        if handle.layout.branch == MAIN_BRANCH:
+            from lakeformat.publish.publish import publish_head
+
+            publish_head(handle, follows_upkeep=True)
+
+    def after_upkeep(self, handle: TableHandle) -> None:
+        """Publish the tags, and remove expired snapshots; a failure is a warning."""
+        self._publish(handle, follows_upkeep=True)
+
+    def _publish(self, handle: TableHandle, *, follows_upkeep: bool) -> None:
         if handle.layout.branch != MAIN_BRANCH:
             return
         from lakeformat.publish.publish import publish_head
 
         try:
-            publish_head(handle)
+            publish_head(handle, follows_upkeep=follows_upkeep)
         except Exception as reason:  # noqa: BLE001 - the commit is durable and must be reported
             _log.warning(
-                "%s is committed, but its Iceberg metadata is not published: %s. Readers of "
+                "%s is changed, but its Iceberg metadata is not published: %s. Readers of "
                 "Iceberg see the earlier state until the next commit, or until you run "
                 "`lake publish %s`",
                 *(handle.uri, reason, handle.argument),

@@ -21,6 +21,7 @@ from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.partition_spec import FIRST_FIELD_ID
 from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.write.manifest_files import ManifestFiles
+from lakeformat.iceberg.write.new_entries import delete_files
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH
 from lakeformat.paimon.metadata.schema_file import latest_schema_id, read_schema
@@ -32,6 +33,7 @@ from lakeformat.paimon.metadata.snapshot_directory import (
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.table import Table
 from lakeformat.publish.entries import FileEntries
+from lakeformat.publish.kept_snapshots import unneeded_files, with_kept_snapshots
 from lakeformat.publish.name_mapping import NAME_MAPPING, name_mapping
 from lakeformat.publish.next_state import IDENTITY, NextState
 from lakeformat.publish.report import PublishReport
@@ -74,12 +76,15 @@ def publish_table(table: Table) -> PublishReport:
             f"{handle.uri} does not publish Iceberg metadata: set its option "
             "'metadata.iceberg.storage' to 'table-location'"
         )
-    return publish_head(handle)
+    return publish_head(handle, follows_upkeep=True)
 
 
-def publish_head(handle: TableHandle) -> PublishReport:
-    """Publish the snapshots of the branch main up to its newest one."""
-    return _Publication(_newest_schema(handle)).run()
+def publish_head(handle: TableHandle, *, follows_upkeep: bool) -> PublishReport:
+    """Publish the snapshots of the branch main up to its newest one.
+
+    With ``follows_upkeep`` also publish the tags, and remove expired snapshots.
+    """
+    return _Publication(_newest_schema(handle)).run(follows_upkeep=follows_upkeep)
 
 
 class _Publication:
@@ -93,7 +98,7 @@ class _Publication:
         self._published: list[int] = []
         self._rebuilt = False
 
-    def run(self) -> PublishReport:
+    def run(self, *, follows_upkeep: bool) -> PublishReport:
         handle = self._handle
         if isinstance(handle.storage, ProvesCreation):
             handle.storage.prove_creation(self._versions.path(1))
@@ -104,6 +109,8 @@ class _Publication:
             if base is not None and _number(base) == head.id:
                 if newest is not base:
                     self._versions.delete_above(head.id)
+                if follows_upkeep:
+                    base = self._with_upkeep(base)
                 self._versions.point_to(base, None)
                 return self._report(base)
             known = self._publish(newest, base, head)
@@ -178,6 +185,16 @@ class _Publication:
         versions.point_to(made, None)
         versions.delete_above(head.id)
         return made
+
+    def _with_upkeep(self, current: LoadedMetadata) -> LoadedMetadata:
+        """Replace the newest metadata file if it lacks tags, or has expired snapshots."""
+        kept = with_kept_snapshots(current.metadata, self._handle)
+        if kept is current.metadata:
+            return current
+        unneeded = unneeded_files(current, kept)
+        replaced = self._versions.replace(_number(current), kept)
+        delete_files(current.places, unneeded)
+        return replaced
 
     def _first(self, newest: LoadedMetadata | None, head: Snapshot) -> TableMetadata:
         """Return metadata without a snapshot; it is the same Iceberg table as before."""

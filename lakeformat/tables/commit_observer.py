@@ -23,3 +23,14 @@ class CommitObserver(Protocol[Handle_contra]):
     def after_commit(self, handle: Handle_contra) -> None:
         """Do the work that follows a durable commit; failures are logged and never raised."""
         ...
+
+    def before_removal(self, handle: Handle_contra) -> None:
+        """Do all outstanding work, so that no reader needs files that the table is about to delete.
+
+        A failure is raised, because the files must then be kept.
+        """
+        ...
+
+    def after_upkeep(self, handle: Handle_contra) -> None:
+        """Do the work that follows changed tags or expired snapshots; failures are logged."""
+        ...

@@ -30,6 +30,10 @@ from lakeformat.types.duration_text import java_duration
 
 __all__ = ["TableTags", "TagInfo"]
 
+_FOR_EVER = 1 << 47
+"""Tags of other programs that never expire may have the largest number as their age; this is
+thousands of years in milliseconds."""
+
 
 @dataclass(frozen=True, slots=True)
 class TagInfo:
@@ -177,5 +181,5 @@ def _info(tag: Reference, snapshot: Snapshot) -> TagInfo:
         schema_id=snapshot.schema_id,
         commit_millis=snapshot.timestamp_ms,
         rows=int(rows) if exact else None,
-        retained=None if age is None else timedelta(milliseconds=age),
+        retained=None if age is None or age > _FOR_EVER else timedelta(milliseconds=age),
     )

@@ -68,7 +68,7 @@ def fast_forward(handle: TableHandle, name: str, *, dry_run: bool = False) -> Fa
     plan = plan_forward(handle, source)
     if not dry_run:
         _run(handle, source, plan)
-        handle.observe_commit()
+        handle.observe_upkeep()
     return FastForwardReport(
         table=handle.uri,
         branch=name,

@@ -108,6 +108,8 @@ def expire_snapshots(
     run = _Expiry(handle, retention, account)
     if consumers_older_than is not None:
         run.consumers_before = past_millis("consumers_older_than", consumers_older_than, now)
+    if not dry_run:
+        handle.require_published()
     report = run.run(removals)
     _log.info("expiry of %s: %s", handle.name, _sentence(report))
     for each in report.stalled_consumers:
@@ -275,6 +277,7 @@ class _Expiry:
                 return _OVERTAKEN
             raise
         hide_snapshots(handle, account, snapshots, oldest.id, keeps_changelogs=keeps)
+        handle.observe_upkeep()
         if not remove_files(handle, account, plan):
             return _LEFT
         withdraw(handle, intent)

@@ -52,6 +52,7 @@ def cut_history(
         write_consumer(storage, layout, Consumer(consumer.id, number + 1))
     _point_hint(handle, number)
     remove_old_fences(storage, layout, handle.environment.now_millis())
+    handle.observe_upkeep()
     _log.info("%s was rolled back to snapshot %d; deleted snapshots: %s", handle.uri, number, gone)
     return tuple(gone)
 

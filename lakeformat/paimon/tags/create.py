@@ -113,6 +113,7 @@ def replace_with(
         with _kept_meanwhile(handle, tag, origin):
             replace_tag(handle.storage, handle.layout, tag)
     write_success_file(handle, name)
+    handle.observe_upkeep()
     reason = f"tag {name!r} was snapshot {before.snapshot.id} and is {tag.snapshot.id} now"
     return _report(handle, tag, "replaced", reason)
 
@@ -164,6 +165,7 @@ def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = Fal
     write_success_file(handle, new_name)
     delete_tag(storage, layout, name)
     remove_success_file(handle, name)
+    handle.observe_upkeep()
     reason = f"renamed tag {name!r} to {new_name!r}{_shadowing(new_name)}"
     return _report(handle, tag, "renamed", reason)
 
@@ -178,6 +180,7 @@ def publish_tag(handle: TableHandle, tag: Tag, origin: Origin) -> bool:
         delete_tag(handle.storage, handle.layout, tag.name)
         raise
     write_success_file(handle, tag.name)
+    handle.observe_upkeep()
     _log.info("tag %r of %s: snapshot %d", tag.name, handle.uri, tag.snapshot.id)
     return True
 

@@ -63,6 +63,8 @@ def delete(
         Deleter(handle.options.file_operation_threads, dry_run=dry_run, on_progress=on_progress),
         dry_run,
     )
+    if not dry_run:
+        handle.require_published()
     pending = _pending(handle)
     for name, left in pending.items():
         deletion.finish(name, left)
@@ -111,12 +113,14 @@ class _Deletion:
             if not self.dry_run:
                 delete_tag(storage, layout, tag.name)
                 remove_success_file(self.handle, tag.name)
+                self.handle.observe_upkeep()
             return
         if not self.dry_run:
             storage.delete(layout.deleted_tag(tag.name))  # left by an earlier tag of this name
             storage.create(layout.deleted_tag(tag.name), tag.to_json())
             delete_tag(storage, layout, tag.name)
             remove_success_file(self.handle, tag.name)
+            self.handle.observe_upkeep()
         self._remove_files(tag)
 
     def finish(self, name: str, tag: Tag) -> None:

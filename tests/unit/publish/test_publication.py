@@ -240,6 +240,71 @@ def test_metadata_of_another_table_is_not_touched(storage):
         lake.publish_table(table)
 
 
+def test_expired_snapshots_leave_the_metadata_before_their_files_do(storage):
+    table = published_table(storage, COLUMNS)
+    for number in range(3):
+        table.write(rows_of(id=[number], note=["x"]))
+    table.compact(strategy="full")
+    table.write(rows_of(id=[3], note=["x"]))
+    report = table.expire_snapshots(retain_max=1, retain_min=1)
+    assert report.deleted.failures == 0
+    shown = iceberg(table)
+    assert [each.id for each in shown.snapshots()] == [5]
+    assert seen(table) == content(table.scan().to_arrow())
+    lists = [name for name in storage.files() if "/metadata/snap-" in name]
+    assert len(lists) == 1
+    table.write(rows_of(id=[4], note=["x"]))
+    assert [each.id for each in iceberg(table).snapshots()] == [5, 6]
+
+
+def test_an_expiry_waits_for_the_publication(storage, monkeypatch):
+    """The files that readers of an outdated head need are not deleted."""
+    table = published_table(storage, COLUMNS)
+    table.write(rows_of(id=[1], note=["a"]))
+    theirs = unobserved(table)
+    theirs.write(rows_of(id=[2], note=["b"]), overwrite="table")
+    theirs.write(rows_of(id=[3], note=["b"]))
+
+    def fails(*_):
+        raise UnavailableError("the storage is away")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(PublishedVersions, "create", fails)
+        with pytest.raises(UnavailableError, match="away"):
+            table.expire_snapshots(retain_max=1, retain_min=1)
+    assert [row["id"] for row in seen(table)] == [1]
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    assert [row["id"] for row in seen(table)] == [2, 3]
+
+
+def test_tags_are_published_and_keep_their_expired_snapshots(storage):
+    table = published_table(storage, COLUMNS)
+    table.write(rows_of(id=[1], note=["a"]))
+    table.tags.create("first", snapshot=1)
+    table.write(rows_of(id=[2], note=["b"]), overwrite="table")
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    shown = iceberg(table)
+    assert [each.id for each in shown.snapshots()] == [1, 2]
+    assert shown.scan(tag="first").to_arrow().to_pylist() == [{"id": 1, "note": "a"}]
+    table.tags.rename("first", "one")
+    assert [tag.name for tag in iceberg(table).tags.list()] == ["one"]
+    table.tags.delete("one")
+    shown = iceberg(table)
+    assert ([each.id for each in shown.snapshots()], shown.tags.list()) == ([2], [])
+    assert seen(table) == content(table.scan().to_arrow())
+
+
+def test_a_rollback_that_cuts_history_shows_the_earlier_state_at_once(storage):
+    table = published_table(storage, COLUMNS)
+    for number in range(3):
+        table.write(rows_of(id=[number], note=["x"]))
+    table.rollback(snapshot=1, as_latest=False)
+    assert [row["id"] for row in seen(table)] == [0]
+    table.write(rows_of(id=[9], note=["new"]))
+    assert [row["id"] for row in seen(table)] == [0, 9]
+    assert [each.id for each in iceberg(table).snapshots()] == [1, 2]
+
+
 def test_only_tables_with_the_option_are_published(storage):
     table = catalog_in(storage).create_table("shop.plain", COLUMNS)
     with pytest.raises(lake.InvalidRequestError, match=r"metadata\.iceberg\.storage"):

@@ -16,6 +16,7 @@ from lakeformat.errors import (
 )
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.metadata.snapshot import Reference
+from lakeformat.iceberg.metadata.updates import set_reference
 from lakeformat.iceberg.table import IcebergTable
 from lakeformat.storage import MemoryStorage
 from tests.crash.simulated import NOW_MILLIS
@@ -214,3 +215,13 @@ def test_older_tags_expire_whatever_their_retention_is(storage, table):
     report = later.tags.expire(older_than=moment)
     assert report.deleted == ("first",)
     assert "its snapshot is older than 2023-11-14" in report.reason
+
+
+def test_a_tag_with_the_largest_age_never_expires(storage, table):
+    """Other programs write it for tags without an age."""
+    tag = Reference("kept", 2, "tag", max_ref_age_ms=(1 << 63) - 1)
+    commit_metadata(
+        handle_on(storage), lambda loaded: set_reference(loaded.metadata, tag, NOW_MILLIS)
+    )
+    [found] = table.tags.list()
+    assert (found.name, found.retained) == ("kept", None)

@@ -157,7 +157,7 @@ HARMLESS = [
     (key, value)
     for key, option in FOREIGN_OPTIONS.items()
     for value in option.harmless
-    if option.kind is ForeignClass.MEANING and value != "table-location"  # which is carried out
+    if option.kind is ForeignClass.MEANING
 ]
 
 

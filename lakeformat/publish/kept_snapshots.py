@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The published snapshots and tags that a table still has, and files that no snapshot needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from lakeformat.errors import CorruptTableError
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.snapshot import TAG, Reference
+from lakeformat.iceberg.metadata.snapshot import Snapshot as IcebergSnapshot
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.metadata.updates import next_timestamp, remove_snapshots
+from lakeformat.iceberg.reachable_files import manifests_of
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import MAIN_BRANCH
+from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
+from lakeformat.paimon.metadata.tag import read_tags
+from lakeformat.publish.next_state import IDENTITY
+
+__all__ = ["unneeded_files", "with_kept_snapshots"]
+
+
+def with_kept_snapshots(metadata: TableMetadata, handle: TableHandle) -> TableMetadata:
+    """Return metadata without expired snapshots, and with the tags of the table.
+
+    A snapshot that a tag keeps is not expired. Metadata that has all this already is returned
+    itself.
+    """
+    tags = {tag.name: tag.snapshot for tag in read_tags(handle.storage, handle.layout)}
+    ids = {*snapshot_ids(handle.storage, handle.layout)}
+    tagged = {snapshot.identity for snapshot in tags.values()}
+    expired = [
+        each.snapshot_id
+        for each in metadata.snapshots
+        if each.snapshot_id not in ids and each.summary.get(IDENTITY) not in tagged
+    ]
+    kept = remove_snapshots(metadata, expired)
+    by_identity = {each.summary.get(IDENTITY): each.snapshot_id for each in kept.snapshots}
+    references = {
+        name: Reference(name, by_identity[snapshot.identity], TAG)
+        for name, snapshot in sorted(tags.items())
+        if snapshot.identity in by_identity and name != MAIN_BRANCH
+    }
+    references = {MAIN_BRANCH: metadata.references[MAIN_BRANCH], **references}
+    if not expired and references == dict(metadata.references):
+        return metadata
+    now = next_timestamp(metadata, handle.environment.now_millis())
+    return replace(kept, references=references, last_updated_ms=now)
+
+
+def unneeded_files(before: LoadedMetadata, after: TableMetadata) -> list[str]:
+    """Return the manifests and lists that only the snapshots need that ``after`` lacks.
+
+    Data files belong to the table, which deletes them itself.
+    """
+    kept_ids = {each.snapshot_id for each in after.snapshots}
+    expired = [each for each in before.metadata.snapshots if each.snapshot_id not in kept_ids]
+    needed = manifests_of(before, after.snapshots).keys()
+    found: dict[str, None] = {}
+    for snapshot in expired:
+        assert snapshot.manifest_list is not None
+        found |= dict.fromkeys(_manifests(before, [snapshot]))
+        found[snapshot.manifest_list] = None
+    return [address for address in found if address not in needed]
+
+
+def _manifests(loaded: LoadedMetadata, snapshots: Iterable[IcebergSnapshot]) -> list[str]:
+    try:
+        return [*manifests_of(loaded, snapshots)]
+    except CorruptTableError:  # another publication has deleted the list
+        return []
