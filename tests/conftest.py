@@ -25,7 +25,7 @@ TESTS = Path(__file__).resolve().parent
 
 # On a shared machine a deadline says more about the machine than about the code.
 settings.register_profile(
-    "lake", deadline=None, derandomize=False, max_examples=count(8, whole=100)
+    "lake", deadline=None, derandomize=False, max_examples=count(6, whole=100)
 )
 settings.load_profile("lake")
 core.global_force_seed = SEED

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import time
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,8 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+
+from tests.sampling import count
 
 MOST_BYTES = 512 << 20
 """Far more than any sample needs; damaged lengths ask for gigabytes."""
@@ -36,9 +37,9 @@ LENGTHS = [
 
 
 def fuzzed(examples: int) -> settings:
-    """So many examples, or as many as the environment asks for."""
+    """Make a third of the examples, a whole run all of them; the environment decides first."""
     return settings(
-        max_examples=int(os.environ.get("LAKE_FUZZ_EXAMPLES", examples)),
+        max_examples=count(examples // 3, whole=examples, name="LAKE_FUZZ_EXAMPLES"),
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )

@@ -20,7 +20,7 @@ from tests.sampling import count
 
 from .test_merge_property import MODES, new_table
 
-TABLES = count(6, 20, "LAKE_EXAMPLES")
+TABLES = count(4, 20, "LAKE_EXAMPLES")
 PAIRS = [
     *((engine, "lookup") for engine in ("deduplicate", "partial-update", "aggregation")),
     *((engine, "full-compaction") for engine in ("deduplicate", "partial-update", "aggregation")),

@@ -27,7 +27,7 @@ from tests.merge_model import MergeModel, ModelError
 from tests.merge_scenarios import ENGINES, POOLS, Scenario, loosened
 from tests.sampling import count
 
-TABLES = count(14, 60, "LAKE_EXAMPLES")
+TABLES = count(7, 60, "LAKE_EXAMPLES")
 FILES: dict[str, dict[str, str]] = {
     "parquet": {},
     "avro": {"file.format": "avro"},

@@ -26,7 +26,7 @@ from tests.merge_model import MergeModel, ModelError, Record
 from tests.merge_scenarios import ENGINES, KINDS, Change, Scenario, loosened, scenarios
 from tests.sampling import count
 
-TABLES = count(16, 80, "LAKE_EXAMPLES")
+TABLES = count(8, 80, "LAKE_EXAMPLES")
 """Tables of each engine that are written and read; each has some ten keys."""
 MERGES = 6 * TABLES
 """Merges of each engine without a table around them."""

@@ -18,7 +18,7 @@ import lakeformat as lake
 from lakeformat.paimon.commit.commit import CommitReport
 from tests.sampling import count
 
-TABLES = count(8, 20, "LAKE_EXAMPLES")
+TABLES = count(5, 20, "LAKE_EXAMPLES")
 _warehouses = itertools.count()
 LAYOUTS = {
     "copy": {"bucket": "-1"},

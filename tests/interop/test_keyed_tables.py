@@ -8,7 +8,6 @@ back; so it writes inserts.
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from itertools import count
 
@@ -18,13 +17,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import lakeformat as lake
+from tests import sampling
 from tests.aggregate_model import ModelError
 from tests.golden.values import assert_same_rows, rows_of
 from tests.interop.peer import Peer
 from tests.merge_scenarios import Scenario, loosened, scenarios
 
 EXAMPLES = settings(
-    max_examples=int(os.environ.get("LAKE_EXAMPLES", "25")),
+    max_examples=sampling.count(8, whole=25, name="LAKE_EXAMPLES"),
     suppress_health_check=list(HealthCheck),
     print_blob=True,
 )

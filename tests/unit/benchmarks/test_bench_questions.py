@@ -10,7 +10,7 @@ from benchmarks.harness import measure_times
 SCALE = 0.01
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", question_names())
 def test_all_candidates_of_a_question_give_the_same_answer(name, tmp_path):
     question = find_question(name)

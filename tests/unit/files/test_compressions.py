@@ -46,6 +46,7 @@ def new_table(tmp_path: Path, **options: str) -> lake.Table:
     )
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("file_format", "compression"), ALL)
 def test_a_table_is_written_and_compacted_in_each_compression(tmp_path, file_format, compression):
     table = new_table(tmp_path, **{"file.format": file_format, "file.compression": compression})

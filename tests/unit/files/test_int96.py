@@ -137,7 +137,7 @@ KINDS = {
 }
 
 
-@settings(max_examples=sampling.count(20, whole=60))
+@settings(max_examples=sampling.count(8, whole=60))
 @given(st.data())
 def test_any_rows_come_back_from_any_slices(data):
     names = data.draw(st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=4))

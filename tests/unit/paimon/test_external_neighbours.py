@@ -49,6 +49,7 @@ def the_victim_is_named_like_a_bucket(ground: Ground) -> None:
     ground.change_schema(**{PATHS: f"file:{ground.victim.parent}", STRATEGY: "round-robin"})
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "operations",
     [tuple(OPERATIONS), ("external orphans",), ("truncate", "external orphans"), ("drop",)],

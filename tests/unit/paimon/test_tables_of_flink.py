@@ -33,6 +33,7 @@ def made_by_flink(catalog, tmp_path, options):
     return table
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", TABLES)
 def test_it_is_healthy_after_a_compaction_and_an_expiry(catalog, tmp_path, kind):
     table = made_by_flink(catalog, tmp_path, TABLES[kind])
@@ -44,6 +45,7 @@ def test_it_is_healthy_after_a_compaction_and_an_expiry(catalog, tmp_path, kind)
     assert table.scan().to_arrow()["v"].to_pylist() == [2]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", TABLES)
 def test_one_call_cares_for_it(catalog, tmp_path, kind):
     report = made_by_flink(catalog, tmp_path, TABLES[kind]).maintain()

@@ -88,7 +88,7 @@ TYPES = {
         }
     ),
 )
-@settings(max_examples=sampling.count(20, whole=50))
+@settings(max_examples=sampling.count(8, whole=50))
 def test_the_footer_of_any_file_that_arrow_writes_keeps_its_bytes(names, rows, options):
     arrays = [pa.nulls(rows, TYPES[name]) for name in names]
     numbers = pa.array(range(rows), pa.int64())

@@ -114,7 +114,7 @@ def matches(where: PredicateFilter, rows: pa.Array) -> np.ndarray:
     return where.mask(batch).fill_null(False).to_numpy(zero_copy_only=False)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("column", "transform"), CASES)
 @given(data=st.data())
 def test_the_partition_of_a_matching_row_is_kept(column, transform, data):
@@ -164,7 +164,7 @@ def bounds_of(values: pa.Array) -> tuple[bytes | None, bytes | None]:
     return encoded(min(there.to_pylist())), encoded(max(there.to_pylist()))
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("column", "transform"), [case for case in CASES if "zorder" not in str(case.id)]
 )

@@ -287,6 +287,7 @@ def test_values_of_secret_columns_are_never_shown(catalog):
     assert report.checks[0].examples == ("api_token=***",)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["INT", "STRING", "DOUBLE", "DECIMAL(30, 2)", "TIMESTAMP(3)"])
 def test_repeated_values_are_found_in_little_memory(kind):
     random = Random(SEED)

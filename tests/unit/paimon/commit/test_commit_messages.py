@@ -109,7 +109,7 @@ def test_of_a_message_cut_short_anywhere_nothing_is_read():
             lake.CommitMessage.from_bytes(content[:size])
 
 
-@settings(max_examples=sampling.count(20, whole=300))
+@settings(max_examples=sampling.count(8, whole=300))
 @given(damage=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255))))
 def test_a_message_with_damaged_bytes_is_refused_or_is_whole(damage):
     content = bytearray(whole_message().to_bytes())

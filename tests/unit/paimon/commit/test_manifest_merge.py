@@ -154,7 +154,7 @@ def story(chance: random.Random, commits: int) -> list[list[ManifestEntry]]:
     return manifests
 
 
-@settings(max_examples=sampling.count(20, whole=60))
+@settings(max_examples=sampling.count(8, whole=60))
 @given(st.integers(0, 2**32), st.integers(1, 12), st.integers(0, 40_000), st.integers(2, 5))
 def test_the_live_files_stay_the_same(seed, commits, threshold, min_count):
     options = {"manifest.target-file-size": "6000", "manifest.merge-min-count": str(min_count)}

@@ -288,7 +288,7 @@ def test_a_merging_read_says_what_a_compaction_will_make_of_it(catalog, engine):
     assert content(table) == before
 
 
-@settings(max_examples=sampling.count(20, whole=50))
+@settings(max_examples=sampling.count(8, whole=50))
 @given(
     st.lists(st.tuples(CHANGES, st.booleans()), min_size=1, max_size=5),
     st.integers(1, 3),

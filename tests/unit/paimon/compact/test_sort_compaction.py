@@ -99,6 +99,7 @@ def test_a_query_for_a_range_opens_fewer_files(catalog, monkeypatch, strategy):
     assert [rows_of(table, where=asked) for asked in (x, y)] == before
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("spills", [True, False])
 def test_rows_that_memory_does_not_hold_are_sorted_in_ranges(

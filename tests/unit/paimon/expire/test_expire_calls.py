@@ -75,6 +75,7 @@ def calls_for_changelogs(kept: int, going: int, producer: str) -> Counter[str]:
     return Counter(operation for operation, _ in storage.calls)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("producer", ["input", "none"])
 def test_as_many_more_changelogs_that_stay_cost_no_call(producer, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(protection, "LATER_SNAPSHOTS", 10)

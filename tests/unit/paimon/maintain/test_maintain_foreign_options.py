@@ -107,7 +107,7 @@ def test_a_table_that_publishes_iceberg_metadata_is_refused_by_the_option_s_name
     assert report.after.dead_files == 0
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("key", VALUES)
 def test_each_option_is_cared_for_or_named_as_what_stands_in_the_way(maintained, key):
     report = maintained({key: VALUES[key]})

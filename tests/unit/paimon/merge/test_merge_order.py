@@ -89,6 +89,7 @@ def table_of(columns: list[tuple[pa.DataType, list]], numbers, kinds=None) -> pa
     return pa.table({**system, **named})
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", TYPES)
 @given(data=st.data())
 def test_keys_of_each_type_come_in_their_order_and_equal_ones_together(name, data):

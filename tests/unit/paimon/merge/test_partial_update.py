@@ -176,15 +176,17 @@ def rows_of(kinds):
     return st.lists(st.tuples(st.sampled_from(kinds), row), max_size=12)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
-@settings(max_examples=sampling.count(20, whole=25))
+@settings(max_examples=sampling.count(8, whole=25))
 @given(rows=rows_of(("+I", "+U")))
 def test_added_rows_merge_as_the_rules_read(rules, rows):
     assert merged(rules, rows) == modelled(rules, rows)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
-@settings(max_examples=sampling.count(20, whole=40))
+@settings(max_examples=sampling.count(8, whole=40))
 @given(rows=rows_of(("+I", "+I", "+U", "-U", "-D")))
 def test_rows_of_any_kind_merge_as_the_rules_read(rules, rows):
     assert merged(rules, rows) == modelled(rules, rows)

@@ -270,7 +270,7 @@ def outcome(decode):
         return None
 
 
-@settings(max_examples=sampling.count(20, whole=300))
+@settings(max_examples=sampling.count(8, whole=300))
 @given(st.sampled_from([SMALL, PACKED]), CHANGES)
 def test_damage_is_our_error_or_what_fastavro_makes_of_it(content, changes):
     for place, noise in changes:
@@ -287,7 +287,7 @@ def test_a_truncated_manifest_is_never_a_partial_answer(content, length):
         decode_manifest(content[: length % len(content)], "m")
 
 
-@settings(max_examples=sampling.count(20, whole=200))
+@settings(max_examples=sampling.count(8, whole=200))
 @given(st.binary(max_size=200), st.integers(0, 3))
 def test_damaged_records_behind_a_whole_container_are_told_apart(noise, count):
     """Noise inside the block: the container cannot notice."""
@@ -339,7 +339,7 @@ IDENTITIES = st.builds(
 )
 
 
-@settings(max_examples=sampling.count(20, whole=300))
+@settings(max_examples=sampling.count(8, whole=300))
 @given(st.lists(st.tuples(IDENTITIES, st.booleans()), max_size=20))
 def test_columns_and_objects_agree_on_the_files_left(story):
     entries = [replace(entry, kind=FileKind(is_delete)) for entry, is_delete in story]

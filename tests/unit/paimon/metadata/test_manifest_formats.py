@@ -48,6 +48,7 @@ def metadata_files(tmp_path: Path) -> list[Path]:
     return [path for path in tmp_path.rglob("*manifest*") if path.is_file()]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("manifest_format", FORMATS)
 def test_all_metadata_of_a_table_is_of_its_format_and_everything_works(tmp_path, manifest_format):
     table = new_table(tmp_path, **{"manifest.format": manifest_format})

@@ -96,7 +96,7 @@ def test_every_key_of_paimon_is_declared(key):
     assert find_option(key) is not None or find_foreign(key) is not None
 
 
-@pytest.mark.sampled(25)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("key", [key for key in VALUES if key != "data-evolution.enabled"])
 def test_each_operation_works_or_is_refused_by_the_name_of_the_key(with_options, kind, key):
@@ -115,7 +115,7 @@ def test_each_operation_works_or_is_refused_by_the_name_of_the_key(with_options,
             run(table)
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("key", [key for key in VALUES if key != "data-evolution.enabled"])
 def test_maintenance_fails_by_the_name_of_the_key_or_not_at_all(with_options, key):
     table = with_options("keyed", {key: VALUES[key]})
@@ -210,7 +210,7 @@ OF_ROWS = {
 }
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("key", OF_ROWS)
 @pytest.mark.parametrize("operation", WITHOUT_ROWS)
 def test_what_reads_no_row_is_refused_by_no_option_about_rows(with_options, operation, key):

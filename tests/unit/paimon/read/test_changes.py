@@ -309,7 +309,7 @@ WRITES = st.lists(
 )
 
 
-@settings(max_examples=sampling.count(20, whole=40))
+@settings(max_examples=sampling.count(8, whole=40))
 @given(WRITES, st.data())
 def test_a_difference_leads_from_one_state_to_the_other(commits, data):
     """The difference may include unchanged rows; with deletions it is exact."""

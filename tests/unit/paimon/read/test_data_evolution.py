@@ -137,6 +137,7 @@ class TestColumns:
             {"id": 1, "name": "new", "score": 0.5, "day": "mon"}
         ]
 
+    @pytest.mark.sampled(1)
     @pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
     def test_files_of_different_formats_are_joined(self, make, catalog, file_format):
         people = make()

@@ -112,6 +112,7 @@ def orc(catalog, tmp_path):
     return make
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("zone", ZONES)
 def test_java_tables_of_every_zone_have_the_instants_that_were_written(zone, kind, tmp_path):

@@ -117,6 +117,7 @@ def test_rows_whose_snapshot_has_expired_are_named(orders):
         changes.to_arrow()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_replayed_changes_are_the_state(keyed_table, seed):
     chance = random.Random(seed)

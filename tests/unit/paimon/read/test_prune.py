@@ -125,7 +125,7 @@ def pruner(schema, *wanted, buckets=None, schemas=None) -> EntryPruner:
 COVERED = st.sampled_from([(), ("id",), ("id", "price"), ("name",), ("day", "id", "name", "price")])
 
 
-@settings(max_examples=sampling.count(20, whole=200))
+@settings(max_examples=sampling.count(8, whole=200))
 @given(
     st.lists(st.tuples(st.none() | DOMAIN["day"], ROWS, COVERED), min_size=1, max_size=6),
     st.lists(conditions(), min_size=1, max_size=2),
@@ -148,7 +148,7 @@ def test_a_file_with_a_row_asked_for_is_kept(files, wanted):
 BRANCHES = st.lists(st.lists(conditions(), min_size=1, max_size=2), min_size=1, max_size=3)
 
 
-@settings(max_examples=sampling.count(20, whole=200))
+@settings(max_examples=sampling.count(8, whole=200))
 @given(
     st.lists(st.tuples(st.none() | DOMAIN["day"], ROWS, COVERED), min_size=1, max_size=6),
     st.lists(conditions(), max_size=1),

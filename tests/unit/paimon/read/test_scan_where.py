@@ -257,7 +257,7 @@ def test_fewer_columns_are_fewer_bytes(tmp_path):
     st.integers(0, 5),
     st.integers(0, 3),
 )
-@settings(max_examples=sampling.count(20, whole=25))
+@settings(max_examples=sampling.count(8, whole=25))
 def test_a_condition_finds_what_filtering_all_rows_finds(tmp_path_factory, runs, key, value):
     table = keyed(tmp_path_factory.mktemp("w"))
     for run in runs:
@@ -313,6 +313,7 @@ class TestAFileThatIsNotThere:
             table.open().scan().to_arrow()
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("precision", range(29, 39))
 @pytest.mark.parametrize("mode", ["none", "full"])
 def test_every_digit_of_a_wide_decimal_counts(tmp_path, precision, mode):

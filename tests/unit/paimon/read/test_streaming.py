@@ -177,6 +177,7 @@ def test_a_start_that_says_too_little_or_too_much_is_refused(table, start):
         table.table.stream(**start)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("reader", ["stream", "scan"])
 @pytest.mark.parametrize(
     "options",

@@ -231,7 +231,7 @@ VALUES = st.tuples(DAYS, st.integers(0, 4), st.integers(0, 9), st.sampled_from("
 CHANGES = st.lists(st.tuples(st.sampled_from(["+I", "+U", "-D"]), VALUES), min_size=1, max_size=8)
 
 
-@settings(max_examples=sampling.count(20, whole=60))
+@settings(max_examples=sampling.count(8, whole=60))
 @given(st.lists(CHANGES, min_size=1, max_size=5), st.booleans(), st.integers(1, 3))
 def test_whatever_is_written_a_key_has_its_last_row_alone(commits, compacts, batch):
     table = crossing(new_catalog(), **{"dynamic-bucket.target-row-num": "2"})
@@ -248,7 +248,7 @@ def test_whatever_is_written_a_key_has_its_last_row_alone(commits, compacts, bat
         assert content(table) == [expected[key] for key in sorted(expected)]
 
 
-@settings(max_examples=sampling.count(20, whole=40))
+@settings(max_examples=sampling.count(8, whole=40))
 @given(
     st.lists(st.lists(VALUES, min_size=1, max_size=8), min_size=1, max_size=4),
     st.sampled_from(["partial-update", "first-row"]),

@@ -115,7 +115,7 @@ def test_a_deleted_key_keeps_its_place(catalog):
     assert indexes(table) == {("{}", 0): 2, ("{}", 1): 1}
 
 
-@settings(max_examples=sampling.count(20, whole=200))
+@settings(max_examples=sampling.count(8, whole=200))
 @given(
     st.lists(st.lists(st.integers(-6, 6), min_size=1, max_size=12), max_size=5),
     st.sets(st.integers(-6, 6), max_size=6),
