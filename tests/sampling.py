@@ -35,7 +35,7 @@ os.environ["SEED"] = os.environ.get("SEED") or str(time.time_ns() % 1_000_000)
 SEED = int(os.environ["SEED"])
 IS_WHOLE = bool(os.environ.get("LAKE_TEST_ALL"))
 
-_MOMENTS = 6
+_MOMENTS = 8
 
 
 def count(sampled: int, whole: int, name: str = "") -> int:

@@ -472,6 +472,7 @@ class History:
         return sorted(repr([row.get(name) for name in ids]) for row in rows)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "append"])
 def test_no_compaction_changes_a_row_whatever_happens_between(keyed: bool):
     for seed in range(SEED, SEED + HISTORIES):

@@ -41,6 +41,7 @@ def examples(count: int) -> settings:
     return settings(max_examples=count, suppress_health_check=slow, print_blob=True)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_full_compaction_changes_no_row_and_leaves_nothing_to_do(engine: str):
     @examples(TABLES)

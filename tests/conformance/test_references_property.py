@@ -378,7 +378,7 @@ class History:
         self.check()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", TABLES)
 def test_whatever_happens_everything_with_a_name_reads_as_it_did(kind, tmp_path):
     for seed in range(SEED, SEED + HISTORIES):

@@ -72,7 +72,7 @@ def start(script: str, root: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
 
-@pytest.mark.sampled(2, among="processes at once")
+@pytest.mark.sampled(1, among="processes at once")
 @pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "append"])
 def test_writers_and_compactions_at_once(tmp_path: Path, keyed: bool):
     table = new_table(tmp_path, keyed)
@@ -89,7 +89,7 @@ def test_writers_and_compactions_at_once(tmp_path: Path, keyed: bool):
     assert_all_rows_are_there(table, keyed)
 
 
-@pytest.mark.sampled(2, among="processes at once")
+@pytest.mark.sampled(1, among="processes at once")
 @pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "append"])
 def test_snapshots_expire_while_others_write_and_compact(tmp_path: Path, keyed: bool):
     table = new_table(tmp_path, keyed)

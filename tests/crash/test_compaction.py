@@ -158,7 +158,7 @@ def new_storage(table: dict) -> MemoryStorage:
     return fill(MemoryStorage(f"compaction-{next(_names)}"), table)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @TABLES
 @pytest.mark.parametrize(
     "rival",

@@ -241,6 +241,7 @@ OVERTAKEN = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("keyed", [False, True], ids=["append table", "keyed"])
 @pytest.mark.parametrize("what", OVERTAKEN)
 def test_a_commit_overtaken_by_others_and_by_expiry_is_tried_again_and_succeeds(what, keyed):

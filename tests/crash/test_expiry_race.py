@@ -96,7 +96,7 @@ def write(storage) -> None:
     opened(storage).write(NEW)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("name", "rival"),
     [
@@ -232,6 +232,7 @@ def rescale(storage) -> None:
     opened(storage).rescale(bucket=3)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["append", "keyed"])
 def test_a_rescale_begins_again_where_what_it_read_expired(name):
     storage = filled(name)
@@ -292,7 +293,7 @@ def merge_manifests(storage) -> None:
     opened(storage).compact_manifests()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("rival", [delete_and_expire, compact_and_expire])
 @pytest.mark.parametrize("work", [compact, rewrite_indexes, merge_manifests])
 def test_upkeep_begins_again_where_what_it_read_expired(work, rival):
@@ -318,6 +319,7 @@ def analyzed_rows(storage) -> int:
     return opened(storage).analyze("all").statistics.merged_record_count
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("rival", [delete_and_expire, compact_and_expire])
 def test_what_is_analyzed_is_looked_at_again_where_it_expired(rival):
     before = len(content(filled("vectors")))

@@ -323,6 +323,7 @@ def test_a_removal_that_dies_at_any_call_harms_nobody_and_the_next_one_finishes(
     assert deletes > (len(there(start) - wanted) if IS_WHOLE else 0)
 
 
+@pytest.mark.sampled(1)
 @TABLES
 def test_nothing_goes_when_a_directory_cannot_be_listed_or_a_manifest_not_read(kind):
     """All of that comes before the first deletion."""
@@ -379,6 +380,7 @@ def commit_slowly(storage: MemoryStorage, messages: list) -> None:
     opened(storage, days=2).commit(messages)
 
 
+@pytest.mark.sampled(1)
 @TABLES
 def test_the_files_of_a_write_that_takes_days_stay_if_they_are_known(kind):
     for storage, _, before, error in at_every_call(kind, commit_slowly, in_use=lambda kept: kept):
@@ -388,6 +390,7 @@ def test_the_files_of_a_write_that_takes_days_stay_if_they_are_known(kind):
         assert len(after) == len(before) + 1
 
 
+@pytest.mark.sampled(1)
 @TABLES
 def test_a_write_that_began_within_the_day_loses_nothing(kind):
     """It writes and commits everything before any one call of the removal."""
@@ -413,6 +416,7 @@ def expire_all(storage: MemoryStorage, messages: list) -> None:
         storage.delete(path)
 
 
+@pytest.mark.sampled(1)
 @TABLES
 def test_beside_a_fast_expiry_a_removal_is_right_or_gives_up(kind):
     for storage, _, before, error in at_every_call(kind, expire_all):

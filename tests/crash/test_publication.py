@@ -151,6 +151,7 @@ def test_a_snapshot_that_is_half_there_is_an_error_and_no_wrong_rows(kept):
         table.write(row(2))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("writers", [2, 8, 32])
 @pytest.mark.parametrize("on_disk", [False, True], ids=["memory", "disk"])
 def test_of_many_writers_for_one_number_each_gets_one_of_its_own(writers, on_disk, tmp_path):

@@ -153,7 +153,7 @@ def disks(scenario, start) -> Iterator[tuple[Trial, CrashableStorage]]:
             yield trial, storage
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CASES)
 def test_after_a_fault_at_any_storage_call_what_stays_reads_as_before_and_a_repeat_ends_it(name):
     case, start = CASES[name], filled()

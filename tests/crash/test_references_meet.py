@@ -104,6 +104,7 @@ def complete(storage) -> None:
     assert missing(table) == set()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("changelogs_alone", [False, True])
 def test_a_branch_that_expires_while_main_gets_it_leaves_main_whole(changelogs_alone):
     """Also where consumers keep changelogs from expiring and snapshots no more."""
@@ -125,7 +126,7 @@ def test_a_branch_that_expires_while_main_gets_it_leaves_main_whole(changelogs_a
     assert refused == {True, False} or not IS_WHOLE
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MEETINGS)
 def test_whoever_comes_second_is_refused_or_has_all_of_it(name):
     first, second = MEETINGS[name]

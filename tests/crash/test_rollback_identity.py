@@ -45,6 +45,7 @@ def test_one_that_keeps_history_is_published_once(target):
     assert min(again.values()) > 0
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("target", [{"snapshot": 5}, {"tag": "two"}])
 def test_one_that_cuts_history_takes_nothing_out_that_came_after_it(target):
     start = filled()

@@ -83,6 +83,7 @@ AFTER = {
 CHANGES = pytest.mark.parametrize("change", [delete, count_up])
 
 
+@pytest.mark.sampled(3)
 @TABLES
 @CHANGES
 def test_a_fault_at_any_storage_call_leaves_it_done_or_not_and_the_next_try_ends_it(table, change):
@@ -133,7 +134,7 @@ def new_storage(table: dict) -> MemoryStorage:
     return fill(MemoryStorage(f"row-changes-{next(_names)}"), table)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @TABLES
 @pytest.mark.parametrize(
     ("change", "rival"),

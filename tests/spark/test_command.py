@@ -88,6 +88,7 @@ def test_spark_submit_runs_the_job_by_its_path(tmp_path, request_for, spark):
     assert report_in(done.stdout)["report"]["rows"] == 4
 
 
+@pytest.mark.sampled(1, among="Sparks of their own")
 def test_a_session_says_nothing_but_errors(tmp_path, spark):
     code = (
         "from spark_jobs.runtime.spark_session import start_session; "

@@ -80,6 +80,7 @@ def test_changes_are_read_up_to_the_head(catalog, orders, lake_spark):
     assert ids(reader.load("shop.orders")) == [2, 3]
 
 
+@pytest.mark.sampled(1)
 def test_a_stream_begins_with_the_head_and_goes_on(catalog, orders, lake_spark, tmp_path):
     table = with_options(catalog, {"scan.snapshot-id": "1"})
     catalog.create_table("shop.copy", [("id", "BIGINT NOT NULL")])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -74,6 +75,12 @@ class Edge:
 
     def __str__(self) -> str:
         return f"{self.importer}:{self.line} imports {self.imported}"
+
+
+@cache
+def our_edges() -> tuple[Edge, ...]:
+    """Read the imports of this repository once, for all tests of a process."""
+    return tuple(read_edges(ROOT))
 
 
 def read_edges(root: Path) -> Iterator[Edge]:
@@ -163,8 +170,8 @@ def existing_parts(root: Path) -> set[str]:
     return {part_of(module) for module in modules - WINGS} - {PUBLIC_API}
 
 
-def complaints(root: Path) -> list[str]:
-    found = ((edge, objection(edge)) for edge in read_edges(root))
+def complaints(edges: Iterable[Edge]) -> list[str]:
+    found = ((edge, objection(edge)) for edge in edges)
     return [f"{edge}: {reason}" for edge, reason in found if reason]
 
 
@@ -176,7 +183,7 @@ def write_tree(root: Path, files: Mapping[str, str]) -> None:
 
 
 def test_every_import_points_down():
-    found = complaints(ROOT)
+    found = complaints(our_edges())
     assert not found, "imports against the direction:\n  " + "\n  ".join(found)
 
 
@@ -191,7 +198,7 @@ def test_every_place_is_of_something_that_is_there():
 
 def test_no_module_imports_itself_through_others():
     graph: dict[str, set[str]] = {}
-    for edge in read_edges(ROOT):
+    for edge in our_edges():
         is_ours = edge.imported.split(".")[0] in PACKAGES
         # A package's __init__ collects its modules; they do not need it to be loaded first.
         if is_ours and not (ROOT / edge.importer.replace(".", "/")).is_dir():
@@ -231,7 +238,7 @@ def test_a_wrong_import_is_named_with_its_place_and_reason(tmp_path, file, conte
     there |= dict.fromkeys(("types/casts/cast.py", "storage/sql/lock.py"), "")
     write_tree(tmp_path, {f"lakeformat/{name}": text for name, text in there.items()})
     write_tree(tmp_path, {f"lakeformat/{file}": content})
-    (complaint,) = complaints(tmp_path)
+    (complaint,) = complaints(read_edges(tmp_path))
     module = file.removesuffix(".py").replace("/", ".")
     assert complaint.startswith(f"lakeformat.{module}:")
     assert reason in complaint
@@ -251,17 +258,17 @@ def test_a_wrong_import_is_named_with_its_place_and_reason(tmp_path, file, conte
 )
 def test_an_import_that_points_down_is_fine(tmp_path, file, content):
     write_tree(tmp_path, {file: content})
-    assert complaints(tmp_path) == []
+    assert complaints(read_edges(tmp_path)) == []
 
 
 def test_a_new_part_is_told_where_to_add_itself(tmp_path):
     write_tree(tmp_path, {"lakeformat/cli/a.py": "import lakeformat.paimon.novelty"})
-    assert complaints(tmp_path) == []  # the command line may import anything
+    assert complaints(read_edges(tmp_path)) == []  # the command line may import anything
     write_tree(tmp_path, {"lakeformat/doctor.py": "import lakeformat.paimon.novelty"})
     with pytest.raises(
         pytest.fail.Exception, match=r"lakeformat/paimon/novelty .* ARCHITECTURE\.md"
     ):
-        complaints(tmp_path)
+        complaints(read_edges(tmp_path))
 
 
 # Where an address becomes a storage and a path: the walls, and comparisons of what a caller gave.

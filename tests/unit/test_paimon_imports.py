@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from tests.unit.test_import_direction import PAGE, ROOT, read_edges
+from tests.unit.test_import_direction import PAGE, our_edges
 
 IMPORTERS = ("airflow_provider_lake", "dags", "lakeformat.cli", "spark_jobs")
 WING = "lakeformat.paimon."
@@ -29,7 +29,7 @@ ALLOWED = read_allowed(PAGE.read_text(encoding="utf-8"))
 def imports_of_the_wing() -> dict[str, str]:
     return {
         edge.imported.removeprefix(WING): str(edge)
-        for edge in read_edges(ROOT)
+        for edge in our_edges()
         if edge.importer.startswith(IMPORTERS) and edge.imported.startswith(WING)
     }
 

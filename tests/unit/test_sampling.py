@@ -76,7 +76,7 @@ def write_files(storage, acknowledged=None) -> None:
 
 def test_sampled_faults_meet_each_kind_of_storage_call():
     trials = sampling.sampled_faults(write_files)
-    assert len(trials) == 6
+    assert len(trials) == 8
     assert trials[0].call.number == 1
     assert trials[-1].call.number == 81
     assert "snapshot/snapshot-1" in {trial.call.path for trial in trials}
@@ -93,7 +93,7 @@ def test_sampled_states_are_met_and_each_is_there_once():
 def test_sampled_moments_are_numbers_from_one():
     calls = [("read", "snapshot/LATEST"), *[("list", "bucket-0")] * 98, ("create", "snapshot-2")]
     numbers = sampling.sampled_moments(calls)
-    assert (numbers[0], numbers[-1], len(numbers)) == (1, 100, 6)
+    assert (numbers[0], numbers[-1], len(numbers)) == (1, 100, 8)
 
 
 def test_a_run_draws_a_new_seed_and_repeats_a_given_one():

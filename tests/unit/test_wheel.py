@@ -62,14 +62,15 @@ def wheel(tmp_path_factory):
 def installed(tmp_path_factory, wheel):
     """A folder whose ``venv`` holds the wheel, and links to its dependencies."""
     folder = tmp_path_factory.mktemp("installed")
-    venv.create(folder / "venv", with_pip=True)
+    venv.create(folder / "venv")
     dependencies = folder / "dependencies"
     dependencies.mkdir()
     for entry in Path(sysconfig.get_path("purelib")).iterdir():
         if "airflow_provider_lake" not in entry.name and not entry.name.endswith(".pth"):
             (dependencies / entry.name).symlink_to(entry)
     [packages] = (folder / "venv" / "lib").glob("python*/site-packages")
-    run(folder, "venv/bin/python", "-m", "pip", "install", "--no-index", "--no-deps", wheel)
+    pip = (sys.executable, "-m", "pip", "--python", "venv/bin/python")
+    run(folder, *pip, "install", "--no-index", "--no-deps", wheel)
     (packages / "dependencies.pth").write_text(str(dependencies))
     return folder
 

@@ -73,10 +73,10 @@ def test_one_call_heals_the_table_of_a_crashed_writer(catalog, producer):
 
 def test_exactly_the_snapshots_that_the_retention_demands_remain(catalog):
     table = crashed_table(
-        catalog, commits=80, consumer=None, options={"snapshot.expire.limit": "5"}
+        catalog, commits=40, consumer=None, options={"snapshot.expire.limit": "5"}
     )
     report = table.maintain()
-    assert (report.before.snapshots, report.after.snapshots) == (80, 10)
+    assert (report.before.snapshots, report.after.snapshots) == (40, 10)
     assert [each.id for each in table.snapshots()][-1] == report.snapshot_ids[-1]
 
 
