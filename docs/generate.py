@@ -165,7 +165,7 @@ def _theirs() -> list[str]:
         "These concern only jobs of other engines. They affect neither the rows of a table nor its",
         "files, and refuse nothing. A key that is not on this page is treated the same way, and",
         "`health` names it in a note.",
-        *("", "| option | meaning |", "|---|---|"),
+        *("", "| option | concerns |", "|---|---|"),
         *_foreign_rows(ForeignClass.THEIRS),
     ]
 
@@ -175,7 +175,7 @@ def _layout() -> list[str]:
         *("", "## Ignored, for files of another layout", ""),
         "These affect the layout of files, not the rows. Files written here follow the options",
         "above instead, and `health` names the ignored ones in a note.",
-        *("", "| option | meaning |", "|---|---|"),
+        *("", "| option | concerns |", "|---|---|"),
         *_foreign_rows(ForeignClass.LAYOUT),
     ]
 

@@ -45,7 +45,7 @@ PatternOption = Annotated[
     typer.Option(metavar="TEXT", help="Pattern for a time from the values: '$dt $hour:00:00'."),
 ]
 FormatterOption = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="Format of that time, such as 'yyyyMMdd'.")
+    str | None, typer.Option(metavar="TEXT", help="Format of the time, such as 'yyyyMMdd'.")
 ]
 MaxOption = Annotated[
     int | None,

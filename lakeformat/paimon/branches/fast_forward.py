@@ -249,7 +249,7 @@ def _refused(handle: TableHandle, source: TableLayout, rule: str) -> InvalidRequ
 def _reason(name: str, plan: ForwardPlan, dry_run: bool) -> str:
     if not (plan.snapshots or plan.schemas or plan.tags):
         return f"main has everything of branch {name!r} already"
-    verb = "would take" if dry_run else "took"
+    verb = "would receive" if dry_run else "received"
     parts = [
         f"{len(found)} {what}{'' if len(found) == 1 else 's'}"
         for found, what in (

@@ -71,8 +71,8 @@ class PartitionOptions:
         "partition.timestamp-formatter",
         TEXT,
         "",
-        "Format of that time, in the syntax of Java's DateTimeFormatter: 'yyyyMMdd'; empty: "
-        "'yyyy-MM-dd HH:mm:ss' or 'yyyy-MM-dd'.",
+        "Format of the time in the values of a partition, in the syntax of Java's "
+        "DateTimeFormatter, such as 'yyyyMMdd'; empty: 'yyyy-MM-dd HH:mm:ss' or 'yyyy-MM-dd'.",
     )
     partition_mark_done_action = Option(
         "partition.mark-done-action",

@@ -84,7 +84,8 @@ class TagOptions:
         "tag.batch.customized-name",
         TEXT,
         "",
-        "The name of the tag of 'batch'; empty: batch-write- and the date.",
+        "Name of the tag that tag.automatic-creation = batch creates; empty: batch-write- and the "
+        "date.",
     )
     tag_create_success_file = Option(
         "tag.create-success-file",

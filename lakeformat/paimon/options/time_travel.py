@@ -51,8 +51,8 @@ class TimeTravelOptions:
         "scan.version",
         TEXT,
         "",
-        "A scan reads the tag with this name; if there is none, the snapshot with this number, or "
-        "that of a watermark written as watermark-1700000000000.",
+        "A scan reads the tag with this name; if there is none, the snapshot with this number, or, "
+        "for watermark-1700000000000, the first one that has reached this watermark.",
     )
     scan_timestamp = Option(
         "scan.timestamp",
@@ -91,17 +91,17 @@ class TimeTravelOptions:
         "incremental-between",
         TEXT,
         "",
-        "Names changes instead of a state: scans are refused; read the changes with a call.",
+        "Chooses changes instead of a state. Scans are refused then: read the changes with a call.",
     )
     incremental_between_timestamp = Option(
         "incremental-between-timestamp",
         TEXT,
         "",
-        "Names changes instead of a state: scans are refused; read the changes with a call.",
+        "Chooses changes instead of a state. Scans are refused then: read the changes with a call.",
     )
     incremental_to_auto_tag = Option(
         "incremental-to-auto-tag",
         TEXT,
         "",
-        "Names changes instead of a state: scans are refused; read the changes with a call.",
+        "Chooses changes instead of a state. Scans are refused then: read the changes with a call.",
     )

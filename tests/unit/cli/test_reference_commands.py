@@ -109,7 +109,7 @@ def test_a_branch_is_made_forwarded_renamed_and_deleted(catalog):
     catalog.table("shop.orders$branch_dev").write(pa.table({"id": [4]}))
     shown = lake_says(catalog, "branch", "list", "shop.orders")
     assert shown.splitlines()[-1].split()[:5] == ["dev", "2", "3", "4", "0"]
-    assert "main would take 1 snapshot of branch 'dev'" in lake_says(
+    assert "main would receive 1 snapshot of branch 'dev'" in lake_says(
         catalog, "branch", "fast-forward", "shop.orders", "dev", "--dry-run"
     )
     lake_says(catalog, "branch", "fast-forward", "shop.orders", "dev")

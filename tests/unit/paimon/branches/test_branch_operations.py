@@ -114,7 +114,7 @@ def test_main_takes_over_what_a_branch_has_added():
     assert (planned.snapshots, planned.schemas) == ((4, 5), (1,))
     assert ids(rows.table) == [1, 2, 3]
     report = rows.table.branches.fast_forward("dev")
-    assert report.reason == "main took 2 snapshots, 1 schema of branch 'dev'"
+    assert report.reason == "main received 2 snapshots, 1 schema of branch 'dev'"
     assert values(rows.catalog.table("shop.t")) == ["v1", "v2", "v3", "v4", "v5"]
     assert rows.catalog.table("shop.t").schema.column_names == ["k", "v", "more"]
     assert rows.table.branches.fast_forward("dev").reason.startswith("main has everything")
