@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
-from weakref import WeakSet
+from weakref import WeakSet, finalize
 
 from sqlalchemy import Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.exc import SQLAlchemyError
@@ -29,6 +29,7 @@ class SqlDatabase:
             self._engine = _engine(address, pool_size=pool_size, pool_pre_ping=True)
             self._apart = _engine(address, poolclass=NullPool)
         _Forks.watch(self._engine)
+        finalize(self, self._engine.dispose)  # a catalog is dropped rather than closed
 
     def __repr__(self) -> str:
         return f"<SqlDatabase {self.address}>"
