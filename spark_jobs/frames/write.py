@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
 import lakeformat as lake
 from lakeformat.tables.arguments import Overwritten, PartitionSpec
 from lakeformat.tables.position import AnyPosition
+from lakeformat.tables.table import refuse_operation
+from spark_jobs.frames.executor import SparkExecutor
 from spark_jobs.frames.parts import classic_context
 from spark_jobs.frames.publish import publish
 from spark_jobs.frames.spark_write import write_rows
@@ -30,6 +32,7 @@ def write_table(
     mode: WriteMode = "append",
     partitions: PartitionSpec | None = None,
     kinds: str | None = None,
+    upsert_by: Sequence[str] | None = None,
     commit: lake.CommitId | None = None,
     watermark: int | None = None,
     properties: Mapping[str, str] | None = None,
@@ -42,7 +45,8 @@ def write_table(
     ``append`` adds rows, as upserts if the table has a primary key. ``overwrite`` replaces all
     rows, or those of ``partitions``. ``table``, ``partitions`` and ``dynamic`` replace what the
     argument ``overwrite`` of ``Table.write`` does. ``kinds`` names the column with the kind of each
-    row ('+I', '-U', '+U' or '-D').
+    row ('+I', '-U', '+U' or '-D'). ``upsert_by`` names the columns of a key, for Iceberg tables:
+    rows replace the stored rows with the same key, for which Spark's tasks search.
 
     Rows of a table with buckets are shuffled so that each bucket has one writer, and sorted there.
     A DataFrame has no order: the table's option ``sequence.field`` must decide which of two rows
@@ -50,6 +54,10 @@ def write_table(
     """
     found = find_table(frame.sparkSession, table, warehouse, catalog_options)
     overwrite = _overwritten(mode, partitions)
+    tasks = None
+    if upsert_by is not None:
+        _require_upsert(found, mode, kinds)
+        tasks = SparkExecutor(frame.sparkSession)
     if commit is not None and (done := found.find_commit(commit)):
         return done
     messages = write_rows(frame, found, kinds=kinds, overwrite=overwrite)
@@ -61,6 +69,8 @@ def write_table(
         watermark=watermark,
         properties=properties,
         read_snapshot=read_snapshot,
+        upsert_by=upsert_by,
+        executor=tasks,
     )
 
 
@@ -68,14 +78,15 @@ def write_stream_batch(
     table: TableName,
     *,
     kinds: str | None = None,
+    upsert_by: Sequence[str] | None = None,
     query: str | None = None,
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> Callable[[DataFrame, int], None]:
     """Return a function for ``foreachBatch`` that writes each batch of a stream once.
 
-    It calls ``write_table`` with the number of the batch as its commit. ``query`` names the stream
-    in all its runs. Default: the id from its checkpoint.
+    It calls ``write_table`` with ``kinds``, ``upsert_by``, and the number of the batch as its
+    commit. ``query`` names the stream in all its runs. Default: the id from its checkpoint.
     """
 
     def write(frame: DataFrame, batch: int) -> None:
@@ -83,7 +94,7 @@ def write_stream_batch(
         found = find_table(frame.sparkSession, table, warehouse, catalog_options)
         with found.stream_batch(lake.CommitId(f"spark-{user}", batch)) as noted:
             if noted is not None:
-                write_table(frame, found, kinds=kinds, commit=noted)
+                write_table(frame, found, kinds=kinds, upsert_by=upsert_by, commit=noted)
 
     return write
 
@@ -98,6 +109,15 @@ def _query_id(frame: DataFrame) -> str:
             "the same in every run of this stream and that no other stream uses"
         )
     return found
+
+
+def _require_upsert(table: lake.Table, mode: WriteMode, kinds: str | None) -> None:
+    """Refuse keys of rows where rows cannot be replaced by them."""
+    if "upsert" not in table.operations:
+        raise refuse_operation(table, "upsert")
+    if mode != "append" or kinds is not None:
+        other = f"mode={mode!r}" if mode != "append" else f"kinds={kinds!r}"
+        raise lake.InvalidRequestError(f"upsert_by and {other} exclude each other: leave one out")
 
 
 def _overwritten(mode: WriteMode, partitions: PartitionSpec | None) -> Overwritten | None:

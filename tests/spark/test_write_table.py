@@ -9,7 +9,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.paimon.write.assign import Assigner, PartitionNumbers
-from spark_jobs import write_table
+from spark_jobs import write_stream_batch, write_table
 from spark_jobs.frames import spark_write
 from spark_jobs.frames.bucket_column import with_bucket
 from tests.spark.orders import data_files
@@ -314,4 +314,10 @@ def test_the_job_replaces_rows_of_an_iceberg_table_by_key_in_tasks_once(spark, t
     (tmp_path / "c.csv").write_text("id,dt,note\n3,new,c\n")
     with pytest.raises(lake.InvalidRequestError, match="2 of 5 rows have a key that another row"):
         ingest.run(request | {"commit_identifier": 2}, spark)
-    assert len(orders.snapshots()) == 2
+    batch = write_stream_batch(orders, upsert_by=["id"], query="changes")
+    for _ in range(2):
+        batch(frame_of(spark, range(4, 6), "d"), 0)
+    assert [notes(orders)[number] for number in (3, 4, 5, 6)] == ["b", "d", "d", "a"]
+    with pytest.raises(lake.InvalidRequestError, match="upsert_by and mode='table' exclude"):
+        write_table(frame_of(spark, range(1)), orders, upsert_by=["id"], mode="table")
+    assert len(orders.snapshots()) == 3
