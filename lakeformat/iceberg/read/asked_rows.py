@@ -11,6 +11,7 @@ import pyarrow as pa
 from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.arrow_types import to_arrow_field
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.read.condition_fields import columns_with
 from lakeformat.iceberg.read.file_rows import lineage_of
 from lakeformat.iceberg.read.where import row_filter
 from lakeformat.iceberg.schema import Schema
@@ -78,7 +79,7 @@ class AskedRows:
     ) -> list[Field]:
         named = {name for each in filters for name in each.columns}
         fields = {each.id: each for each in first}
-        fields |= {each.id: each for each in self.schema.fields if each.name in named}
+        fields |= {each.id: each for each in columns_with(self.schema, named)}
         return [*fields.values()]
 
 

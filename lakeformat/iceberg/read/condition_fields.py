@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+
 from lakeformat.iceberg.schema import Schema
-from lakeformat.iceberg.types import ListType, MapType, PrimitiveType, StructType, Type
+from lakeformat.iceberg.types import Field, ListType, MapType, PrimitiveType, StructType, Type
 from lakeformat.types.types import (
     BYTES,
     STRING,
@@ -18,7 +20,7 @@ from lakeformat.types.types import (
 )
 from lakeformat.types.types import MapType as PairsType
 
-__all__ = ["condition_fields", "condition_type"]
+__all__ = ["columns_with", "condition_fields", "condition_type", "inner_condition_fields"]
 
 _UUID_BYTES = 16
 _PLAIN: dict[str, AtomicType] = {
@@ -46,6 +48,29 @@ _PLAIN: dict[str, AtomicType] = {
 def condition_fields(schema: Schema) -> tuple[DataField, ...]:
     """Return the columns that a condition may name, in their order."""
     return tuple(DataField(each.id, each.name, condition_type(each.type)) for each in schema.fields)
+
+
+def inner_condition_fields(schema: Schema) -> Iterator[DataField]:
+    """Yield the fields inside of structs that a condition may name, by their dotted names."""
+    for column in schema.fields:
+        yield from _inside(column)
+
+
+def _inside(field: Field, prefix: str = "") -> Iterator[DataField]:
+    if isinstance(field.type, StructType):
+        start = f"{prefix}{field.name}."
+        for inner in field.type.fields:
+            yield DataField(inner.id, f"{start}{inner.name}", condition_type(inner.type))
+            yield from _inside(inner, start)
+
+
+def columns_with(schema: Schema, names: Collection[str]) -> list[Field]:
+    """Return the columns that ``names`` name, or that have fields inside that they name."""
+    return [
+        column
+        for column in schema.fields
+        if any(name == column.name or name.startswith(f"{column.name}.") for name in names)
+    ]
 
 
 def condition_type(kind: Type) -> DataType:

@@ -17,7 +17,7 @@ from lakeformat.iceberg.read.projection import project
 from lakeformat.iceberg.read.single_values import bounds_of
 from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.types import PrimitiveType
-from lakeformat.rows.prune import Bounds, ColumnTest, Conjunction, Mask, in_any, may_meet
+from lakeformat.rows.prune import Bounds, ColumnTest, Conjunction, Mask, Op, in_any, may_meet
 from lakeformat.types.arrow_memory import array_of
 
 __all__ = ["ColumnStatistics", "PartitionSummaries", "by_partition", "by_statistics", "by_summary"]
@@ -115,11 +115,18 @@ def _nans(values: pa.Array) -> pa.Array | None:
 
 
 def by_statistics(conditions: Conjunction, schema: Schema, files: ColumnStatistics) -> Mask:
-    """Mask the files whose bounds and counts of values do not exclude a matching row."""
+    """Mask the files whose bounds and counts of values do not exclude a matching row.
+
+    Writers may not count a field inside of a struct as null where the struct is null. So the count
+    of such a field excludes no null.
+    """
+    columns = set(schema.column_names)
 
     def ask(tests: Sequence[ColumnTest]) -> Mask:
         mask = np.ones(len(files), np.bool_)
         for test in tests:
+            if test.op is Op.IS_NULL and test.column not in columns:
+                continue
             field = schema.named(test.column)
             if field is not None and isinstance(field.type, PrimitiveType):
                 bounds = _of_column(files, field.id, field.type)

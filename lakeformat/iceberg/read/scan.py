@@ -13,7 +13,7 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.files.deletion_vector import DeletionVector
 from lakeformat.iceberg.arrow_types import to_arrow_field
 from lakeformat.iceberg.properties import int_property
-from lakeformat.iceberg.read.condition_fields import condition_fields
+from lakeformat.iceberg.read.condition_fields import columns_with, condition_fields
 from lakeformat.iceberg.read.data_file import FileSplit
 from lakeformat.iceberg.read.deleted_rows import DeletedRows, read_fields
 from lakeformat.iceberg.read.explain import IcebergScanPlan, explain_plan
@@ -192,7 +192,7 @@ class Scan(Results):
         """Stream the wanted columns of the rows that are not deleted and meet the conditions."""
         file, deletes = split.file, self._deleted.equality(split)
         named = {name for each in self._filters for name in each.columns}
-        filtered = (each for each in self._state.schema.fields if each.name in named)
+        filtered = columns_with(self._state.schema, named)
         fields = read_fields((*wanted, *filtered), deletes)
         self.report.opened(file.size_bytes)
         batches = self._files.read(

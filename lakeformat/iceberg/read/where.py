@@ -9,7 +9,7 @@ from typing import Any
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
-from lakeformat.iceberg.read.condition_fields import condition_fields
+from lakeformat.iceberg.read.condition_fields import condition_fields, inner_condition_fields
 from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.transforms import TransformKind, parse_transform
 from lakeformat.iceberg.types import PrimitiveType
@@ -48,12 +48,13 @@ def row_filter(
 ) -> PredicateFilter | None:
     """Combine ``where`` and ``partitions`` into one checked condition; None selects all rows.
 
-    ``where`` may name the columns of ``schema``, and those of ``more``.
+    ``where`` may name the columns of ``schema``, fields inside of their structs by dotted names,
+    and the columns of ``more``.
     """
     asked: list[Predicate] = []
     if partitions is not None:
         asked.append(_of_partitions(metadata, schema, partitions))
-    fields = (*more, *condition_fields(schema))
+    fields = (*more, *condition_fields(schema), *inner_condition_fields(schema))
     if where is not None:
         asked.append(_with_uuids(as_predicate(where), schema))
         bind_predicate(asked[-1], fields)  # alone first, so that errors quote the user's condition

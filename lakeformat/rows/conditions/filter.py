@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, TypeAlias
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.files.nested_arrays import struct_children
 from lakeformat.rows.conditions.literals import literal_of, neighbours
 from lakeformat.rows.conditions.predicate import (
     And,
@@ -74,7 +75,7 @@ class PredicateFilter:
 
     @property
     def columns(self) -> frozenset[str]:
-        """The columns that the condition uses."""
+        """The columns, and fields inside of structs, that the condition uses."""
         return self.predicate.columns
 
     def mask(self, batch: pa.RecordBatch) -> pa.BooleanArray:
@@ -305,13 +306,13 @@ def _conjuncts(part: Predicate) -> list[Predicate]:
 def _mask(part: Predicate, batch: pa.RecordBatch) -> pa.BooleanArray:
     match part:
         case Compare(column, op, value):
-            return _compare(batch.column(column), op, value)
+            return _compare(_values(batch, column), op, value)
         case IsIn(column, values):
-            return _is_in(batch.column(column), values)
+            return _is_in(_values(batch, column), values)
         case IsNull(column):
-            return pc.is_null(batch.column(column))
+            return pc.is_null(_values(batch, column))
         case Like(column, pattern, escape):
-            return pc.match_substring_regex(batch.column(column), _regex(pattern, escape))
+            return pc.match_substring_regex(_values(batch, column), _regex(pattern, escape))
         case Not(inner):
             return pc.invert(_mask(inner, batch))
         case And(parts):
@@ -321,6 +322,28 @@ def _mask(part: Predicate, batch: pa.RecordBatch) -> pa.BooleanArray:
         case Constant(value):
             return pa.repeat(pa.scalar(value, pa.bool_()), batch.num_rows)
     raise AssertionError(part)
+
+
+def _values(batch: pa.RecordBatch, name: str) -> pa.Array:
+    """Return a column, or the field inside of structs with a dotted name."""
+    if name in batch.schema.names:
+        return batch.column(name)
+    found = _inside(batch.schema, batch.columns, name)
+    assert found is not None, name
+    return found
+
+
+def _inside(fields: Iterable[pa.Field], columns: Sequence[pa.Array], name: str) -> pa.Array | None:
+    """Return the field with a dotted name; it is null if a struct around it is null."""
+    for field, column in zip(fields, columns, strict=True):
+        if field.name == name:
+            return column
+        if name.startswith(f"{field.name}.") and pa.types.is_struct(field.type):
+            rest = name.removeprefix(f"{field.name}.")
+            found = _inside(field.type, struct_children(column), rest)
+            if found is not None:
+                return found
+    return None
 
 
 def _compare(column: pa.Array, op: Op, value: pa.Scalar) -> pa.BooleanArray:

@@ -31,6 +31,8 @@ _CAN = (
     "a condition compares columns with values by =, <>, <, <=, >, >=, IN, BETWEEN, LIKE and "
     "IS NULL, joined by AND, OR, NOT and parentheses"
 )
+_NAMES = ("column", "dot")
+"""Names as the parser has them; it calls those with more than four parts ``dot``."""
 _COMPARISONS = {
     "eq": Op.EQUAL,
     "neq": Op.NOT_EQUAL,
@@ -104,7 +106,7 @@ class _PredicateReader:
                 return Not(self.predicate(node.this))
             case "boolean" | "null":
                 return Constant(self._value(node))
-            case "column":
+            case "column" | "dot":
                 return Compare(self._column(node), Op.EQUAL, True)
             case "in" if node.expressions and not node.args.get("query"):
                 values = tuple(self._value(value) for value in node.expressions)
@@ -125,7 +127,7 @@ class _PredicateReader:
 
     def _compare(self, node: exp.Expr, op: Op) -> Predicate:
         left, right = node.this, node.expression
-        if left.key != "column" and right.key == "column":
+        if left.key not in _NAMES and right.key in _NAMES:
             left, right, op = right, left, _TURNED[op]
         return Compare(self._column(left), op, self._value(right))
 
@@ -153,9 +155,11 @@ class _PredicateReader:
         return Like(self._column(node.this), pattern, escape)
 
     def _column(self, node: exp.Expr) -> str:
-        if node.key != "column" or node.args.get("table"):
+        """Return the name of a column, or the dotted name of a field inside of structs."""
+        parts = node.parts if isinstance(node, exp.Column | exp.Dot) else []
+        if not parts or any(part.key != "identifier" for part in parts):
             raise self._refuse(node)
-        return str(node.name)
+        return ".".join(part.name for part in parts)
 
     def _value(self, node: exp.Expr) -> Any:
         match node.key:

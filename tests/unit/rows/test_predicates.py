@@ -254,6 +254,9 @@ def told(condition: ColumnTest | Alternatives):
         ("raw = X'0aFF'", col("raw") == b"\x0a\xff"),
         ("dt = DATE '2024-01-31'", col("dt") == date(2024, 1, 31)),
         ("n = NULL", Compare("n", Op.EQUAL, None)),
+        ('a."b c" IS NULL', IsNull("a.b c")),
+        ("1 < a.b.c.d.e", Compare("a.b.c.d.e", Op.GREATER, Decimal(1))),
+        ("a.b", Compare("a.b", Op.EQUAL, True)),
         (
             "n IN (1) AND (s IS NULL OR NOT flag)",
             And(
@@ -276,7 +279,8 @@ def test_sql_reads_as_the_same_condition(text, predicate):
         ("SELECT 1", "not a SQL condition"),
         ("UPPER(s) = 'A'", r"UPPER\(s\) in .* is not supported"),
         ("n = small", "small in .* is not supported"),
-        ("t.n = 1", "t.n in .* is not supported"),
+        ("t[1].n = 1", r"t\[1\]\.n in .* is not supported"),
+        ("t.n(1) = 1", r"t\.n\(1\) in .* is not supported"),
         ("n IN (SELECT 1)", "is not supported"),
         ("s ILIKE 'a'", "s ILIKE 'a' in .* is not supported"),
         ("dt = DATE '2024-13-01'", "is not supported"),
