@@ -52,8 +52,8 @@ def is_metadata_file(name: str) -> bool:
 def find_metadata_file(storage: Storage, root: str) -> str:
     """Return the path of the current metadata file below the directory of a table.
 
-    The hint is only a start: files with higher numbers are looked for. Without a hint the file
-    with the highest number is taken; ``NotFoundError`` if there is none.
+    The search begins at the number in the hint, and continues with higher numbers. Without a hint
+    the file with the highest number is returned. Raise ``NotFoundError`` if there is none.
     """
     directory = f"{root}/{METADATA}"
     if (hinted := _follow_hint(storage, root)) is not None:

@@ -97,8 +97,8 @@ def publish_change(
 ) -> PublishedChange:
     """Publish what ``produce`` makes of the newest state; the same ``commit`` publishes once.
 
-    If the commit fails for sure, the manifests of all attempts are deleted, and after a success
-    those that the snapshot does not use. After ``CommitOutcomeUnknownError`` all are kept.
+    If the commit fails, the manifests of all attempts are deleted. After a success those are
+    deleted that the snapshot does not use. After ``CommitOutcomeUnknownError`` all are kept.
     ``planned`` is the metadata for which the files were written: they do not fit a table that was
     dropped and created again since.
     """

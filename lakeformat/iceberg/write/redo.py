@@ -70,7 +70,7 @@ class Redo:
 def find_replaced(
     loaded: LoadedMetadata, branch: str, commit: CommitId, uri: str
 ) -> _FilesAddedBy | None:
-    """Return the files that a commit takes out; None if a rollback has removed them already.
+    """Return the files that a commit removes; None if a rollback has removed them already.
 
     Raise if the rows of the earlier commit are not in these files alone any more.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A commit in place of an earlier one of the same user: the rows of a run that is done again.
+"""A commit in place of an earlier one of the same user: the new rows of a repeated run.
 
 The earlier commit is searched at every attempt, so a rollback in between is noticed, and so is an
 attempt of the earlier run that published late.
@@ -144,9 +144,9 @@ class Redo:
 
 
 def files_taken_out(handle: TableHandle, replaces: int, head: Snapshot) -> Set[str]:
-    """Return the files that a commit with ``replaces`` takes out.
+    """Return the files that a commit with ``replaces`` removes.
 
-    None of them if the table has a primary key, or once that snapshot has expired.
+    There are none if the table has a primary key, or if that snapshot has expired.
     """
     snapshot = read_snapshot_if_present(handle.storage, handle.layout, replaces)
     if snapshot is None or handle.schema.primary_keys:

@@ -45,7 +45,7 @@ class IndexUnit:
 
     @property
     def reason(self) -> str:
-        """The indexes that are missing or not asked for, or that ``force`` rebuilds all."""
+        """The missing and the unwanted indexes; or a note that ``force`` rebuilds all."""
         asked = frozenset((each.column, each.index_type) for each in self.wanted)
         parts = [f"{kind} of {column} is missing" for column, kind in sorted(asked - self.there)]
         parts += [

@@ -67,7 +67,7 @@ class NewestTime:
         self._take(_millis(pc.max(batch.column(self.column.name))))
 
     def join(self, other: NewestTime) -> None:
-        """Add the rows that another one has looked at."""
+        """Add the times of another check."""
         self._take(other.newest_millis)
 
     def blank(self) -> NewestTime:
