@@ -31,6 +31,14 @@ __all__ = ["register"]
 
 DatabaseArgument = Annotated[str, typer.Argument(metavar="DATABASE")]
 TableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="database.table")]
+Purge = Annotated[
+    bool,
+    typer.Option(
+        "--purge",
+        help="Of an Iceberg table, delete the files as well. A Paimon table is always deleted "
+        "with its files.",
+    ),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be deleted.")]
 
 _COLUMN = re.compile(r"(?:`([^`]+)`|(\S+))\s+(.+)", re.DOTALL)
@@ -136,6 +144,7 @@ def drop_database(
     cascade: Annotated[
         bool, typer.Option("--cascade", help="Also delete its tables and all their data.")
     ] = False,
+    purge: Purge = False,
     dry_run: DryRun = False,
     yes: Yes = False,
     warehouse: WarehouseOption = None,
@@ -143,14 +152,25 @@ def drop_database(
 ) -> None:
     """Delete a database; asks first. A database with tables needs --cascade.
 
+    Iceberg tables only leave their catalog, unless --purge is given.
+
     An example: lake drop-database shop --cascade --dry-run
     """
-    catalog = existing_catalog(context)
-    plans = catalog.plan_drop_database(database, cascade=cascade)
+    catalog = existing_catalog_of_any_format(context)
+    if isinstance(catalog, lake.Catalog):
+        _drop(
+            f"database {database}",
+            catalog.plan_drop_database(database, cascade=cascade),
+            partial(catalog.drop_database, database, cascade=cascade),
+            dry_run=dry_run,
+            yes=yes,
+            as_json=as_json,
+        )
+        return
     _drop(
         f"database {database}",
-        plans,
-        lambda: catalog.drop_database(database, cascade=cascade),
+        catalog.plan_drop_database(database, cascade=cascade, purge=purge),
+        partial(catalog.drop_database, database, cascade=cascade, purge=purge),
         dry_run=dry_run,
         yes=yes,
         as_json=as_json,
@@ -160,14 +180,7 @@ def drop_database(
 def drop_table(
     context: typer.Context,
     table: TableArgument,
-    purge: Annotated[
-        bool,
-        typer.Option(
-            "--purge",
-            help="Of an Iceberg table, delete the files as well. A Paimon table is always deleted "
-            "with its files.",
-        ),
-    ] = False,
+    purge: Purge = False,
     dry_run: DryRun = False,
     yes: Yes = False,
     warehouse: WarehouseOption = None,
@@ -295,8 +308,10 @@ def _print(what: str, plans: Sequence[DropPlan | IcebergDropPlan]) -> None:
     for plan in plans:
         if isinstance(plan, Report):
             typer.echo(plan.sentence)
-            return
-        directories.append(plan)
+        else:
+            directories.append(plan)
+    if plans and not directories:
+        return
     values = {
         "table": [plan.table for plan in directories],
         "directory": [plan.directory for plan in directories],

@@ -78,7 +78,10 @@ def analyze(
     columns = "all" if all_columns else column or None
     if is_database(name):
         outcomes = for_each_table(
-            context, name, lambda each: each.analyze(columns, dry_run=dry_run)
+            context,
+            name,
+            lambda each: each.analyze(columns, dry_run=dry_run),
+            any_format=True,
         )
         show_outcomes(
             context, name, outcomes, (), lambda each: {"said": each.reason}, as_json=as_json

@@ -75,17 +75,32 @@ class IcebergCatalog:
                 f"database {name!r} exists in {self.location}: pass exist_ok=True to accept that"
             )
 
-    def drop_database(self, name: str, *, missing_ok: bool = False) -> None:
-        """Delete a database without tables."""
-        _check_database_name(name)
-        if missing_ok and not self._metastore.has_database(name):
-            return
-        if tables := self.list_tables(name):
+    def plan_drop_database(
+        self, name: str, *, cascade: bool = False, purge: bool = False
+    ) -> list[IcebergDropPlan]:
+        """Return the plan of ``drop_database``, table by table; raise where it would raise."""
+        tables = self.list_tables(name)
+        if tables and not cascade:
             shown = ", ".join(tables[:5]) + (", …" if len(tables) > 5 else "")
             raise InvalidRequestError(
                 f"database {name!r} in {self.location} has {len(tables)} tables: {shown}. Drop "
-                "them first"
+                "them first, or pass cascade=True"
             )
+        return [self.plan_drop_table(f"{name}.{table}", purge=purge) for table in tables]
+
+    def drop_database(
+        self, name: str, *, cascade: bool = False, purge: bool = False, missing_ok: bool = False
+    ) -> None:
+        """Delete a database. One with tables needs ``cascade``, which drops its tables first.
+
+        ``purge`` deletes the files of the tables, as ``drop_table`` does. No table is dropped
+        if one of them cannot be dropped.
+        """
+        _check_database_name(name)
+        if missing_ok and not self._metastore.has_database(name):
+            return
+        for plan in self.plan_drop_database(name, cascade=cascade, purge=purge):
+            self.drop_table(plan.table, purge=purge, missing_ok=True)
         self._metastore.remove_database(name)
 
     # ------------------------------------------------------------------ tables

@@ -357,6 +357,22 @@ def test_a_table_is_dropped_after_a_dry_run(tmp_path):
     assert not (tmp_path / "shop/orders").exists()
 
 
+def test_a_database_is_analyzed_and_dropped(tmp_path):
+    for name in ("orders", "people"):
+        make_small_table(tmp_path / "shop" / name)
+    named = ["-w", str(tmp_path), "--format", "iceberg"]
+    analyzed = show(*named, "analyze", "shop", "--dry-run")
+    assert "shop.orders" in analyzed
+    assert "shop.people" in analyzed
+    drop = [*named, "drop-database", "shop", "--cascade", "--purge"]
+    planned = show(*drop, "--dry-run").splitlines()
+    assert [line.split()[1] for line in planned[:2]] == ["shop.orders", "shop.people"]
+    assert planned[2:] == ["nothing was deleted"]
+    plans = json.loads(show(*drop, "--yes", "--json"))
+    assert [plan["table"] for plan in plans] == ["shop.orders", "shop.people"]
+    assert not (tmp_path / "shop").exists()
+
+
 def test_a_command_for_catalogs_of_paimon_tables_is_refused(warehouse):
     message = refusal("-w", warehouse, "--format", "iceberg", "repair")
     assert "is a catalog of Iceberg tables, on which `lake repair` does not work" in message

@@ -88,6 +88,29 @@ def test_a_table_is_dropped(catalog, tmp_path):
     catalog.drop_table("shop.orders", missing_ok=True)
 
 
+def test_a_database_is_dropped_with_its_tables(catalog, tmp_path):
+    for name in ("shop.orders", "shop.people"):
+        catalog.create_table(name, COLUMNS)
+    with pytest.raises(lake.InvalidRequestError, match=r"orders, people.*cascade=True"):
+        catalog.drop_database("shop")
+    is_path = catalog.is_directory
+    plans = catalog.plan_drop_database("shop", cascade=True, purge=is_path)
+    assert [plan.table for plan in plans] == ["shop.orders", "shop.people"]
+    assert catalog.list_tables("shop") == ["orders", "people"]
+    catalog.drop_database("shop", cascade=True, purge=is_path)
+    assert catalog.list_databases() == []
+    assert (tmp_path / "shop/orders/metadata").exists() is not is_path
+    catalog.drop_database("shop", missing_ok=True)
+
+
+def test_no_table_is_dropped_if_one_of_a_database_cannot_be_purged(catalog):
+    catalog.create_table("shop.orders", COLUMNS)
+    catalog.create_table("shop.people", COLUMNS, options={"gc.enabled": "false"})
+    with pytest.raises(lake.LakeError, match=r"gc\.enabled"):
+        catalog.drop_database("shop", cascade=True, purge=True)
+    assert catalog.list_tables("shop") == ["orders", "people"]
+
+
 def test_a_table_is_renamed_where_its_files_can_stay(catalog, tmp_path):
     catalog.create_table("shop.orders", COLUMNS)
     catalog.create_table("shop.taken", COLUMNS)
