@@ -74,6 +74,7 @@ def test_each_table_that_fails_has_a_line_with_its_reason(airflow_db, catalog, c
         assert f"shop.{name}: CorruptTableError: " in said
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("task", ["compact", "compact_dry", "maintain", "maintain_dry"])
 def test_a_table_that_java_compacts_too_is_a_warning_with_its_cure(
     airflow_db, catalog, warehouse, tmp_path, logged, task

@@ -401,6 +401,7 @@ def compact_as_flink(table):
     table.write(pa.table({"id": [3]}))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("engine", ["python", "spark"])
 @pytest.mark.parametrize("operator", [LakeCompactOperator, LakeCompactDatabaseOperator])
 def test_another_program_that_compacts_is_a_warning_in_the_log_of_the_task(

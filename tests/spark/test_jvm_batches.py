@@ -108,6 +108,7 @@ def test_columns_keep_their_names_and_order_whatever_they_are_called(spark, cata
     assert found.to_pylist()[3] == dict(zip(names, [3, "4", "5", "6"], strict=True))
 
 
+@pytest.mark.sampled(1)
 def test_a_row_with_long_texts_is_written_with_all_the_others(
     spark, notes, machines, caplog, warehouse
 ):

@@ -42,6 +42,7 @@ def test_rows_come_back_as_they_were_written(lake_spark, orders, rows):
     assert read.schema.simpleString() == "struct<id:bigint,dt:string,note:string>"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("is_offered", ["true", "false"])
 def test_what_was_asked_of_a_frame_before_changes_no_answer(lake_spark, orders, rows, is_offered):
     """Also where the session lets Python data sources take filters."""

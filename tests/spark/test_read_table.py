@@ -80,6 +80,7 @@ def orders(catalog):
     return table
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", GOLDEN)
 def test_golden_tables_have_the_rows_that_lakeformat_reads(spark, name):
     found = {golden.name: golden for golden in golden_tables()}
@@ -211,6 +212,7 @@ def test_system_tables_are_read_too(lake_spark, orders):
 ICEBERG = ["equality_deletes", "mor_position_deletes", "v3_deletion_vectors", "spec_evolution"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ICEBERG)
 def test_an_iceberg_table_is_read_without_its_deleted_rows(lake_spark, name):
     """By ``format("lake")`` and as a function, by its directory and as an open table."""

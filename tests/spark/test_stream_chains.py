@@ -118,6 +118,7 @@ def _query(storage: CrashableStorage, checkpoint: Checkpoint, *, is_keyed: bool)
     return Query(checkpoint, reader, writer)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=CHAINS)
 @given(chain=st.lists(steps, min_size=3, max_size=12))

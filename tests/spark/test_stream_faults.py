@@ -109,7 +109,7 @@ def astray(storage):
     return [*(there - wanted).elements()], [*(wanted - there).elements()], [*lost]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("stream", STREAMS)
 def test_a_fault_at_any_storage_call_costs_no_row_and_makes_none_twice(stream, target):

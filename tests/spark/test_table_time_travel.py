@@ -122,6 +122,7 @@ def test_a_state_that_is_gone_stops_spark_with_the_library_s_sentence(catalog, o
 DUE = {"compaction.min.file-num": "2", "num-sorted-run.compaction-trigger": "2"}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("options", [{"scan.snapshot-id": "1"}, {"scan.tag-name": "old"}])
 @pytest.mark.parametrize("strategy", ["full", "minor"])
 def test_a_compaction_on_spark_rewrites_the_head(
@@ -167,6 +168,7 @@ def test_buckets_of_the_head_are_rescaled_on_spark(catalog, warehouse, lake_spar
     assert ids(catalog.table("shop.orders").scan(newest=True)) == [1, 2]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("mode", "after"), [("append", [1, 2, 3, 4]), ("overwrite", [4]), ("dynamic", [4])]
 )

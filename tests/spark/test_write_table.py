@@ -40,6 +40,7 @@ def notes(table, **which):
     return dict(zip(rows["id"].to_pylist(), rows["note"].to_pylist(), strict=True))
 
 
+@pytest.mark.sampled(1)
 def test_rows_are_upserts_and_each_bucket_gets_one_file(spark, orders, warehouse, machines):
     first = write_table(frame_of(spark, range(100)), orders)
     write_table(frame_of(spark, range(5), note="b"), "shop.orders", warehouse=warehouse)

@@ -58,6 +58,7 @@ def expected(table, count, newer):
     ]
 
 
+@pytest.mark.sampled(3)
 def test_rows_of_a_frame_come_in_and_newer_ones_replace_them(lake_spark, table):
     write_table(rows_of(lake_spark, 100, "a"), table)
     newer = rows_of(lake_spark, 30, "b", moved(table))
@@ -66,6 +67,7 @@ def test_rows_of_a_frame_come_in_and_newer_ones_replace_them(lake_spark, table):
     assert content(table) == expected(table, 100, 30)
 
 
+@pytest.mark.sampled(3)
 def test_rows_of_files_come_in_and_of_one_key_the_later_file_wins(
     spark, table, tmp_path, request_for
 ):
