@@ -16,10 +16,11 @@ from pathlib import Path
 
 MOST_PIPS = 4
 
-# A third of all source text: tests, and packages of which a run imports few modules or, with mypy,
-# only what is compiled to machine code. Python compiles the few at their first import.
+# Almost half of all source text: tests, and packages of which a run imports few modules or, with
+# mypy, only what is compiled to machine code. Python compiles the few at their first import.
 SELDOM_IMPORTED = re.compile(
-    "/(tests|fontTools|libcst|moto|mypyc?|pip|pkg_resources|pygments|setuptools)/"
+    "/(tests|distlib|dns|fontTools|identify|libcst|moto|mypyc?|numpy/f2py|pip|pkg_resources|pygments"
+    "|pyspark/(ml|mllib|pandas)|setuptools|sqlalchemy/testing|sqlglot|virtualenv)/"
 )
 PIP = (
     *(sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar=off"),
