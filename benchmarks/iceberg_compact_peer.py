@@ -1,125 +1,224 @@
-"""Compares compaction with Java's: ``python -m benchmarks.iceberg_compact_peer JAR [FILES]``.
+"""Compares compaction with Java's: ``python -m benchmarks.iceberg_compact_peer``.
 
-JAR is Iceberg's runtime for Spark, such as iceberg-spark-runtime-4.1_2.13-1.12.0.jar. Java calls
-``rewrite_data_files`` in a Spark of two threads, which has done the same work once before. Both
-start from the same files, and must end with the same rows. The CPU time is that of the calls alone.
+Java calls ``rewrite_data_files`` of Iceberg in a Spark of two threads. Both start from the same
+files and must end with the same rows, in the same order where they sort. Java's compiler needs some
+rounds to warm up; then both take turns. The CPU time is that of the calls alone.
+``bin/javapeer.py`` fetches Iceberg, as for ``bin/test java``.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
-from benchmarks.small_files import (
-    LARGER_FILE_ROWS,
-    NAME,
-    keep,
-    opened,
-    restore,
-    sums,
-    write_small_files,
-)
+import pyarrow as pa
+
+from benchmarks.harness import UnequalAnswersError
+from benchmarks.iceberg_compact_report import MeasuredCase, Turn, compact_report
+from benchmarks.small_files import NAME, keep, opened, restore, sums, write_small_files
 from spark_jobs.runtime.spark_session import start_session
 
-__all__ = ["compare"]
+__all__ = ["CASES", "PeerCase", "check_order", "main", "make_table"]
 
-FILES = 50
-ROUNDS = 3
-TICKS = 100
-"""Ticks of the clock in a second, by which Linux counts the CPU time of a process."""
+BENCHMARKS = Path(__file__).resolve().parent
+FILES, FILE_ROWS = 40, 75_000
+WARM_UPS, ROUNDS = 6, 5
+TICKS = os.sysconf("SC_CLK_TCK")
+CATALOG = "org.apache.iceberg.spark.SparkCatalog"
+EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+ALL_FILES = "options => map('rewrite-all', 'true')"
 
-
-def compare(jar: Path, folder: Path, files: int, rounds: int = ROUNDS) -> list[str]:
-    """Return one line for each table: the name, MB, CPU seconds of ours and of Java, the ratio."""
-    found = []
-    for name, deleted in (("row groups copied", None), ("with deletes", "status = 'returned'")):
-        place = folder / name.replace(" ", "-")
-        place.mkdir()
-        table = write_small_files(place, files * LARGER_FILE_ROWS, file_rows=LARGER_FILE_ROWS)
-        if deleted is not None:
-            table.delete(deleted)
-        keep(place)
-        size = sum(path.stat().st_size for path in place.rglob("*.parquet")) / 1e6
-        theirs, expected = _by_java(jar, place, rounds)
-        ours, rows = _by_us(place, rounds)
-        if rows != expected:
-            raise AssertionError(f"the rows differ, nothing was measured: {rows}, {expected}")
-        cells = f"{size:.0f} | {ours:.2f} | {size / ours:.0f} | {theirs:.2f} | {size / theirs:.0f}"
-        found.append(f"| {name} | {cells} | {theirs / ours:.1f} |")
-    return found
+Clock: TypeAlias = Callable[[], float]
 
 
-def _by_us(place: Path, rounds: int) -> tuple[float, object]:
-    def work() -> None:
-        opened(place).compact(strategy="full", executor="threads")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerCase:
+    """One compaction, as this library and as Java are asked for it."""
 
-    return _measured(place, work, time.process_time, rounds)
-
-
-def _by_java(jar: Path, place: Path, rounds: int) -> tuple[float, object]:
-    spark = _session(jar, place)
-    machine = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
-    options = "map('min-input-files', '2')"
-
-    def work() -> None:
-        spark.sql(f"CALL peer.system.rewrite_data_files('{NAME}', options => {options})").collect()
-
-    try:
-        return _measured(place, work, lambda: _cpu(machine), rounds)
-    finally:
-        spark.stop()
+    sentence: str
+    target: float
+    """The required ratio of CPU times."""
+    ours: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    theirs: str = ALL_FILES
+    deleted: str | None = None
+    """The condition of the rows that are deleted before."""
+    order: Sequence[str] = ()
+    """The columns whose values both must leave in the same order."""
 
 
-def _session(jar: Path, place: Path) -> Any:
-    catalog = "org.apache.iceberg.spark.SparkCatalog"
-    return start_session(
-        "compaction by Java",
-        master="local[2]",
-        conf={
-            "spark.jars": str(jar),
-            "spark.sql.extensions": (
-                "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-            ),
-            "spark.sql.catalog.peer": catalog,
-            "spark.sql.catalog.peer.type": "hadoop",
-            "spark.sql.catalog.peer.warehouse": f"file://{place}",
-            "spark.sql.catalog.peer.cache-enabled": False,
-        },
-    )
+CASES: Mapping[str, PeerCase] = {
+    "copy": PeerCase(sentence="no row changes: row groups are copied", target=5),
+    "deletes": PeerCase(
+        sentence="a fifth of the rows is deleted", target=3, deleted="status = 'returned'"
+    ),
+    "sort": PeerCase(
+        sentence="sorted by a text and a number",
+        target=2,
+        ours={"order_by": ["status", "v desc nulls last"]},
+        theirs="strategy => 'sort', sort_order => 'status ASC NULLS FIRST, v DESC NULLS LAST', "
+        + ALL_FILES,
+        order=("status", "v"),
+    ),
+    "zorder": PeerCase(
+        sentence="along a Z-order curve through a number and a time",
+        target=3,
+        ours={"order_by": ["v", "ts"], "order_strategy": "zorder"},
+        theirs=f"strategy => 'sort', sort_order => 'zorder(v, ts)', {ALL_FILES}",
+        order=("v", "ts"),
+    ),
+}
 
 
-def _measured(
-    place: Path, work: Callable[[], object], cpu: Callable[[], float], rounds: int
-) -> tuple[float, object]:
-    """Return the median of the CPU seconds after a warm-up, and sums of the rows at the end."""
-    times: list[float] = []
-    for _ in range(rounds + 1):
-        restore(place)
-        before = cpu()
-        work()
-        times.append(cpu() - before)
-    return median(times[1:]), sums(opened(place).scan().to_batches())
+def main(arguments: Sequence[str]) -> None:
+    """Print a line for each case, and write the report."""
+    asked = _parsed(arguments)
+    with tempfile.TemporaryDirectory(prefix="lake-bench-java-") as name, _running() as spark:
+        measured = []
+        for case in asked.cases or CASES:
+            measured.append(_measured(spark, Path(name), case, asked))
+            print(measured[-1].line(), flush=True)
+    words = [*asked.cases, f"--files {asked.files} --warm-ups {asked.warm_ups}"]
+    report = compact_report(measured, " ".join([*words, f"--rounds {asked.rounds}"]))
+    asked.out.write_text(report, encoding="utf-8")
 
 
-def _cpu(process: int) -> float:
+def _measured(spark: Any, folder: Path, name: str, asked: argparse.Namespace) -> MeasuredCase:
+    """Measure one case: Java alone until it is warm, then both in turns."""
+    case, place = CASES[name], folder / name
+    size = make_table(place, case, asked.files)
+    _add_catalog(spark, name, place)
+    machine = spark.sparkContext._jvm
+    process = machine.java.lang.ProcessHandle.current().pid()
+
+    def by_java() -> None:
+        arguments = f"table => '{NAME}', {case.theirs}"
+        spark.sql(f"CALL {name}.system.rewrite_data_files({arguments})").collect()
+
+    def by_us() -> None:
+        opened(place).compact(strategy="full", executor="threads", **case.ours)
+
+    def theirs() -> float:
+        machine.java.lang.System.gc()  # no round pays for the memory of another one
+        return _timed(place, by_java, lambda: _cpu_seconds(process))
+
+    warm_ups = [theirs() for _ in range(asked.warm_ups)]
+    turns, rows = [], _answer(place, case)
+    for _ in range(asked.rounds):
+        load, its = os.getloadavg()[0], theirs()
+        turns.append(Turn(_timed(place, by_us, time.process_time), its, load))
+        check_order(name, rows, _answer(place, case))
+    return MeasuredCase(case.sentence, case.target, size, warm_ups, turns)
+
+
+def make_table(place: Path, case: PeerCase, files: int) -> int:
+    """Write the table of a case; return the bytes of its data files."""
+    place.mkdir()
+    table = write_small_files(place, files * FILE_ROWS, file_rows=FILE_ROWS)
+    size = sum(path.stat().st_size for path in place.rglob("*.parquet"))
+    if case.deleted is not None:
+        table.delete(case.deleted)
+    keep(place)
+    return size
+
+
+def _timed(place: Path, work: Callable[[], None], clock: Clock) -> float:
+    """Return the CPU seconds of a compaction of the table as it was made."""
+    restore(place)
+    before = clock()
+    work()
+    return clock() - before
+
+
+def _answer(place: Path, case: PeerCase) -> tuple[object, pa.Table]:
+    """Return sums of the rows, and the columns whose order counts."""
+    scan = opened(place).scan
+    ordered = scan(columns=[*case.order]).to_arrow() if case.order else pa.table({})
+    return sums(scan().to_batches()), ordered
+
+
+def check_order(
+    name: str, expected: tuple[object, pa.Table], found: tuple[object, pa.Table]
+) -> None:
+    """Raise if two results differ in their rows, or in the order of the columns that count."""
+    if found[0] != expected[0] or not found[1].equals(expected[1]):
+        raise UnequalAnswersError(
+            f"{name}: compact() leaves {found[0]} and Java leaves {expected[0]}, or another order; "
+            "nothing was measured"
+        )
+
+
+def _cpu_seconds(process: int) -> float:
     """Return the CPU seconds of another process, all threads, from Linux."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Print a table with a line for each table."""
-    jar, files = Path(arguments[0]), int(arguments[1]) if len(arguments) > 1 else FILES
-    with tempfile.TemporaryDirectory(prefix="lake-bench-java-") as folder:
-        lines = compare(jar, Path(folder), files)
-    print("| table | MB | ours, CPU s | MB/s a core | Java, CPU s | MB/s a core | times ours |")
-    print("|---" * 7 + "|")
-    print("\n".join(lines))
+@contextmanager
+def _running() -> Iterator[Any]:
+    conf = {
+        "spark.jars": str(_iceberg_jar()),
+        "spark.sql.extensions": EXTENSIONS,
+        "spark.driver.memory": "2g",
+    }
+    spark = start_session("compaction by Java", master="local[2]", conf=conf)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _add_catalog(spark: Any, name: str, place: Path) -> None:
+    prefix = f"spark.sql.catalog.{name}"
+    spark.conf.set(f"{prefix}.type", "hadoop")
+    spark.conf.set(f"{prefix}.warehouse", f"file://{place}")
+    spark.conf.set(f"{prefix}.cache-enabled", "false")
+    spark.conf.set(prefix, CATALOG)
+
+
+def _iceberg_jar() -> Path:
+    """Return Iceberg's runtime for Spark, among the jars of the tests."""
+    command = [sys.executable, "-B", str(BENCHMARKS.parent / "bin" / "javapeer.py")]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(done.stdout.strip())
+    jars = Path(json.loads(done.stdout)["classpath"].split(os.pathsep)[1]).parent
+    return next(jars.glob("iceberg-spark-runtime-*.jar"))
+
+
+def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.iceberg_compact_peer",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
+    parser.add_argument("--files", type=int, default=FILES, help=f"files of a table ({FILES})")
+    parser.add_argument(
+        "--warm-ups", type=int, default=WARM_UPS, help=f"rounds of Java alone ({WARM_UPS})"
+    )
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"rounds in turns ({ROUNDS})")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=BENCHMARKS / "results" / "iceberg_compact_peer.md",
+        metavar="FILE",
+        help="the report",
+    )
+    asked = parser.parse_args(arguments)
+    if unknown := [name for name in asked.cases if name not in CASES]:
+        parser.error(f"no case {', '.join(unknown)}: choose from {', '.join(CASES)}")
+    return asked
 
 
 if __name__ == "__main__":
