@@ -99,6 +99,12 @@ class TableHandle:
         if self.observer is not None and self.options.publishes_iceberg:
             self.observer.after_upkeep(self)
 
+    def outstanding_publication(self) -> str | None:
+        """Return what is not published yet, as a clause; None if nothing is missing."""
+        if self.observer is None or not self.options.publishes_iceberg:
+            return None
+        return self.observer.outstanding(self)
+
     def require_published(self) -> None:
         """Publish everything before files are deleted; raise if that fails."""
         if self.observer is not None and self.options.publishes_iceberg:

@@ -49,6 +49,14 @@ class IcebergPublication:
         """Bring the Iceberg metadata to the newest snapshot; a failure is a warning."""
         self._publish(handle, follows_upkeep=False)
 
+    def outstanding(self, handle: TableHandle) -> str | None:
+        """Return how far the Iceberg metadata is behind the table; None if it is not."""
+        if handle.layout.branch != MAIN_BRANCH:
+            return None
+        from lakeformat.publish.lag import publication_lag
+
+        return publication_lag(handle)
+
     def before_removal(self, handle: TableHandle) -> None:
         """Bring the Iceberg metadata to the newest snapshot, whose files are kept."""
         if handle.layout.branch == MAIN_BRANCH:

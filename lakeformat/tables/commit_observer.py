@@ -24,6 +24,10 @@ class CommitObserver(Protocol[Handle_contra]):
         """Do the work that follows a durable commit; failures are logged and never raised."""
         ...
 
+    def outstanding(self, handle: Handle_contra) -> str | None:
+        """Return the work that earlier commits still need, as a clause; None if all is done."""
+        ...
+
     def before_removal(self, handle: Handle_contra) -> None:
         """Do all outstanding work, so that no reader needs files that the table is about to delete.
 

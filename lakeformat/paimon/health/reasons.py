@@ -56,6 +56,7 @@ def find_reasons(
         *_of_deletes(handle, table, files, deletes),
         *history_reasons(handle, files, snapshots, storage, overdue),
         *([] if other is None else [Reason(other.finding, other.advice)]),
+        *_of_publication(handle, table),
     ]
     found = _without_refused(handle, found)
     return tuple(_by_one_command(found, table, snapshots.stalled_consumers))
@@ -121,6 +122,11 @@ def _of_lost_files(table: str, storage: StorageFacts, snapshots: SnapshotFacts) 
             f"restore them from a copy, or let the readers continue after them: {later}",
             is_severe=True,
         )
+
+
+def _of_publication(handle: TableHandle, table: str) -> Iterator[Reason]:
+    if (missing := handle.outstanding_publication()) is not None:
+        yield Reason(missing, f"lake publish {table}")
 
 
 def _are(lost: Sequence[str]) -> str:

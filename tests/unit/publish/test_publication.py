@@ -305,6 +305,25 @@ def test_a_rollback_that_cuts_history_shows_the_earlier_state_at_once(storage):
     assert [each.id for each in iceberg(table).snapshots()] == [1, 2]
 
 
+def test_health_names_the_snapshots_that_readers_miss(storage):
+    table = published_table(storage, COLUMNS)
+    table.write(rows_of(id=[1], note=["a"]))
+    assert table.health().reasons == ()
+    theirs = unobserved(table)
+    theirs.write(rows_of(id=[2], note=["b"]))
+    theirs.write(rows_of(id=[3], note=["c"]))
+    [reason] = table.health().reasons
+    assert reason.finding == (
+        "the Iceberg metadata is 2 snapshots behind: it shows snapshot 1, and the newest is 3"
+    )
+    assert reason.advice == "lake publish shop.orders"
+    lake.publish_table(table)
+    assert table.health().reasons == ()
+    theirs.rollback(snapshot=1, as_latest=False)
+    [reason] = table.health().reasons
+    assert "shows snapshot 3, which the table left by a rollback" in reason.finding
+
+
 def test_only_tables_with_the_option_are_published(storage):
     table = catalog_in(storage).create_table("shop.plain", COLUMNS)
     with pytest.raises(lake.InvalidRequestError, match=r"metadata\.iceberg\.storage"):

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The distance between a table and its Iceberg metadata, for health reports."""
+
+from __future__ import annotations
+
+from lakeformat.errors import LakeError
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
+from lakeformat.publish.next_state import IDENTITY
+from lakeformat.publish.versions import PublishedVersions
+from lakeformat.types.count_text import counted
+
+__all__ = ["publication_lag"]
+
+
+def publication_lag(handle: TableHandle) -> str | None:
+    """Return a clause about the snapshots that readers of Iceberg miss; None if they miss none."""
+    head = latest_snapshot(handle.storage, handle.layout)
+    if head is None:
+        return None
+    try:
+        newest = PublishedVersions(handle.storage, handle.layout.root).newest()
+    except LakeError as reason:
+        return f"the Iceberg metadata of the table cannot be read: {reason}"
+    shown = None if newest is None else newest.metadata.current_snapshot
+    if shown is None:
+        return "the table has no Iceberg metadata yet, so readers of Iceberg do not find it"
+    if shown.snapshot_id == head.id and shown.summary.get(IDENTITY) == head.identity:
+        return None
+    if shown.snapshot_id < head.id:
+        missing = counted(head.id - shown.snapshot_id, "snapshot")
+        return (
+            f"the Iceberg metadata is {missing} behind: it shows snapshot {shown.snapshot_id}, and "
+            f"the newest is {head.id}"
+        )
+    return (
+        f"the Iceberg metadata shows snapshot {shown.snapshot_id}, which the table left by a "
+        f"rollback: the newest is {head.id}"
+    )

@@ -1,0 +1,91 @@
+"""Random histories: at every head the rows of Iceberg are the rows of the publishable files.
+
+``SEED=7`` repeats the history of that seed.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import lakeformat as lake
+from lakeformat.iceberg.table import IcebergTable
+from lakeformat.storage import MemoryStorage
+from tests.sampling import SEED, count
+from tests.unit.publish.published import content, iceberg, published_table, seen
+
+COLUMNS = [("id", "BIGINT"), ("dt", "INT"), ("v", "STRING")]
+KEYED: dict[str, Any] = {"primary_key": ["dt", "id"], "options": {"bucket": "1", "num-levels": "3"}}
+STEPS = 12
+
+
+def some_rows(chance: Random) -> pa.Table:
+    days = pa.array([chance.randrange(3) for _ in range(4)], pa.int32())
+    ids = [chance.randrange(5) for _ in days]
+    return pa.table({"id": ids, "dt": days, "v": [f"v{chance.randrange(99)}" for _ in days]})
+
+
+def step(table: lake.Table, chance: Random, *, keyed: bool) -> None:
+    rows = some_rows(chance)
+    match chance.randrange(9):
+        case 0 | 1 | 2:
+            table.write(rows)
+        case 3:
+            table.write(rows, kinds=["-D"] * len(rows) if keyed else None)
+        case 4:
+            table.write(rows, overwrite="partitions")
+        case 5:
+            table.compact(strategy="full")
+        case 6:
+            table.compact()
+        case 7:
+            table.expire_snapshots(retain_max=3, retain_min=1)
+        case 8:
+            if newest := table.latest_snapshot():
+                table.tags.create(f"t{newest.id}", exist_ok=True)
+
+
+def rows_in_files(table: lake.Table, snapshot: int, *, keyed: bool) -> list[dict[str, Any]]:
+    """The rows of the files that need no merge, read as plain Parquet files."""
+    if not keyed:
+        return content(table.scan(snapshot=snapshot).to_arrow())
+    files = table.system_table("files").scan(snapshot=snapshot).to_arrow().to_pylist()
+    found = []
+    for file in files:
+        if file["level"] == 2:
+            path = file["file_path"].split("://", 1)[1].split("/", 1)[1]
+            with table._handle.storage.open_input(path) as stream:
+                found.append(pq.read_table(stream).select(["id", "dt", "v"]))
+    return content(pa.concat_tables(found)) if found else []
+
+
+def check(table: lake.Table, shown: IcebergTable, *, keyed: bool) -> None:
+    alive = {each.id for each in table.snapshots()}
+    tags = {tag.snapshot_id: tag.name for tag in table.tags.list()}
+    there = {each.snapshot_id for each in shown._loaded().metadata.snapshots}
+    assert there == alive | tags.keys()
+    assert {tag.name for tag in shown.tags.list()} == set(tags.values())
+    for snapshot in sorted(alive):
+        rows = content(shown.scan(snapshot=snapshot).to_arrow())
+        assert rows == rows_in_files(table, snapshot, keyed=keyed), snapshot
+    for name in [] if keyed else tags.values():
+        rows = content(shown.scan(tag=name).to_arrow())
+        assert rows == content(table.scan(tag=name).to_arrow())
+
+
+@pytest.mark.parametrize("keyed", [False, True], ids=["append", "keyed"])
+@pytest.mark.parametrize("seed", range(SEED, SEED + count(1, whole=20)))
+def test_iceberg_shows_the_rows_of_the_publishable_files(seed, keyed):
+    chance = Random(seed)
+    keys = KEYED if keyed else {}
+    table = published_table(MemoryStorage(f"p{seed}{keyed}"), COLUMNS, partition_by=["dt"], **keys)
+    table.write(some_rows(chance))
+    for _ in range(STEPS):
+        step(table, chance, keyed=keyed)
+    check(table, iceberg(table), keyed=keyed)
+    table.compact(strategy="full")
+    assert seen(table) == content(table.scan().to_arrow())
