@@ -111,6 +111,35 @@ def test_a_table_is_created_with_the_key_of_the_request(stock, form):
     ]
 
 
+def test_a_created_table_takes_messages_of_all_its_types_again(stock):
+    """Iceberg has wider types than some that the messages declare; they ask for no change."""
+    types = {
+        "sku": "char(3)",
+        "pieces": "smallint(6)",
+        "at": "datetime(3)",
+        "day": "date",
+        "price": "decimal(10,2)",
+        "on_sale": "tinyint(1)",
+        "total": "bigint(20) unsigned",
+    }
+    most = str((1 << 64) - 1)
+    values = ("fig", "9", "2024-01-31 10:11:12.123", "2024-01-31", "1.25", "1", most)
+    row = dict(zip(types, values, strict=True))
+    for number in range(2):
+        more = {"create": True, "primary_key": ["sku"]}
+        stock.ingest("canal", canal("INSERT", {**row, "pieces": str(number)}, types=types), **more)
+    [found] = stock.table.scan().to_arrow().to_pylist()
+    assert [str(each) for each in found.values()] == [
+        "fig",
+        "1",
+        "2024-01-31 10:11:12.123000",
+        "2024-01-31",
+        "1.25",
+        "True",
+        most,
+    ]
+
+
 def test_a_row_moves_to_the_partition_of_its_new_values(stock):
     stock.create(partition_by=["pieces"])
     stock.ingest("debezium", *ONE_STORY["debezium"][:2])
