@@ -277,6 +277,12 @@ def _bound_list(
 
 def _field(column: str, fields: Mapping[str, DataField]) -> DataField:
     if column not in fields:
+        whole = column.partition(".")[0]
+        if whole in fields and not any(name.startswith(f"{whole}.") for name in fields):
+            raise InvalidRequestError(
+                f"the condition names {column!r}, but it cannot use the fields inside of column "
+                f"{whole!r}: leave it out, and filter the rows that you read"
+            )
         raise InvalidRequestError(
             f"the condition names {column!r}, which is not a column; the columns are "
             f"{', '.join(fields)}"
