@@ -31,7 +31,7 @@ _BOUNDS = pa.map_(pa.int32(), pa.binary())
 
 @dataclass(frozen=True, slots=True)
 class FileStatistics:
-    """The statistics of files that have the same columns, and statistics of the same columns."""
+    """The statistics of files that share their columns, and the columns that have statistics."""
 
     files: ManifestColumns
     schema: Schema

@@ -149,7 +149,7 @@ class NextState:
 def _apart(changes: ManifestColumns, entries: FileEntries) -> tuple[ManifestColumns, pa.Array]:
     """Return the added files, and the addresses of the removed ones.
 
-    A file that is removed and added again, such as one with a new index, is neither.
+    A file that is removed and added again, such as one with a new index, is in neither.
     """
     if not len(changes):
         return changes, pa.array([], pa.string())

@@ -107,7 +107,7 @@ def _one_array(given: Any) -> pa.Array:
 def parse_kinds(
     values: pa.Array, where: str, first_row: int, allowed: list[str] | None = None
 ) -> Kinds:
-    """Return the kinds of rows; raise for a value that is none, with the number of its row.
+    """Return the kinds of rows; raise for a value that is no kind, with the number of its row.
 
     ``allowed`` are names; by default bytes are kinds, too.
     """

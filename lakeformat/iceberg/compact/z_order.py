@@ -2,7 +2,8 @@
 """Rows along a Z-order curve, in the order of Java's rewrite_data_files.
 
 Each number, time or boolean becomes 8 bytes, and each string its first bytes without a cut
-character. Timestamps count in seconds; null is all zeros. The bits of all columns are interleaved.
+character. Timestamps count in microseconds, or with a time zone in seconds, as in Java; null is all
+zeros. The bits of all columns are interleaved.
 """
 
 from __future__ import annotations
