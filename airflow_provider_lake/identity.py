@@ -154,6 +154,10 @@ def _keeps(store: Any, key: str, seen: FirstTry) -> bool:
     try:
         store.set(key, asdict(seen))
     except AirflowRuntimeError as reason:
-        _log.warning("the state before the first attempt could not be stored: %s", reason)
+        _log.warning(
+            "the state before the first attempt could not be stored: %s. If snapshots expire "
+            "before a retry, the retry fails instead of finding its commit",
+            reason,
+        )
         return False
     return True

@@ -78,7 +78,7 @@ def due_tables(
                 name, lake_conn_id=lake_conn_id, strategy=strategy, min_files=min_files
             )
         except (CorruptTableError, UnsupportedError) as reason:
-            _log.error("%s cannot be read: %s", name, reason)
+            _log.error("%s cannot be read, and its own task will fail: %s", name, reason)
             unwell.append({"table": name})
         else:
             found += [asked] if asked is not None else []

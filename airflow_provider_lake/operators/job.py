@@ -332,7 +332,9 @@ class LakeWarehouseJobOperator(DeferringJob, metaclass=RefusingConstruction):
             return result  # Spark reports the exit code of a job without work as a failure
         if self._is_published(request):
             who = "Spark" if request.engine == "spark" else "the process"
-            self.log.warning("%s failed, but the commit of this task is published", who)
+            self.log.warning(
+                "%s failed after the commit of this task was published: the task succeeds", who
+            )
             return self._run_here(request)
         if failure is None:
             failure = AirflowException(

@@ -46,7 +46,9 @@ class ProcessTree:
         for process in alive:
             _send(process.kill)
         for process in _wait(alive, grace_seconds):
-            _log.warning("process %s still runs after it was killed", process.pid)
+            _log.warning(
+                "process %s still runs after it was killed: end it on this machine", process.pid
+            )
 
 
 def _family(pid: int) -> list[psutil.Process]:

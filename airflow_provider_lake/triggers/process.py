@@ -89,7 +89,9 @@ class LakeProcessTrigger(BaseTrigger):
             await asyncio.to_thread(folder.remove)
             _log.info("ended process %s, because its task was cleared or marked", self.pid)
         else:
-            _log.warning("process %s still runs although it was asked to end", self.pid)
+            _log.warning(
+                "process %s was asked to end and still runs: end it on this machine", self.pid
+            )
 
     def _sees(self, folder: RunFolder) -> bool:
         if self.host != this_host():

@@ -97,7 +97,11 @@ class _Copying:
             try:
                 self._storage.delete(path)
             except LakeError as error:
-                _log.warning("could not delete %s: %s", self._storage.uri(path), error)
+                _log.warning(
+                    "could not delete the copy %s: %s. You can delete it",
+                    self._storage.uri(path),
+                    error,
+                )
 
     def _copy(self, name: str) -> None:
         try:

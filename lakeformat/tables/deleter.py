@@ -47,7 +47,7 @@ class Deleted:
         self.failures += 1
         if len(self.failed) < _NAMED_FAILURES:
             self.failed.append(f"{removal.uri}: {reason}")
-        _log.warning("cannot remove %s: %s", removal.uri, reason)
+        _log.warning("could not remove %s: %s. The next run tries again", removal.uri, reason)
 
     @property
     def total(self) -> int:

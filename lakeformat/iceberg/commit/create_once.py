@@ -36,7 +36,11 @@ def create_once(storage: Storage, path: str, content: bytes) -> bool:
                     break
                 raise
             is_open = True
-            _log.warning("publishing %s: %s", storage.uri(path), error)
+            _log.warning(
+                "the storage did not confirm %s: %s. The file is read to find out if it is written",
+                storage.uri(path),
+                error,
+            )
         else:
             if is_created or not is_open:
                 return is_created

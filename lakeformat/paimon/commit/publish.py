@@ -49,7 +49,13 @@ def publish(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:
                     return PublishOutcome.UNKNOWN
                 raise  # certainly nothing was written
             is_open = True
-            _log.warning("publishing snapshot %d of %s: %s", snapshot.id, handle.uri, error)
+            _log.warning(
+                "the storage did not confirm snapshot %d of %s: %s. The file is read to find out "
+                "if it was written",
+                snapshot.id,
+                handle.uri,
+                error,
+            )
         outcome = _read_back(handle, snapshot)
         if outcome is not PublishOutcome.UNKNOWN:
             return outcome

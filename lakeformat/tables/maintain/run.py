@@ -71,7 +71,9 @@ class StepRunner(Generic[T]):
             report = failed_step(name, error)
         except Exception as error:
             self.log.exception(
-                "step %s of the maintenance of %s failed by a defect", name, self.uri
+                "step %s of the maintenance of %s failed by a defect of this library",
+                name,
+                self.uri,
             )
             report = failed_step(name, as_defect(error))
         said = report.reason if report.error is None else "failed; a warning below has the reason"
