@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.statements import statements
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -94,7 +96,7 @@ def read_file_edges(root: Path, file: Path) -> Iterator[Edge]:
     path = file.relative_to(root).with_suffix("")
     importer = ".".join(path.parts[:-1] if path.name == "__init__" else path.parts)
     package = list(path.parts[:-1])
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in statements(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             for name in node.names:
                 yield Edge(importer, name.name, node.lineno)

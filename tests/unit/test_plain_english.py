@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.statements import statements
+
 PROJECT = Path(__file__).parents[2]
 CODE = (
     "lakeformat",
@@ -51,16 +53,15 @@ def _texts(path: Path) -> Iterator[tuple[int, str, bool]]:
         )
         return
     tree = ast.parse(path.read_text())
-    statements = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
-    docstrings = {id(node) for node in statements if isinstance(node, ast.Constant)}
-    for node in ast.walk(tree):
+    expressions = [node.value for node in statements(tree) if isinstance(node, ast.Expr)]
+    docstrings = {id(node): node for node in expressions if isinstance(node, ast.Constant)}
+    is_test = path.relative_to(PROJECT).parts[0] == "tests"
+    for node in docstrings.values() if is_test else ast.walk(tree):
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
             continue
         if id(node) in docstrings:
             yield node.lineno, node.value.strip(), True
-        elif path.relative_to(PROJECT).parts[0] != "tests" and re.search(
-            r"[A-Za-z]{2,},? [a-z]{2,}", node.value
-        ):
+        elif re.search(r"[A-Za-z]{2,},? [a-z]{2,}", node.value):
             yield node.lineno, node.value, False
 
 

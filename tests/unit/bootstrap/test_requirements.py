@@ -16,6 +16,7 @@ from packaging.utils import canonicalize_name
 
 from lakeformat.cli.archive import needed_distributions
 from lakeformat.doctor import DISTRIBUTION
+from tests.statements import statements
 from tests.unit.bootstrap.machine import ROOT
 
 OTHER_AIRFLOWS = ("airflow-3.1.txt", "airflow-3.2.txt", "airflow-3.4.txt")
@@ -83,7 +84,7 @@ def third_party_imports(*places: str, everywhere: bool) -> Iterator[tuple[str, s
         tree = ast.parse(file.read_text(encoding="utf-8"))
         beside = {path.stem for path in file.parent.glob("*.py")}  # as a DAG file finds them
         known = ours | beside | sys.stdlib_module_names
-        for node in ast.walk(tree) if everywhere else tree.body:
+        for node in statements(tree) if everywhere else tree.body:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 names = [node.module]
