@@ -84,7 +84,10 @@ def _ago(millis: int, now_millis: int) -> str:
 
 
 def _age(seconds: float | None) -> str:
-    """Return the time since a commit; clocks may differ, so it may be in the future."""
+    """Return the time since a commit as text, at least one second.
+
+    A commit by a machine with a fast clock may seem to be in the future.
+    """
     return "never" if seconds is None else f"{duration(max(int(seconds * 1000), 1000))} ago"
 
 

@@ -54,7 +54,7 @@ def is_packed(name: bytes) -> bool:
 
 
 def packed_part(name: str) -> PackedPart | None:
-    """Return the byte range of a name; None if it is the name of an ordinary file."""
+    """Return the byte range that the name of a packed file stands for; None for other names."""
     if not name.startswith(PACK_PREFIX) or (found := _NAME.fullmatch(name)) is None:
         return None
     pack, bucket, size, start, length, ending = found.groups()

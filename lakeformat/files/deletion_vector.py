@@ -60,7 +60,7 @@ class DeletionVector:
 
 
 def keep_mask(vector: DeletionVector, start: int, count: int) -> npt.NDArray[np.bool_]:
-    """Mask the live rows among ``count`` rows from row ``start`` of the file on."""
+    """Return a mask of the live rows among ``count`` rows from row ``start`` of the file on."""
     mask = np.ones(count, dtype=bool)
     gone = vector.positions & BitMap64(range(start, start + count))
     mask[np.asarray(gone.to_array()).astype(np.int64) - start] = False

@@ -43,7 +43,7 @@ class PartitionFilter:
     rows: pa.Array | None = None
 
     def mask(self, partitions: pa.Array) -> NDArray[np.bool_]:
-        """Mask the partitions, given as framed binary rows, that the filter selects."""
+        """Return a mask of the partitions, given as framed binary rows, that the filter selects."""
         if self.rows is not None:
             return _to_numpy(pc.is_in(partitions, self.rows))
         different = partitions.dictionary_encode()

@@ -11,7 +11,7 @@ __all__ = ["visible_files"]
 
 
 def visible_files(schema: TableSchema, files: ManifestColumns) -> Mask:
-    """Mask the files whose rows are rows of the table.
+    """Return a mask of the files whose rows are rows of the table.
 
     All files of an append table; of a primary-key table those of the highest level, where each key
     is once. With ``first-row`` each key is once on all levels above 0. A file with delete markers

@@ -60,7 +60,7 @@ def _half(words: Words, at: Positions) -> NDArray[np.uint32]:
 
 
 class Lockstep:
-    """The unfinished hash of each row, mixed in place."""
+    """The unfinished hashes of many rows, which take one word of each row per step."""
 
     __slots__ = ("_scratch", "_word", "lanes")
 

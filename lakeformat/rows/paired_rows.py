@@ -12,7 +12,7 @@ __all__ = ["paired_rows"]
 
 
 def paired_rows(left: Hashes, right: Hashes) -> tuple[Mask, Mask]:
-    """Mask the rows of each side that have an equal one on the other side.
+    """Return a mask of the rows of each side that have an equal one on the other side.
 
     A row that one side has twice and the other once is paired once.
     """
@@ -33,7 +33,7 @@ def paired_rows(left: Hashes, right: Hashes) -> tuple[Mask, Mask]:
 
 
 def _paired_in_runs(rows: Hashes, is_left: Mask) -> Mask:
-    """Mask the rows that are paired; those of the left side come first."""
+    """Return a mask of the rows that are paired; those of the left side come first."""
     order = np.lexsort((rows[:, 1], rows[:, 0]))  # stable, so the left side comes first
     starts, sizes = _runs(rows[order])
     of_left = np.add.reduceat(is_left[order].astype(np.int64), starts)

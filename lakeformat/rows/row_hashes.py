@@ -110,7 +110,10 @@ def _words_of(words: Words, starts: Positions, sizes: Positions, counts: Positio
 
 
 def _hashed_sequences(parts: Words, counts: Positions, sizes: Positions, salt: np.uint64) -> Words:
-    """Return the hash of each sequence of ``counts`` consecutive parts, and of its size."""
+    """Hash sequences of parts: each has ``counts`` consecutive parts of ``parts``.
+
+    ``sizes`` are hashed as well, so a text and the same text with zeros at its end differ.
+    """
     steps = _places(counts).view(np.uint64) * _STEP
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_mixed(parts ^ salt ^ steps))])
     ends = np.cumsum(counts)

@@ -36,7 +36,7 @@ _FORMS = "'+I', '-U', '+U' or '-D', or the bytes 0 to 3 that stand for them"
 
 
 def is_retract(kinds: Kinds) -> Mask:
-    """Mask the kinds that retract: update-before and delete."""
+    """Return a mask of the kinds that retract: update-before and delete."""
     found: Mask = (kinds == UPDATE_BEFORE) | (kinds == DELETE)
     return found
 

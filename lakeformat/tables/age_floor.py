@@ -68,10 +68,10 @@ def find_floor(
     running_since: Moment | None = None,
     allow_younger: bool = False,
 ) -> AgeFloor:
-    """Return the requested age limit, or one day.
+    """Return the requested age limit, by default one day.
 
-    Raise if a write in progress may be younger, unless ``allow_younger`` is set. ``running_since``:
-    the start of the oldest write in progress, if known.
+    Raise if files of a write in progress may be older than the limit, unless ``allow_younger`` is
+    set. ``running_since`` is the start of the oldest write in progress, if known.
     """
     safe = AgeFloor(
         now_millis - _DAY_MILLIS, "files newer than one day are kept for writes in progress"

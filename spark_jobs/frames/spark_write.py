@@ -101,9 +101,10 @@ def write_in_tasks(
 ) -> list[lake.CommitMessage]:
     """Write every partition of ``frame``; nothing is visible until the messages are committed.
 
-    One task writes all rows of a bucket. The rows that ``read_rows`` returns are routed to it;
-    other rows must already be routed, else the write is refused and its files are deleted. A failed
-    attempt deletes its files; a killed one leaves them as orphans.
+    Exactly one task must get all rows of a bucket. With ``read_rows``, this function sends the rows
+    to these tasks. Without it, the rows of ``frame`` must already be distributed so; else the write
+    is refused and its files are deleted. A failed attempt deletes its files; a killed one leaves
+    them as orphans.
     """
     with ExitStack() as until_written:
         if read_rows is not None and has_ordered_rows(row_schema(table)):

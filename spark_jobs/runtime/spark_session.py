@@ -92,7 +92,7 @@ def start_session(
 
 
 def _print_application(session: SparkSession) -> None:
-    """Print a line with the Spark application, for the process that submitted it."""
+    """Print the id and UI address of the application, for the process that submitted it."""
     context = session.sparkContext
     where = {"application_id": context.applicationId, "ui": context.uiWebUrl}
     print(f"{SPARK_MARKER}{json.dumps(where)}", flush=True)

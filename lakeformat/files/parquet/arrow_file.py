@@ -110,7 +110,7 @@ class FooterStream(io.RawIOBase):
         return view.nbytes
 
     def hold(self) -> None:
-        """Keep the bytes written from here on: the footer and perhaps a few bytes before it."""
+        """Keep the bytes written from now on in memory: the footer and perhaps some before it."""
         self._held = bytearray()
 
     def release(self) -> None:

@@ -59,7 +59,9 @@ class LiveFiles:
 
     @cached_property
     def due(self) -> Mask:
-        """Mask the partitions that ``rewrite_data_files`` would rewrite because of file sizes."""
+        """Return a mask of the partitions that ``rewrite_data_files`` would rewrite because of file
+        sizes.
+        """
         asked = self._is_small | self._is_large
         count = self.partitions.count(asked)
         sizes = self.partitions.sum(self._files.size, asked)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that a table needs: all that its current metadata reaches, or an earlier metadata file.
+"""The files that a table needs: all that its current or an earlier metadata file refers to.
 
 A metadata file in the log keeps its files, too, because another program may make it current again.
 """
@@ -37,7 +37,7 @@ class References:
 
     @classmethod
     def of(cls, handle: TableHandle) -> References:
-        """Read everything that the table reaches now."""
+        """Read the names of all files that the current metadata refers to."""
         found = cls(handle, handle.load())
         places = found.current.places
         found._paths.add(_plain(f"{places.root}/{METADATA}/{HINT}"))
@@ -63,7 +63,7 @@ class References:
         return _plain(path) in self._paths
 
     def keep_metadata_file(self, path: str) -> None:
-        """Keep an unlogged metadata file that may become current, with everything it reaches."""
+        """Keep an unlogged metadata file that may become current, with all files it refers to."""
         self._paths.add(_plain(path))
         try:
             self._add_file(self.current.places.storage, path)
@@ -93,7 +93,7 @@ class References:
             self._add_file(*places.place(entry.metadata_file))
 
     def _add_file(self, storage: Storage, path: str) -> None:
-        """Add what an earlier metadata file reaches, if the file still exists."""
+        """Add the files that an earlier metadata file refers to, if it still exists."""
         uri = storage.uri(path)
         if uri in self._files:
             return

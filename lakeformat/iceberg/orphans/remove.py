@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removes orphan files: lists the table, then reads what its metadata reaches, then deletes.
+"""Removes orphan files: lists the table, then reads the files its metadata refers to, then deletes.
 
 The listing comes first, so a file that a commit adds meanwhile is either not listed or referenced.
 """

@@ -69,7 +69,9 @@ class EqualityDeletes:
     def deleted(
         self, rows: pa.RecordBatch, places: Mapping[int, int], sequence_number: int
     ) -> Mask:
-        """Mask the deleted rows of a file; ``places`` are the places of columns by their ids."""
+        """Return a mask of the deleted rows of a file; ``places`` are the places of columns by
+        their ids.
+        """
         # Of the earlier type, if the scanned schema is older than the keys'.
         columns = [
             key_values(rows.column(places[each])).cast(to_arrow_type(key_type(column)))

@@ -49,7 +49,7 @@ class EqualityKeys:
         return len(self._hashes)
 
     def deleted(self, columns: Sequence[pa.Array], sequence_number: int) -> Mask:
-        """Mask the rows, all of one sequence number, whose columns equal a newer key."""
+        """Return a mask of rows of one sequence number: True where they equal a newer key."""
         found: Mask = self.numbers(columns) > sequence_number
         return found
 

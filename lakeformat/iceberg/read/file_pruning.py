@@ -58,7 +58,7 @@ def by_summary(
     summaries: Sequence[PartitionSummaries],
     count: int,
 ) -> Mask:
-    """Mask the manifests of one spec that may hold files with matching rows."""
+    """Return a mask of the manifests of one spec that may hold files with matching rows."""
 
     def ask(tests: Sequence[ColumnTest]) -> Mask:
         mask = np.ones(count, np.bool_)
@@ -92,7 +92,7 @@ def by_partition(
     partitions: Sequence[pa.Array],
     count: int,
 ) -> Mask:
-    """Mask the files of one spec whose partition may hold matching rows."""
+    """Return a mask of the files of one spec whose partition may hold matching rows."""
     ones = array_of(np.ones(count, np.int64))
 
     def ask(tests: Sequence[ColumnTest]) -> Mask:
@@ -115,7 +115,7 @@ def _nans(values: pa.Array) -> pa.Array | None:
 
 
 def by_statistics(conditions: Conjunction, schema: Schema, files: ColumnStatistics) -> Mask:
-    """Mask the files whose bounds and counts of values do not exclude a matching row.
+    """Return a mask of the files whose bounds and counts of values do not exclude a matching row.
 
     Writers may not count a field inside of a struct as null where the struct is null. So the count
     of such a field excludes no null.

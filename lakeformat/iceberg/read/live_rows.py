@@ -31,7 +31,9 @@ class _LiveRows:
     deletes: Sequence[EqualityDeletes]
 
     def mask(self, rows: pa.RecordBatch, places: Mapping[int, int]) -> Mask:
-        """Mask the live rows of a batch; ``places`` are the places of its columns by their ids."""
+        """Return a mask of the live rows of a batch; ``places`` are the places of its columns by
+        their ids.
+        """
         positions = rows.column(places[POSITION.id]).to_numpy()
         live = ~self._deleted.holds(positions)
         for each in self.deletes:
@@ -94,7 +96,7 @@ class ComparedFile:
         return RowPositions(DeletionVector(differing).to_numpy())
 
     def differing(self, rows: pa.RecordBatch, places: Mapping[int, int]) -> tuple[Mask, Mask]:
-        """Mask the removed and the added rows of a batch."""
+        """Return two masks of a batch: the removed rows, and the added rows."""
         nothing = np.zeros(rows.num_rows, np.bool_)
         before = nothing if self.before is None else self.before.mask(rows, places)
         after = nothing if self.after is None else self.after.mask(rows, places)

@@ -50,7 +50,7 @@ class PartitionTest:
     """Another value that partitions of matching rows may have."""
 
     def may_hold(self, bounds: Bounds) -> Mask:
-        """Mask the bounds of this field that may include the value of a matching row."""
+        """Return a mask of the bounds of this field that may include a matching value."""
         kind = condition_type(self.kind)
         mask = may_meet(self.test, bounds, kind)
         if self.or_equal is not None:

@@ -21,7 +21,7 @@ class RowPositions:
     positions: Positions
 
     def holds(self, rows: Positions) -> Mask:
-        """Mask the rows that are chosen."""
+        """Return a mask of the rows that are chosen."""
         places = np.searchsorted(self.positions, rows)
         known = places < len(self.positions)
         mask = np.zeros(len(rows), np.bool_)
@@ -29,14 +29,14 @@ class RowPositions:
         return mask
 
     def keep(self, start: int, count: int) -> Mask:
-        """Mask the chosen rows among ``count`` rows from row ``start`` of the file on."""
+        """Return a mask of the chosen rows among ``count`` rows of the file, from ``start`` on."""
         first, end = np.searchsorted(self.positions, [start, start + count])
         mask = np.zeros(count, np.bool_)
         mask[self.positions[first:end] - start] = True
         return mask
 
     def pick(self, footer: Footer, _: Sequence[str]) -> Mask:
-        """Mask the row groups with chosen rows."""
+        """Return a mask of the row groups with chosen rows."""
         ends = np.cumsum(footer.rows.to_numpy())
         before = np.searchsorted(self.positions, np.append(0, ends))
         mask: Mask = np.diff(before) > 0

@@ -91,7 +91,7 @@ def _with_kinds(schema: Schema, data: Any, kinds: Any) -> Iterator[tuple[Numbere
 
 
 def _last_of_keys(schema: Schema, fields: Sequence[Field], given: Sequence[NumberedRows]) -> Mask:
-    """Mask the last change of each key."""
+    """Return a mask of the last change of each key."""
     columns = key_columns(_keys(schema, fields, given), fields)
     own = np.arange(len(columns[0]), dtype=np.int64)
     is_last: Mask = EqualityKeys(columns, own).numbers(columns) == own

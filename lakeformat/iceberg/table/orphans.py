@@ -33,7 +33,7 @@ class TableOrphans(TableHistory):
         external_paths: bool = False,
         executor: str | Executor | None = None,
     ) -> OrphanReport:
-        """Remove orphan files, which neither the current metadata nor a file in its log reaches.
+        """Remove orphan files: neither the current metadata nor a file in its log refers to them.
 
         Dry run by default. A file is removed only if it is below the table's directory and was last
         changed before ``older_than``: a time, or an age such as ``"2 d"``, by default three days.

@@ -78,7 +78,7 @@ class FramedRows:
         return len(self._starts)
 
     def nulls(self, position: int) -> Mask:
-        """Mask the rows in which a field is null."""
+        """Return a mask of the rows in which a field is null."""
         byte, bit = divmod(KIND_BITS + position, 8)
         is_null: Mask = self._read("u1", byte) & np.uint8(1 << bit) != 0
         return is_null

@@ -72,7 +72,7 @@ def fixed_size(arity: int) -> int:
 
 
 def padded(size: int) -> int:
-    """Return the number of bytes of an item with the zeros at its end."""
+    """Return the size of an item after padding with zeros to whole words of 8 bytes."""
     return (size + 7) // 8 * 8
 
 

@@ -207,7 +207,7 @@ class Attempts:
         return changes
 
     def _touches(self, changes: SnapshotDelta) -> Touches:
-        """Mask the replaced partitions, even empty ones, or the changed partitions."""
+        """Return a mask of the replaced partitions, even empty ones, or the changed partitions."""
         if self.intent.replaced is not None:
             return self.intent.replaced.mask
         partitions = changes.partitions()

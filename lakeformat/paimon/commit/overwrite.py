@@ -64,7 +64,9 @@ class Overwrite:
         )
 
     def _is_replaced(self, columns: ManifestColumns) -> Mask:
-        """Mask the replaced files; postponed rows are kept unless the whole table is postponed."""
+        """Return a mask of the replaced files; postponed rows are kept unless the whole table is
+        postponed.
+        """
         mask = self.partitions.mask(columns.partition.to_arrow())
         if int(self.handle.options.bucket) != POSTPONE_BUCKET:
             mask &= columns.bucket.numbers >= 0

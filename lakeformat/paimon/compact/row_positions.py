@@ -61,7 +61,7 @@ class MarkedRows:
         return len(self.names) - 1
 
     def add(self, rows: pa.Table, superseded: Positions) -> None:
-        """Mark rows; ``rows`` has the columns of positions."""
+        """Mark the ``superseded`` rows of ``rows``, which has the columns of ``with_places``."""
         places = rows.select(PLACE_COLUMNS).take(pa.array(superseded))
         files, positions = (places[name].to_numpy() for name in PLACE_COLUMNS)
         for number in np.unique(files).tolist():

@@ -181,7 +181,7 @@ class CompactPlan:
 
     @property
     def bytes(self) -> int:
-        """Return the bytes to read; about as many are written."""
+        """Return the number of bytes to read; about as many are written."""
         return sum(unit.bytes for unit in self.units)
 
     def to_dict(self) -> dict[str, Any]:

@@ -80,7 +80,7 @@ class FileIndexWriter:
 
 
 class _WholeColumn:
-    """Keeps a column until the file is complete: a bitmap needs all rows at once."""
+    """Keeps the values of a column until its file is complete: a bitmap needs all at once."""
 
     def __init__(self, encode: Callable[[pa.ChunkedArray], bytes]) -> None:
         self._encode = encode

@@ -66,7 +66,7 @@ class Candidates:
             self.drop(chain.from_iterable(found))
 
     def may_name(self, columns: ManifestColumns) -> Mask:
-        """Mask the entries whose file names may be candidates; a fast first check."""
+        """Return a mask of the entries whose file names may be candidates; a fast first check."""
         if len(columns.file_name) < len(
             self._names
         ):  # few entries: building an array of all names costs more

@@ -76,7 +76,7 @@ class FileState:
 
     @cached_property
     def due(self) -> Mask:
-        """Mask the buckets that a compaction without further options would pick."""
+        """Return a mask of the buckets that a compaction without further options would pick."""
         options, marked = self._handle.options, self.buckets.count(self._over_limit) > 0
         if self.is_keyed:
             return (self.runs >= options.compaction_trigger) & (self.runs > 1)
@@ -196,7 +196,7 @@ class FileState:
         )
 
     def _lacks_changelog(self) -> Mask | None:
-        """Mask the files whose rows are not in the changelog yet.
+        """Return a mask of the files whose rows are not in the changelog yet.
 
         None if compactions of the table write no changelog.
         """
@@ -209,7 +209,7 @@ class FileState:
         return self._is_fresh | self._is_postponed
 
     def _outside_last_run(self) -> Mask:
-        """Mask the files below the highest level of their bucket."""
+        """Return a mask of the files below the highest level of their bucket."""
         highest = np.zeros(len(self.buckets), np.int64)
         np.maximum.at(highest, self.buckets.of_file, self._levels)
         found: Mask = self._is_fresh | (self._levels < highest[self.buckets.of_file])

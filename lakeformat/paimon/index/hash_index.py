@@ -76,7 +76,8 @@ def read_hash_index(storage: Storage, path: str, *, count: int) -> npt.NDArray[n
 
 
 def names_digest(names: Iterable[str]) -> str:
-    """Return a short text that identifies the index files ``names`` of a partition; files never
-    change.
+    """Return a digest of the names of a partition's index files.
+
+    Index files never change, so equal digests mean equal content.
     """
     return sha256("\n".join(sorted(names)).encode()).hexdigest()[:32]

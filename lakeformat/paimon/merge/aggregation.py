@@ -128,7 +128,10 @@ class _Aggregation:
 
     @cached_property
     def _several(self) -> Mask:
-        """Mask the keys to merge: a single row is kept unless the engine looks rows up."""
+        """Return a mask of the keys to merge.
+
+        A single row is kept unless the engine looks rows up.
+        """
         return self.groups.meets
 
     @cached_property

@@ -16,7 +16,9 @@ __all__ = ["meeting_retracts", "without"]
 
 
 def meeting_retracts(rows: pa.Table, groups: KeyGroups) -> Mask:
-    """Mask the places of ``groups.order`` with a retract that meets another row of its key."""
+    """Return a mask of the places of ``groups.order`` with a retract that meets another row of its
+    key.
+    """
     retracts = is_retract(rows[VALUE_KIND.name].to_numpy())
     if not retracts.any():
         return np.zeros(len(groups.order), dtype=bool)

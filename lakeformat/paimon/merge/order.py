@@ -84,7 +84,7 @@ def _in_sequence(groups: KeyGroups, words: list[KeyWord]) -> KeyGroups:
 
 
 def _falls(groups: KeyGroups, words: list[KeyWord]) -> Mask:
-    """Mask the places whose row is older than the row before it of the same key."""
+    """Return a mask of the places whose row is older than the row before it of the same key."""
     pairs = np.ones(len(groups.order), np.bool_)
     pairs[groups.starts] = False
     falls = np.zeros(len(groups.order), np.bool_)

@@ -44,7 +44,7 @@ class NameSet:
             self._merged()
 
     def contains(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
-        """Mask the names that are in the set."""
+        """Return a mask of the names that are in the set."""
         known = self._merged()
         if not len(known):
             return np.zeros(len(numbers), np.bool_)
@@ -72,10 +72,10 @@ class LiveNames:
         self._is_delete.append(is_delete)
 
     def left(self) -> Numbers:
-        """Return the names that are live at the end.
+        """Return the names that are live after all entries.
 
-        An inconsistent history keeps a file: a name is dropped only if it was deleted as often as
-        it was added, and the last entry is a DELETE.
+        A name is dropped only if it was deleted at least as often as it was added, and its last
+        entry is a DELETE. So an inconsistent history keeps a file.
         """
         if not self._numbers:
             return _NONE

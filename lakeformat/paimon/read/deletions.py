@@ -141,7 +141,7 @@ def find_deleted_rows(handle: TableHandle, snapshot: Snapshot) -> DeletedRows:
 def deleted_rows_of(
     handle: TableHandle, snapshot: Snapshot, entries: Iterable[IndexManifestEntry]
 ) -> DeletedRows:
-    """Return the deletion vectors that ``entries`` of a snapshot name."""
+    """Return the deletion vectors that the index entries of a snapshot refer to."""
     source = ""
     if snapshot.index_manifest is not None:
         source = handle.storage.uri(handle.layout.manifest(snapshot.index_manifest))

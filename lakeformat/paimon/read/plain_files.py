@@ -141,7 +141,7 @@ class _Finder:
 
 
 def _has_nan(data_type: DataType) -> bool:
-    """Return True if a type, or a type nested in it, has NaN values."""
+    """Return True if a column of this type can hold NaN, also in a nested field."""
     kinds = (
         pa.types.is_floating(leaf)
         for _, leaf in leaf_columns(pa.schema([("", to_arrow_type(data_type))]))

@@ -22,7 +22,7 @@ class RowFilter(Protocol):
         ...
 
     def mask(self, batch: pa.RecordBatch) -> pa.BooleanArray:
-        """Mask the rows that meet the condition; null counts as False."""
+        """Return a mask of the rows that meet the condition; null counts as False."""
         ...
 
     def conjuncts(self) -> Sequence[RowFilter]:

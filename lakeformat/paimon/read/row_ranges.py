@@ -87,7 +87,7 @@ def deletions_of(group: tuple[ManifestEntry, ...]) -> ManifestEntry:
 
 
 def shares_rows(columns: ManifestColumns) -> Mask:
-    """Mask the files that share rows with another file.
+    """Return a mask of the files that share rows with another file.
 
     The statistics of such a file alone decide nothing: another file may hold a newer value.
     """

@@ -35,7 +35,7 @@ class Found:
     """The number of rows in the file that are neither found nor deleted before."""
 
     def mask(self, positions: Positions) -> Mask:
-        """Mask the found rows among those at ``positions`` of the file."""
+        """Return a mask of the found rows among those at ``positions`` of the file."""
         if self.positions is None:
             return np.ones(len(positions), np.bool_)
         there = np.zeros(self.entry.file.row_count, np.bool_)

@@ -60,9 +60,10 @@ class TableRowChanges(TableReads):
 
         ``set={"price": 1}`` stores one value in each row. A function is called with the old rows,
         ``{"price": lambda rows: pc.add(rows["price"], 1)}``, and again after a conflict. No value
-        is rounded or truncated. Without a primary key, rows are deleted as by ``delete`` and added
-        with their new values. With one, whose columns cannot be updated, they are written again.
-        Otherwise it behaves as ``delete``.
+        is rounded or truncated. In a primary-key table the rows are written again with their new
+        values; key columns cannot be updated. In a table without primary key the old rows are
+        deleted as by ``delete``, and the new ones added. Conflicts, rows of other writers and
+        ``dry_run`` are handled as by ``delete``.
         """
         from lakeformat.paimon.row_changes.change import update_rows
 

@@ -64,7 +64,7 @@ class RowKinds:
 
 
 def written_rows(schema: TableSchema, kinds: Kinds, first_row: int) -> Mask | None:
-    """Mask the rows to write; None for all. Raise for a row that the table cannot take.
+    """Return a mask of the rows to write; None for all. Raise for a row that the table cannot take.
 
     ``first_row`` is the number of the first row in messages.
     """
@@ -86,7 +86,7 @@ def written_rows(schema: TableSchema, kinds: Kinds, first_row: int) -> Mask | No
 
 
 def accepted_rows(schema: TableSchema, kinds: Kinds) -> Mask | None:
-    """Mask the rows of a primary-key table that are not ignored; None for all."""
+    """Return a mask of the rows of a primary-key table that are not ignored; None for all."""
     options = schema.table_options
     if options.ignore_delete:
         dropped = is_retract(kinds)

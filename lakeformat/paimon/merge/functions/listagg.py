@@ -70,7 +70,7 @@ class ListaggFunction:
 
 
 def _is_blank(texts: pa.Array) -> Mask:
-    """Mask the texts that are null, empty or whitespace alone."""
+    """Return a mask of the texts that are null, empty or whitespace alone."""
     if not len(texts):
         return np.zeros(0, bool)
     offsets = _offsets(texts)

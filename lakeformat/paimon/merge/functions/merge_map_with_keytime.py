@@ -66,7 +66,7 @@ class MergeMapWithKeyTimeFunction:
 
 
 def _of_first_map(maps: pa.Array, groups: KeyGroups) -> Mask:
-    """Mask the rows, in merge order, that have the first non-null map of their key."""
+    """Return a mask of the rows, in merge order, that have the first non-null map of their key."""
     valid = np.flatnonzero(np.asarray(maps.is_valid())[groups.order])
     first = np.full(len(groups), -1, np.int64)
     first[groups.key_of[valid[::-1]]] = valid[::-1]

@@ -130,7 +130,7 @@ class NumberState(ABC):
 
 
 def has_value(valid: Mask | None, groups: KeyGroups) -> Mask:
-    """Mask the keys with a value that is not null."""
+    """Return a mask of the keys with a value that is not null."""
     found = np.ones(len(groups), bool)
     if valid is not None:
         found[:] = False

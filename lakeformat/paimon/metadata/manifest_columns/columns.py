@@ -238,7 +238,7 @@ Column: TypeAlias = NumberColumn | BytesColumn | ListColumn
 
 
 def equal_lists(column: ListColumn, rows: Positions, model: int) -> Mask:
-    """Mask the rows whose list of byte strings equals that of row ``model``."""
+    """Return a mask of the rows whose list of byte strings equals that of row ``model``."""
     items, starts = column.items, column.starts[rows]
     assert isinstance(items, BytesColumn)
     count = int(column.counts[model])
@@ -252,7 +252,7 @@ def equal_lists(column: ListColumn, rows: Positions, model: int) -> Mask:
 
 
 def equal_bytes(first: BytesColumn, second: BytesColumn) -> Mask:
-    """Mask the rows with equal values in two columns; nulls count as empty."""
+    """Return a mask of the rows with equal values in two columns; nulls count as empty."""
     equal: Mask = first.sizes == second.sizes
     for offset in range(0, int(first.sizes.max(initial=0)), _WORD_BYTES):
         equal &= first.words(offset) == second.words(offset)

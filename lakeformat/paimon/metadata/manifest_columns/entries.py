@@ -78,7 +78,7 @@ class ManifestColumns:
 
     @property
     def is_delete(self) -> Mask:
-        """Mask the entries that delete a file."""
+        """Return a mask of the entries that delete a file."""
         mask: Mask = self.kind.numbers == FileKind.DELETE
         return mask
 

@@ -158,7 +158,7 @@ def _all_differ(hashes: Words) -> bool:
 
 
 def _are_equal(columns: ManifestColumns, first: Positions, second: Positions) -> Mask:
-    """Mask the pairs of rows that agree in all seven parts of the identity."""
+    """Return a mask of the pairs of rows that agree in all seven parts of the identity."""
     equal: Mask = columns.bucket.numbers[first] == columns.bucket.numbers[second]
     equal &= columns.level.numbers[first] == columns.level.numbers[second]
     for column in (columns.partition, columns.file_name):

@@ -47,7 +47,9 @@ class HashedBuckets:
             self._keys = keys if len(keys) <= MOST_KEYS else None
 
     def mask(self, columns: ManifestColumns) -> Mask:
-        """Mask the files whose bucket may hold one of the keys, by each file's own bucket count."""
+        """Return a mask of the files whose bucket may hold one of the keys, by each file's own
+        bucket count.
+        """
         mask = np.ones(len(columns), np.bool_)
         if self._keys is None:
             return mask
@@ -71,7 +73,8 @@ class HashedBuckets:
 def by_merged_values(
     schema: TableSchema, columns: ManifestColumns, may_match: Mask, places: Sequence[Positions]
 ) -> Mask:
-    """Mask the files to read; ``may_match`` masks those whose value bounds meet the conditions.
+    """Return a mask of the files to read; ``may_match`` masks those whose value bounds meet the
+    conditions.
 
     ``places`` are the positions of each bucket's files.
     """

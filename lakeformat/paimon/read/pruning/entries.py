@@ -54,11 +54,13 @@ class EntryPruner:
         return [manifest for manifest, may in zip(manifests, mask.tolist(), strict=True) if may]
 
     def by_place(self, columns: ManifestColumns) -> Mask:
-        """Mask the entries in wanted partitions and buckets; all entries of a file agree."""
+        """Return a mask of the entries in wanted partitions and buckets; all entries of a file
+        agree.
+        """
         return self._in_any(lambda one: one.by_place(columns))
 
     def by_statistics(self, columns: ManifestColumns) -> Mask:
-        """Mask the live files that may hold wanted rows.
+        """Return a mask of the live files that may hold wanted rows.
 
         With a primary key, only conditions on the key are used: the valid row of a key might be in
         a file that other conditions would exclude.
@@ -66,7 +68,9 @@ class EntryPruner:
         return self._in_any(lambda one: one.by_statistics(columns))
 
     def by_merged_values(self, places: Sequence[Positions], columns: ManifestColumns) -> Mask:
-        """Mask files by conditions on non-key columns of a keyed table, bucket by bucket."""
+        """Return a mask of files by conditions on non-key columns of a keyed table, bucket by
+        bucket.
+        """
         return self._in_any(lambda one: one.by_merged_values(places, columns))
 
     def _in_any(self, ask: Callable[[_Pruner], Mask]) -> Mask:
@@ -232,7 +236,9 @@ class _Statistics:
         covered: Sequence[DataField],
         position_of: Callable[[str, Sequence[DataField]], int] = _position,
     ) -> Mask:
-        """Mask the rows that may meet all conditions; rows with another field count are kept."""
+        """Return a mask of the rows that may meet all conditions; rows with another field count are
+        kept.
+        """
         mask = np.ones(len(self.least), np.bool_)
         telling = np.flatnonzero(self._covers(len(covered)))
         if not conditions or not len(telling):
@@ -255,7 +261,7 @@ class _Statistics:
         return mask
 
     def _covers(self, arity: int) -> Mask:
-        """Mask the rows whose bounds and null counts have ``arity`` fields."""
+        """Return a mask of the rows whose bounds and null counts have ``arity`` fields."""
         covers: Mask = _arities(self.least) == arity
         covers &= _arities(self.most) == arity
         if self.nulls is not None:

@@ -48,7 +48,9 @@ class IndexPruner:
     """Returns the manifest and snapshot that name a file, for error texts."""
 
     def mask(self, columns: ManifestColumns, places: Callable[[], Sequence[Positions]]) -> Mask:
-        """Mask the files to read; ``places`` returns the positions of each bucket's files."""
+        """Return a mask of the files to read; ``places`` returns the positions of each bucket's
+        files.
+        """
         schema = self.handle.schema
         by_keys, by_all = np.ones(len(columns), np.bool_), np.ones(len(columns), np.bool_)
         # Partition columns need no index: the manifest holds their value.
