@@ -77,7 +77,8 @@ class CatalogFiles:
             found = location_of(address)
         except InvalidRequestError as reason:
             raise CorruptTableError(
-                f"the catalog names {address!r} as a place of table {table}: {reason}"
+                f"the catalog gives table {table} the address {address!r}: {reason}. Correct the "
+                "address in the catalog"
             ) from None
         walls = ExternalRoots((*self._warehouse(), *self.external_roots.locations))
         if not walls.allow(found):
@@ -97,10 +98,10 @@ class CatalogFiles:
         # <database>/<table>/metadata/<file>
         above = found.above(3 if found.segments[-2:-1] == (METADATA,) else 1)
         return InvalidRequestError(
-            f"the catalog names {address} as a place of table {table}, and {outside}. Any program "
-            "that writes to the catalog can name any place, so only allowed places are read. If "
-            f"the place is right, allow its directory: external-roots={above} as option of the "
-            f"catalog or connection, or lake --external-root {above}"
+            f"the catalog gives table {table} the address {address}; {outside}. Any program "
+            "that writes to the catalog can name any address, so only files in allowed directories "
+            f"are read. If the address is right, allow its directory: external-roots={above} as "
+            f"option of the catalog or connection, or lake --external-root {above}"
         )
 
 

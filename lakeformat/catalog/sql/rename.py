@@ -47,8 +47,8 @@ class Renames:
                 self._listing.undo_rename(old, new)
                 raise
             raise type(error)(
-                f"{error} Table '{old}' is already listed as '{new}': when the error is repaired, "
-                f"move its files with catalog.repair('{new}')."
+                f"{error} Table '{old}' is already listed as '{new}': fix the cause, then move its "
+                f"files with catalog.repair('{new}')"
             ) from error
 
     def unfinished(self, new: TableName) -> TableName | None:

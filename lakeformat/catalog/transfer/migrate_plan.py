@@ -102,7 +102,8 @@ def partition_columns(schema: TableSchema, file: MigratedFile) -> dict[str, pa.A
         except LakeError as reason:
             raise InvalidRequestError(
                 f"{file.uri}: {text!r} is not a value of partition column {key!r}, which is "
-                f"{type_to_json(by_name[key].type)}: {reason}"
+                f"{type_to_json(by_name[key].type)}: {reason}; rename the directory, or choose "
+                "another type in partition_types (lake migrate --partition)"
             ) from None
     return found
 

@@ -27,7 +27,7 @@ def require_sound_footer(metadata: pq.FileMetaData, size: int) -> None:
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     counts = [group.num_rows for group in groups]
     if min(counts, default=0) < 0 or sum(counts) != metadata.num_rows:
-        raise OSError(f"its footer has {metadata.num_rows} rows, but groups of {counts}")
+        raise OSError(f"its footer counts {metadata.num_rows} rows, but {counts} in its row groups")
     for group in groups:
         for number, expected in enumerate(leaves):
             if (found := group.column(number).physical_type) != expected:

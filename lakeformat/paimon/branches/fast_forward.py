@@ -235,8 +235,9 @@ def _publish(storage: Storage, old: str, new: str) -> None:
             raise
     if storage.read(new) != content:
         raise CommitConflictError(
-            f"another program wrote {storage.uri(new)} while main was forwarded. Main is complete "
-            "up to the snapshot before. Run the fast-forward again: its error names the conflict"
+            f"another program wrote {storage.uri(new)} while main was forwarded. The snapshots "
+            "that main got before are complete. Run the fast-forward again: its error names the "
+            "conflict"
         )
 
 

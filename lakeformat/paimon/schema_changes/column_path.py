@@ -47,7 +47,7 @@ def position_of(fields: Fields, name: str, path: Path) -> int:
         if field.name == name:
             return position
     names = ", ".join(field.name for field in fields)
-    raise InvalidRequestError(f"there is no column {shown(path)}: beside it are {names}")
+    raise InvalidRequestError(f"there is no column {shown(path)}; choose one of {names}")
 
 
 def shown(path: Path) -> str:

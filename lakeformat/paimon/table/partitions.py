@@ -136,9 +136,10 @@ class TablePartitions(TableReads):
         """Count the rows, and the values of ``columns`` or of ``"all"`` columns, for query
         planners.
 
-        The table is read once. The result is published as a snapshot of kind ANALYZE, which
-        ``$statistics`` shows and later snapshots inherit until the schema changes. ``on_progress``
-        is called with the number of rows read so far.
+        The columns are read once; without ``columns`` the rows are only counted, as by ``count``.
+        The result is published as a snapshot of kind ANALYZE, which ``$statistics`` shows and later
+        snapshots inherit until the schema changes. ``on_progress`` is called with the number of
+        rows read so far.
         """
         from lakeformat.paimon.analyze.analyze import analyze
 

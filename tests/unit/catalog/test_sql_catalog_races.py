@@ -83,7 +83,7 @@ def interrupted(catalog, monkeypatch):
             patched.setattr(rename, "move_directory", stop)
             with pytest.raises(
                 lake.UnavailableError,
-                match=r"is already listed as .*: when the error is repaired, move its files",
+                match=r"is already listed as .*: fix the cause, then move its files",
             ):
                 catalog.rename_table(old, new)
 
@@ -260,7 +260,7 @@ def test_a_rename_that_is_refused_after_it_copied_files_is_not_forgotten(
         patched.setattr(rename, "move_directory", copy_some)
         with pytest.raises(
             lake.UnsupportedError,
-            match=r"is already listed as 'bank.new': when the error is repaired, move its files",
+            match=r"is already listed as 'bank.new': fix the cause, then move its files",
         ):
             catalog.rename_table("shop.orders", "bank.new")
     assert catalog.list_tables("bank") == ["new"]

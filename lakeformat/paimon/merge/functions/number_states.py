@@ -119,7 +119,7 @@ class NumberState(ABC):
             if self.refuses:
                 raise RefusedRow(
                     f"column {self._column!r}: the {self.noun} does not fit {self._type}; delete "
-                    "or correct rows of the key, or move them to a table with a wider column",
+                    "or correct rows of this key, or move them to a table with a wider column",
                     int(rows[np.flatnonzero(~fits)[0]]),
                 )
             self._has[keys[~fits]] = False

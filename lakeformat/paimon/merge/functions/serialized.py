@@ -54,7 +54,7 @@ class SerializedFunction:
             return self.union(flat.take(pa.array(rows)).to_pylist())
         except ValueError as reason:
             raise RefusedRow(
-                f"column {self.column!r} holds bytes the aggregate function {self.name!r} cannot "
-                f"read: {reason}; correct the rows of the key",
+                f"column {self.column!r} has bytes that the aggregate function {self.name!r} "
+                f"cannot read: {reason}; delete or replace the rows of this key",
                 int(rows[-1]),
             ) from None
