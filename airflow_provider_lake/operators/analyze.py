@@ -17,7 +17,7 @@ class LakeAnalyzeOperator(LakeJobOperator):
     """Counts the rows of a table and, for some or all columns, their values, for query planners.
 
     :param columns: columns whose values are counted; ``"all"`` for every column. Default: only rows
-        are counted
+        are counted; in an Iceberg table, every column
     :param dry_run: count, but publish nothing
     """
 

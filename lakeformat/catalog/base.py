@@ -251,14 +251,14 @@ class Catalog(ABC):
         """Finish changes that a crash interrupted: of all databases, of one, or of one table."""
 
     def place_of_new_table(self, name: str) -> tuple[Storage, TableLayout]:
-        """Return the storage and layout of a table ``database.table``, which need not exist."""
+        """Return the storage and layout of ``database.table``, even if it does not exist."""
         parsed = parse_plain_name(name)
         self._require_database(parsed.database)
         self._check_new("table", parsed.table)
         return self._storage_of(parsed.database), self._layout(parsed)
 
     def location_of(self, name: str) -> str:
-        """Return the URI of a table ``database.table``; it and its database need not exist."""
+        """Return the URI of ``database.table``, even if it or its database does not exist."""
         try:
             storage, layout = self.place_of_new_table(name)
         except NotFoundError:

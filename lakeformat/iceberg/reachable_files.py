@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that snapshots reach: their manifests, the live files in these, and statistics."""
+"""The files that snapshots refer to: their manifests, the live files in these, and statistics."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class AnalyzeRequest(CommitRequest):
 
     columns: Literal["all"] | ColumnNames | None = None
     """Columns with statistics of their values; ``"all"`` for every column. Default: only rows are
-    counted.
+    counted; in an Iceberg table, every column.
     """
     dry_run: bool = False
     """Read the rows, but publish nothing."""

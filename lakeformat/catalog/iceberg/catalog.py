@@ -254,7 +254,7 @@ class IcebergCatalog:
         return TableHandle(self._metastore.pointer(name), name.branch, self._environment)
 
     def location_of(self, name: str) -> str:
-        """Return the URI of a table ``database.table``, which need not exist."""
+        """Return the URI of ``database.table``, even if it does not exist."""
         parsed = self._plain_name(name)
         try:
             return self._open(parsed).location

@@ -53,7 +53,7 @@ class Metastore(ABC):
 
     @abstractmethod
     def pointer(self, name: TableName) -> MetadataPointer:
-        """Return the pointer to the metadata of a table, which need not exist."""
+        """Return the pointer to the metadata of a table, even if the table does not exist."""
 
     @abstractmethod
     def make_table(self, name: TableName, describe: Describe) -> bool:
