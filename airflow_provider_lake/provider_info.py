@@ -23,6 +23,7 @@ _OPERATORS = (
     "tag",
     "rollback",
     "analyze",
+    "publish",
     "health",
 )
 _SENSORS = ("snapshot", "watermark", "partition", "compaction", "consumer")

@@ -89,8 +89,10 @@ def _job(job: Job[Any]) -> Iterator[str]:
     shared = [of for kind, of in zip(_SHARED, _OF, strict=True) if issubclass(job.request, kind)]
     yield from (f"## `{job.name}`", "", summary, "")
     *before, last = shared
-    yield f"Besides the keys {', '.join(before)}{' and ' if before else ''}{last}:"
-    yield from ("", *_table(job.request, None), "")
+    keys = f"the keys {', '.join(before)}{' and ' if before else ''}{last}"
+    head, rule, *own = _table(job.request, None)
+    yield from (f"Besides {keys}:", "", head, rule, *own) if own else (f"It takes {keys}.",)
+    yield ""
     yield from ("```json", json.dumps(dict(job.example)), "```")
 
 

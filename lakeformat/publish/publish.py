@@ -97,6 +97,7 @@ class _Publication:
         self._schemas: Callable[[int], tuple[TableSchema, Schema]] = cache(self._both_schemas)
         self._published: list[int] = []
         self._rebuilt = False
+        self._updated = False
 
     def run(self, *, follows_upkeep: bool) -> PublishReport:
         handle = self._handle
@@ -109,6 +110,7 @@ class _Publication:
             if base is not None and _number(base) == head.id:
                 if newest is not base:
                     self._versions.delete_above(head.id)
+                    self._updated = True
                 if follows_upkeep:
                     base = self._with_upkeep(base)
                 self._versions.point_to(base, None)
@@ -194,6 +196,7 @@ class _Publication:
         unneeded = unneeded_files(current, kept)
         replaced = self._versions.replace(_number(current), kept)
         delete_files(current.places, unneeded)
+        self._updated = True
         return replaced
 
     def _first(self, newest: LoadedMetadata | None, head: Snapshot) -> TableMetadata:
@@ -258,11 +261,14 @@ class _Publication:
             reason += f", {len(published)} published now" if published else " already"
         if self._rebuilt:
             reason += ", without the history before it"
+        if self._updated:
+            reason += "; deleted snapshots and tags were brought up to date"
         report = PublishReport(
             table=handle.uri,
             snapshot_id=None if current is None else _number(current),
             published=published,
             rebuilt=self._rebuilt,
+            updated=self._updated,
             metadata_file=None if current is None else handle.storage.uri(current.path),
             reason=reason,
         )

@@ -21,6 +21,8 @@ class PublishReport(Report):
     """The snapshots that this call published."""
     rebuilt: bool
     """True if the call published the newest snapshot without the history before it."""
+    updated: bool
+    """True if the call published tags, or removed snapshots or tags that the table has deleted."""
     metadata_file: str | None
     """The address of the current Iceberg metadata file."""
     reason: str

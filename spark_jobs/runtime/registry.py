@@ -25,6 +25,7 @@ JOB_NAMES = (
     "tag",
     "rollback",
     "analyze",
+    "publish",
     "health",
 )
 """The jobs in the order of the documentation."""

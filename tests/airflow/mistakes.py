@@ -231,6 +231,12 @@ MISTAKES = [
         "InvalidRequestError: columns must be 'all' or list some of id, item, dt; got ['itm']; did you mean 'item'?",
     ),
     Mistake(
+        "a publication without the option of the table",
+        "run",
+        'LakePublishOperator(task_id="t", table="shop.orders")',
+        "InvalidRequestError: file://HERE/warehouse/shop.db/orders does not publish Iceberg metadata: set its option 'metadata.iceberg.storage' to 'table-location'",
+    ),
+    Mistake(
         "a database that no table matches",
         "run",
         'LakeCompactDatabaseOperator(task_id="t", database="shopp")',

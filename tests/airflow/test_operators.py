@@ -27,6 +27,7 @@ from airflow_provider_lake.operators.health import LakeHealthOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.operators.job import LakeJobOperator, LakeWarehouseJobOperator
 from airflow_provider_lake.operators.maintain import LakeMaintainOperator
+from airflow_provider_lake.operators.publish import LakePublishOperator
 from airflow_provider_lake.operators.remove_orphans import LakeRemoveOrphansOperator
 from airflow_provider_lake.operators.rescale import LakeRescaleOperator
 from airflow_provider_lake.operators.rollback import LakeRollbackOperator
@@ -37,6 +38,7 @@ from spark_jobs.runtime.registry import JOB_NAMES, find_job
 from tests.airflow.contexts import task_context
 from tests.airflow.versions import AirflowFailException, AirflowSkipException
 from tests.crashed_writer import crashed_table
+from tests.unit.publish.published import iceberg, unobserved
 
 OPERATORS = [
     LakeAnalyzeOperator,
@@ -49,6 +51,7 @@ OPERATORS = [
     LakeHealthOperator,
     LakeIngestOperator,
     LakeMaintainOperator,
+    LakePublishOperator,
     LakeRemoveOrphansOperator,
     LakeRescaleOperator,
     LakeRollbackOperator,
@@ -161,6 +164,19 @@ def test_a_table_is_fed_kept_and_cleaned_by_operators_alone(tmp_path, orders, mo
     assert gone["report"]["dry_run"] is False
     assert orphans["report"]["dry_run"] is True
     assert healthy["report"]["score"] > 0
+
+
+def test_commits_of_other_engines_are_published_and_a_repeat_may_be_skipped(catalog):
+    options = {"metadata.iceberg.storage": "table-location"}
+    table = catalog.create_table("shop.orders", [("id", "BIGINT")], options=options)
+    unobserved(table).write(pa.table({"id": [1]}))
+
+    done = do(LakePublishOperator)
+
+    assert (done["skipped"], done["report"]["published"]) == (False, [1])
+    assert iceberg(table).scan().to_arrow()["id"].to_pylist() == [1]
+    with pytest.raises(AirflowSkipException, match="shows snapshot 1 already"):
+        do(LakePublishOperator, skip_if_noop=True)
 
 
 def test_an_expiry_that_understands_no_partition_warns_with_the_remedy(orders, caplog):

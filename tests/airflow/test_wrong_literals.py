@@ -123,7 +123,7 @@ def words_of_the_job(kind, key, value):
 
 
 def test_all_operators_are_looked_at():
-    assert len(operators()) == 15
+    assert len(operators()) == 16
     assert {*WRONG, values.NullValues} == {
         rule for kind, key in KEYS for rule in rules_of(key_hints(kind.request)[key])
     }

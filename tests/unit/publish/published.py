@@ -9,6 +9,7 @@ import pyarrow as pa
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.iceberg.table import IcebergTable, load_iceberg_table
+from lakeformat.paimon.table import load_table
 from lakeformat.publish.versions import PublishedVersions
 from lakeformat.storage import NO_ROOTS, Storage
 from tests.crash.simulated import simulated
@@ -34,6 +35,15 @@ def published_table(
     """A new table whose commits are published."""
     given = {**PUBLISHED, **(options or {})}
     return catalog_in(storage).create_table("shop.orders", columns, options=given, **keys)
+
+
+def unobserved(table: lake.Table) -> lake.Table:
+    """The table as another engine writes it: its commits are not published."""
+    handle = table._handle
+    bare = load_table(handle.storage, handle.layout, simulated(500))
+    options = {"metadata.iceberg.storage": "disabled"}
+    object.__setattr__(bare._handle.options, "_raw", options)
+    return bare
 
 
 def rows_of(**columns: list[Any]) -> pa.Table:

@@ -10,10 +10,8 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.errors import UnavailableError
-from lakeformat.paimon.table import load_table
 from lakeformat.publish.versions import PublishedVersions
 from lakeformat.storage import MemoryStorage
-from tests.crash.simulated import simulated
 from tests.unit.publish.published import (
     KEYED,
     ROOT,
@@ -23,6 +21,7 @@ from tests.unit.publish.published import (
     published_table,
     rows_of,
     seen,
+    unobserved,
 )
 
 COLUMNS = [("id", "BIGINT"), ("note", "STRING")]
@@ -36,15 +35,6 @@ def storage(request) -> MemoryStorage:
 def versions(storage) -> list[str]:
     names = (info.name for info in storage.list(f"{ROOT}/metadata"))
     return sorted(name for name in names if name.endswith(".json"))
-
-
-def unobserved(table: lake.Table) -> lake.Table:
-    """The table as another engine writes it: its commits are not published."""
-    handle = table._handle
-    bare = load_table(handle.storage, handle.layout, simulated(500))
-    options = {"metadata.iceberg.storage": "disabled"}
-    object.__setattr__(bare._handle.options, "_raw", options)
-    return bare
 
 
 def test_each_commit_of_an_append_table_is_an_iceberg_snapshot_of_its_number(storage):
@@ -136,6 +126,21 @@ def test_commits_of_other_engines_are_published_later_one_by_one(storage):
     assert [row["id"] for row in seen(table, 2)] == [1, 2]
     again = lake.publish_table(table)
     assert (again.published, again.reason) == ((), "the Iceberg metadata shows snapshot 3 already")
+    assert (report.updated, again.updated) == (False, False)
+
+
+def test_tags_of_other_engines_are_published_without_a_new_snapshot(storage):
+    table = published_table(storage, COLUMNS)
+    table.write(rows_of(id=[1], note=["a"]))
+    unobserved(table).tags.create("v1")
+    report = lake.publish_table(table)
+    assert (report.published, report.updated) == ((), True)
+    assert report.reason == (
+        "the Iceberg metadata shows snapshot 1 already; "
+        "deleted snapshots and tags were brought up to date"
+    )
+    assert iceberg(table)._loaded().metadata.references["v1"].snapshot_id == 1
+    assert lake.publish_table(table).updated is False
 
 
 def test_a_table_is_published_from_its_newest_snapshot_if_nothing_was_before(storage):
@@ -174,7 +179,7 @@ def test_a_rollback_to_a_published_snapshot_only_removes_the_newer_files(storage
         table.write(rows_of(id=[number], note=["x"]))
     unobserved(table).rollback(snapshot=2, as_latest=False)
     report = lake.publish_table(table)
-    assert (report.published, report.snapshot_id) == ((), 2)
+    assert (report.published, report.snapshot_id, report.updated) == ((), 2, True)
     assert [row["id"] for row in seen(table)] == [0, 1]
     assert versions(storage) == ["v1.metadata.json", "v2.metadata.json"]
 

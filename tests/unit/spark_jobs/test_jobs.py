@@ -18,6 +18,7 @@ from spark_jobs import (
     expire_snapshots,
     health,
     ingest,
+    publish,
     remove_orphans,
     rescale,
     rollback,
@@ -26,6 +27,7 @@ from spark_jobs import (
 from spark_jobs.job_requests.compact import CompactRequest
 from spark_jobs.job_requests.health import HealthRequest
 from spark_jobs.runtime.job import PartlyFailedError
+from tests.unit.publish.published import iceberg, unobserved
 
 EVERY_RESULT = {
     "job",
@@ -307,6 +309,32 @@ def test_upkeep_that_is_repeated_does_nothing_to_what_came_since(catalog, reques
     assert (gone["skipped"], more["skipped"]) == (False, False)
     assert [each["skipped"] for each in again] == [True, True]
     assert sorted(catalog.table("shop.days").scan().to_arrow()["id"].to_pylist()) == [2, 3]
+
+
+def test_commits_of_other_engines_are_published_once_for_readers_of_iceberg(catalog, request_for):
+    table = catalog.create_table(
+        "shop.orders", [("id", "BIGINT")], options={"metadata.iceberg.storage": "table-location"}
+    )
+    table.write(pa.table({"id": [1]}))
+    theirs = unobserved(table)
+    for number in (2, 3):
+        theirs.write(pa.table({"id": [number]}))
+    first, again = publish.run(request_for()), publish.run(request_for())
+    assert first["reason"] == "the Iceberg metadata shows snapshot 3, 2 published now"
+    assert first["report"]["published"] == [2, 3]
+    assert (said(first), said(again)) == ((False, None, 3), (True, None, 3))
+    assert sorted(iceberg(table).scan().to_arrow()["id"].to_pylist()) == [1, 2, 3]
+    theirs.tags.create("v1")
+    tagged = publish.run(request_for())
+    assert (tagged["skipped"], tagged["report"]["updated"]) == (False, True)
+
+
+def test_a_table_without_the_option_is_not_published(orders, request_for):
+    with pytest.raises(
+        lake.InvalidRequestError,
+        match=r"set its option 'metadata\.iceberg\.storage' to 'table-location'",
+    ):
+        publish.run(request_for())
 
 
 def test_analyze_publishes_once_for_an_identity(orders, request_for):

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Brings the Iceberg metadata of a Paimon table to its newest snapshot, as an Airflow task."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+from airflow_provider_lake.operators.job import LakeJobOperator
+from airflow_provider_lake.task_arguments import TableJobArguments
+from spark_jobs.job_requests.publish import PublishRequest
+
+__all__ = ["LakePublishOperator"]
+
+
+class LakePublishOperator(LakeJobOperator):
+    """Publishes the commits of other engines, so that readers of Iceberg see them.
+
+    The table needs the option ``'metadata.iceberg.storage' = 'table-location'``. Commits of this
+    library publish by themselves. Repeats and concurrent runs are safe: each snapshot is published
+    once.
+    """
+
+    job = "publish"
+    request = PublishRequest
+
+    def __init__(self, **kwargs: Unpack[TableJobArguments]) -> None:
+        super().__init__(**kwargs)
+        self._check_arguments()

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Brings the Iceberg metadata of a Paimon table to its newest snapshot."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from spark_jobs.job_requests.publish import PublishRequest
+from spark_jobs.job_requests.request import JsonObject
+from spark_jobs.runtime.command import run_command
+from spark_jobs.runtime.job import Job, JobResult, Outcome, newest_snapshot, wanted_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["JOB", "main", "run"]
+
+JOB = Job(
+    "publish",
+    PublishRequest,
+    {"warehouse": "warehouse", "table": "shop.orders"},
+    operation="publish",
+)
+
+
+def run(request: PublishRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:
+    """Run the job for a ``PublishRequest`` and return its result."""
+    return JOB.answer(request, _act)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return the exit code."""
+    return run_command(JOB, run, arguments)
+
+
+def _act(wanted: PublishRequest) -> Outcome:
+    from lakeformat import publish_table
+
+    table = wanted_table(wanted, JOB.operation)
+    report = publish_table(table)
+    return Outcome(
+        reason=report.reason,
+        report=report.to_dict(),
+        skipped=not (report.published or report.updated),
+        newest_before=newest_snapshot(table),
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
