@@ -35,6 +35,7 @@ from lakeformat.iceberg.write.publish import Base, FileChange
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import read_manifests
 from lakeformat.paimon.metadata.manifest_columns import ManifestColumns
+from lakeformat.paimon.metadata.manifest_columns.columns import Mask
 from lakeformat.paimon.metadata.manifest_columns.live import meet
 from lakeformat.paimon.metadata.manifest_list import ListKind, manifests_of
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
@@ -72,7 +73,7 @@ class NextState:
         """Return the metadata with this snapshot alone, made of all files of the table."""
         started = self._base(None, MANIFEST_SCHEMA.empty_table())
         live = plan_columns(self.handle, self.snapshot).columns
-        shown = live.filter(visible_files(self.handle.schema, live))
+        shown = live.filter(self._visible(live))
         return self._with(started, self._all_of(started, shown))
 
     def _base(self, parent: IcebergSnapshot | None, manifests: pa.Table) -> Base:
@@ -92,8 +93,14 @@ class NextState:
         delta = manifests_of(storage, layout, self.snapshot, ListKind.DELTA)
         changes = read_manifests(storage, layout, delta)
         changes = changes.take(meet(changes).left)
-        changes = changes.filter(visible_files(self.handle.schema, changes))
-        added, removed = _apart(changes, self.entries)
+        is_visible = self._visible(changes)
+        added, removed = _apart(changes.filter(is_visible), self.entries)
+        if self.handle.schema.id:
+            # An earlier schema may have had fewer levels: these files were on its highest one.
+            others = changes.is_delete & ~is_visible & (changes.level.numbers > 0)
+            earlier = changes.filter(others)
+            if len(earlier):
+                removed = pa.concat_arrays([removed, self.entries.paths(earlier)])
         choice = FilesNamed(removed) if len(removed) else None
         new = [self.entries.added(added)] if len(added) else []
         change = ChangedFiles(new, choice)(base)
@@ -104,6 +111,17 @@ class NextState:
         if is_same and not self.handle.schema.primary_keys and change.operation == "overwrite":
             return replace(change, operation="replace")
         return change
+
+    def _visible(self, files: ManifestColumns) -> Mask:
+        """Return a mask of the files that readers see.
+
+        A bucket keeps the files of its highest level when a later schema has fewer levels.
+        """
+        newest, most = self.handle.schema, 0
+        if newest.primary_keys:
+            schemas = (self.entries.schemas(number)[0] for number in range(newest.id + 1))
+            most = max(each.table_options.level_count for each in schemas)
+        return visible_files(newest, files, most)
 
     def _all_of(self, base: Base, shown: ManifestColumns) -> FileChange:
         """Return all files as added, in manifests that each hold neighbouring partitions."""

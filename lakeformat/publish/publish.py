@@ -111,8 +111,9 @@ class _Publication:
                 if newest is not base:
                     self._versions.delete_above(head.id)
                     self._updated = True
-                if follows_upkeep:
-                    base = self._with_upkeep(base)
+                if follows_upkeep and self._with_upkeep(base) is not base:
+                    known = None  # a commit may have continued the file before it was replaced
+                    continue
                 self._versions.point_to(base, None)
                 return self._report(base)
             known = self._publish(newest, base, head)

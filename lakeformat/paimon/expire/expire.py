@@ -277,7 +277,7 @@ class _Expiry:
                 return _OVERTAKEN
             raise
         hide_snapshots(handle, account, snapshots, oldest.id, keeps_changelogs=keeps)
-        handle.observe_upkeep()
+        handle.require_published()
         if not remove_files(handle, account, plan):
             return _LEFT
         withdraw(handle, intent)

@@ -108,6 +108,7 @@ def publish_return(
             snapshot = _build(handle, plan, files, _Who.of(handle, commit, name))
             _publish(handle, plan, snapshot, is_repeatable=commit is not None)
     write_hints(handle.storage, handle.layout, snapshot.id)
+    handle.observe_commit()
     _log.info("%s has the rows of snapshot %d as %d", handle.uri, target.snapshot.id, snapshot.id)
     return report_return(handle, plan, snapshot.id, name)
 

@@ -120,7 +120,7 @@ class _Deletion:
             storage.create(layout.deleted_tag(tag.name), tag.to_json())
             delete_tag(storage, layout, tag.name)
             remove_success_file(self.handle, tag.name)
-            self.handle.observe_upkeep()
+            self.handle.require_published()
         self._remove_files(tag)
 
     def finish(self, name: str, tag: Tag) -> None:

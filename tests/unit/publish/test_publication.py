@@ -96,6 +96,22 @@ def test_a_keyed_table_shows_the_rows_of_its_last_full_compaction(storage):
     assert [row["id"] for row in seen(table)] == [2, 3]
 
 
+@pytest.mark.parametrize("trigger", ["3", "9"])
+def test_a_keyed_table_shows_each_key_once_after_its_number_of_levels_changed(storage, trigger):
+    table = published_table(storage, COLUMNS, **KEYED)
+    table.write(rows_of(id=[1, 2], note=["a", "b"]))
+    table.compact(strategy="full")
+    table = catalog_in(storage).alter_table(
+        "shop.orders", lake.set_option("num-sorted-run.compaction-trigger", trigger)
+    )
+    table.write(rows_of(id=[1], note=["new"]))
+    assert seen(table) == [{"id": 1, "note": "a"}, {"id": 2, "note": "b"}]
+
+    table.compact(strategy="full")
+
+    assert seen(table) == [{"id": 1, "note": "new"}, {"id": 2, "note": "b"}]
+
+
 def test_old_files_are_read_under_an_evolved_schema(storage):
     table = published_table(storage, [("id", "INT"), ("note", "STRING"), ("old", "INT")])
     table.write(pa.table({"id": pa.array([1], pa.int32()), "note": ["a"], "old": [7]}))
@@ -282,6 +298,53 @@ def test_an_expiry_waits_for_the_publication(storage, monkeypatch):
     assert [row["id"] for row in seen(table)] == [2, 3]
 
 
+def test_a_commit_during_an_expiry_does_not_publish_expired_snapshots(storage, monkeypatch):
+    table = published_table(storage, COLUMNS)
+    for number in range(3):
+        table.write(rows_of(id=[number], note=["x"]))
+    replace, others = PublishedVersions.replace, [catalog_in(storage).table("shop.orders")]
+
+    def commits_before(versions, number, metadata):
+        while others:
+            others.pop().write(rows_of(id=[3], note=["x"]))
+        return replace(versions, number, metadata)
+
+    monkeypatch.setattr(PublishedVersions, "replace", commits_before)
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    assert [each.id for each in iceberg(table).snapshots()] == [3, 4]
+
+
+@pytest.mark.parametrize("by_tag", [False, True])
+def test_no_file_is_deleted_while_published_snapshots_name_it(storage, monkeypatch, by_tag):
+    table = published_table(storage, COLUMNS)
+    table.write(rows_of(id=[1], note=["a"]))
+    if by_tag:
+        table.tags.create("first", snapshot=1)
+    table.write(rows_of(id=[2], note=["b"]), overwrite="table")
+    if by_tag:
+        table.expire_snapshots(retain_max=1, retain_min=1)
+
+    def remove() -> None:
+        if by_tag:
+            table.tags.delete("first")
+        else:
+            table.expire_snapshots(retain_max=1, retain_min=1)
+
+    def fails(*_):
+        raise UnavailableError("the storage is away")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(PublishedVersions, "replace", fails)
+        with pytest.raises(UnavailableError, match="away"):
+            remove()
+    assert seen(table, 1) == [{"id": 1, "note": "a"}]
+
+    remove()
+
+    assert [each.id for each in iceberg(table).snapshots()] == [2]
+    assert len([name for name in storage.files() if name.endswith(".parquet")]) == 1
+
+
 def test_tags_are_published_and_keep_their_expired_snapshots(storage):
     table = published_table(storage, COLUMNS)
     table.write(rows_of(id=[1], note=["a"]))
@@ -297,6 +360,15 @@ def test_tags_are_published_and_keep_their_expired_snapshots(storage):
     shown = iceberg(table)
     assert ([each.id for each in shown.snapshots()], shown.tags.list()) == ([2], [])
     assert seen(table) == content(table.scan().to_arrow())
+
+
+def test_a_rollback_that_keeps_history_is_published_at_once(storage):
+    table = published_table(storage, COLUMNS)
+    for number in range(3):
+        table.write(rows_of(id=[number], note=["x"]))
+    table.rollback(snapshot=1)
+    assert seen(table) == [{"id": 0, "note": "x"}]
+    assert [each.id for each in iceberg(table).snapshots()] == [1, 2, 3, 4]
 
 
 def test_a_rollback_that_cuts_history_shows_the_earlier_state_at_once(storage):
