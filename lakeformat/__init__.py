@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from lakeformat.paimon.health import HealthReport
     from lakeformat.paimon.metadata.commit_message import CommitMessage
     from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
-    from lakeformat.paimon.metadata.staged_result import StagedResult
     from lakeformat.paimon.options import TableOptions
     from lakeformat.paimon.orphans.hints import RepairHintsReport
     from lakeformat.paimon.orphans.missing import MissingFilesReport
@@ -85,7 +84,6 @@ if TYPE_CHECKING:
         update_column_type,
         update_comment,
     )
-    from lakeformat.paimon.staged import DiscardReport
     from lakeformat.paimon.system_tables import SystemScan
     from lakeformat.paimon.table import SystemTable, Table
     from lakeformat.paimon.tags.automatic import AutomaticTagsReport
@@ -110,6 +108,8 @@ if TYPE_CHECKING:
     from lakeformat.tables.row_change_report import RowChangeReport
     from lakeformat.tables.row_checks import CheckReport
     from lakeformat.tables.run_record import RunRecord
+    from lakeformat.tables.staged.discard_report import DiscardReport
+    from lakeformat.tables.staged.files import StagedResult
 
 __all__ = [
     "AccessDeniedError",
@@ -226,7 +226,7 @@ _MODULE_OF = {
     "CompactReport": "paimon.compact.compact_report",
     "ConsumerReport": "paimon.consumers",
     "DeletionReport": "tables.reference_reports",
-    "DiscardReport": "paimon.staged",
+    "DiscardReport": "tables.staged.discard_report",
     "ExpirePartitionsReport": "paimon.partitions.partition_reports",
     "ExpireReport": "paimon.expire",
     "FastForwardReport": "tables.reference_reports",
@@ -258,7 +258,7 @@ _MODULE_OF = {
     "SchemaChange": "paimon.schema_changes.changes",
     "Snapshot": "paimon.metadata.snapshot",
     "SnapshotChange": "paimon.read.changes.snapshot_change",
-    "StagedResult": "paimon.metadata.staged_result",
+    "StagedResult": "tables.staged.files",
     "SystemScan": "paimon.system_tables",
     "SystemTable": "paimon.table",
     "Table": "paimon.table",

@@ -232,7 +232,7 @@ def _stage(table: Table, messages: list[CommitMessage], commit: CommitId | None)
     return _staged(table, staged, replayed=not is_mine)
 
 
-def _staged(table: Table, staged: StagedResult, *, replayed: bool) -> Outcome:
+def _staged(table: Table, staged: StagedResult[CommitMessage], *, replayed: bool) -> Outcome:
     return Outcome(
         reason=f"{staged.rows} rows in {staged.files} files wait to be committed",
         report={"rows": staged.rows, "files": staged.files, "bytes": staged.bytes},

@@ -267,14 +267,6 @@ class TableLayout:
         """Return the path of the mark that hides a branch under creation, renaming or deletion."""
         return f"{self.branches_directory}/{UNFINISHED_BRANCH}{plain_name(name)}"
 
-    def staged(self, name: str) -> str:
-        """Return the path of a result that waits for publication; other engines ignore it."""
-        return f"{self.staged_directory}/staged-{plain_name(name)}"
-
-    def staged_claim(self, name: str) -> str:
-        """Return the path of the claim that the publishing job writes first."""
-        return f"{self.staged_directory}/claim-{plain_name(name)}"
-
     def stream(self, name: str) -> str:
         """Return the path of a stream's progress; other engines ignore it."""
         return f"{self.stream_directory}/stream-{plain_name(name)}"

@@ -13,7 +13,7 @@ import pytest
 import lakeformat as lake
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.metadata.manifest_list import read_manifest_list
-from lakeformat.paimon.metadata.staged_result import write_staged
+from lakeformat.paimon.metadata.staged_results import staged_results
 from tests.hostile import OPERATIONS, SECRET, Ground
 from tests.rewriting import rewrite_list
 
@@ -131,7 +131,8 @@ def test_a_forged_staged_result_is_neither_published_nor_discarded(
         [message] = writer.prepare()
     message = replace(message, new_files=tuple(forged(ground, each) for each in message.new_files))
     handle = table._handle
-    write_staged(handle.storage, handle.layout, "forged-0", [message], handle.environment)
+    files = staged_results(handle.storage, handle.layout)
+    files.write("forged-0", [message], handle.environment)
     address, before = table.staged.address("forged-0"), ground.belongings()
     for attempt in (
         lambda: table.staged.publish([address]),

@@ -50,11 +50,7 @@ from lakeformat.paimon.metadata.manifest_columns import decode as decode_columns
 from lakeformat.paimon.metadata.manifest_columns import read as manifest_read
 from lakeformat.paimon.metadata.manifest_columns import shape
 from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
-from lakeformat.paimon.metadata.staged_result import (
-    read_staged,
-    read_staged_if_present,
-    write_staged,
-)
+from lakeformat.paimon.metadata.staged_results import staged_results
 from lakeformat.paimon.options import TableOptions, declared_options
 from lakeformat.paimon.schema import new_schema
 from lakeformat.storage.memory import MemoryStorage
@@ -140,8 +136,9 @@ MESSAGE = commit_message.CommitMessage(bucket=0, total_buckets=-1, new_files=(FI
 
 def staged() -> bytes:
     storage = MemoryStorage("staged")
-    write_staged(storage, LAYOUT, "s", [MESSAGE, MESSAGE], Environment())
-    return storage.read(LAYOUT.staged("s"))
+    files = staged_results(storage, LAYOUT)
+    files.write("s", [MESSAGE, MESSAGE], Environment())
+    return storage.read(files.path("s"))
 
 
 AVRO_PIECES = (b'"null"', b'"long"', b'"string"', b'{"type":"array","items":"null"}', b'["null"]')
@@ -269,9 +266,12 @@ DECODERS: dict[str, Decoder] = {
         pieces=AVRO_PIECES,
     ),
     "staged result": Decoder(
-        stored(LAYOUT.staged("s"), lambda storage: read_staged(storage, LAYOUT, "s")),
+        stored(
+            f"{LAYOUT.staged_directory}/staged-s",
+            lambda storage: staged_results(storage, LAYOUT).read("s"),
+        ),
         [staged()],
-        (read_staged, read_staged_if_present),
+        (),
         errors=(InvalidRequestError,),
         pieces=(b"[" * 5000, b"1e999", b"null", b'{"version":1}'),
     ),

@@ -277,7 +277,7 @@ def test_a_new_part_is_told_where_to_add_itself(tmp_path):
 RESOLVERS = {
     "storage/walls.py",
     "catalog/sql/places.py",  # where a database lies, as the SQL database says
-    "paimon/staged/table_staged.py",  # compares an address the caller gave
+    "tables/staged/table_staged.py",  # compares an address the caller gave
     "catalog/transfer/migrate_plan.py",  # compares a path the caller gave
 }
 

@@ -17,9 +17,10 @@ from lakeformat.executor import Executor
 from lakeformat.paimon.commit.redo import files_taken_out
 from lakeformat.paimon.expiry_race import again_if_overtaken
 from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
-from lakeformat.paimon.metadata.staged_result import StagedResult
+from lakeformat.paimon.metadata.staged_results import staged_results
 from lakeformat.paimon.read.scan import Scan
 from lakeformat.paimon.read.where import row_filter
 from lakeformat.paimon.staged.scan import scan_staged
@@ -27,6 +28,7 @@ from lakeformat.rows.conditions.filter import Where
 from lakeformat.tables.checks import Checks
 from lakeformat.tables.row_checks.check_report import CheckReport
 from lakeformat.tables.row_checks.run import CheckedRows, run_checks
+from lakeformat.tables.staged.files import StagedResult
 
 __all__ = ["check_table"]
 
@@ -39,7 +41,7 @@ def check_table(
     handle: TableHandle,
     checks: Checks,
     *,
-    staged: Sequence[StagedResult] | None = None,
+    staged: Sequence[StagedResult[CommitMessage]] | None = None,
     replaces: int | None = None,
     where: Where | None = None,
     executor: Executor | None = None,
@@ -64,7 +66,7 @@ class _Check:
     handle: TableHandle
     checks: Checks
     head: Snapshot | None
-    staged: Sequence[StagedResult] | None
+    staged: Sequence[StagedResult[CommitMessage]] | None
     replaces: int | None
     where: Where | None
     executor: Executor | None
@@ -118,5 +120,5 @@ class _Check:
                 "Check the published table instead: leave out 'staged'"
             )
 
-    def _address(self, result: StagedResult) -> str:
-        return self.handle.storage.uri(self.handle.layout.staged(result.name))
+    def _address(self, result: StagedResult[CommitMessage]) -> str:
+        return staged_results(self.handle.storage, self.handle.layout).address(result.name)

@@ -24,7 +24,7 @@ from lakeformat.paimon.metadata.manifest_list import ListKind, ManifestMeta, rea
 from lakeformat.paimon.metadata.referrer import referred_to_by
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
-from lakeformat.paimon.metadata.staged_result import read_staged_if_present, staged_names
+from lakeformat.paimon.metadata.staged_results import staged_results
 from lakeformat.paimon.metadata.tag import read_tag_if_present
 from lakeformat.paimon.orphans.manifest_names import ManifestNames, ReadNames, encoded, last_part
 from lakeformat.paimon.orphans.name_set import LiveNames, NameSet, numbers_of
@@ -259,7 +259,7 @@ class _Branch:
 
     def _add_staged(self, name: str) -> None:
         """Mark the files of a staged result, which a commit will refer to."""
-        staged = read_staged_if_present(self._storage, self._layout, name)
+        staged = staged_results(self._storage, self._layout).read_if_present(name)
         for message in () if staged is None else staged.messages:
             self._found.keep_written(message)
 
@@ -354,7 +354,7 @@ def _state(handle: TableHandle) -> dict[str, _BranchReferences]:
 def _state_of(handle: TableHandle, layout: TableLayout) -> _BranchReferences:
     storage = handle.storage
     # Read before the snapshots: a result published in between is then found in one of both.
-    staged = frozenset(staged_names(storage, layout))
+    staged = frozenset(staged_results(storage, layout).names())
     tags = [
         (suffixed(info.name, "tag-"), info.modified_millis)
         for info in storage.list(layout.tag_directory)

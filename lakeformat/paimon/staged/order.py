@@ -9,16 +9,17 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.commit.conflict_text import named, place
 from lakeformat.paimon.commit.deltas import delta_of, newest_first
 from lakeformat.paimon.handle import TableHandle, is_unaware
+from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.snapshot import CommitKind
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
-from lakeformat.paimon.metadata.staged_result import StagedResult
+from lakeformat.tables.staged.files import StagedResult
 
 __all__ = ["require_order"]
 
 _ADVICE = "discard the staged result and write its rows again, one writer after the other"
 
 
-def require_order(handle: TableHandle, results: Sequence[StagedResult]) -> None:
+def require_order(handle: TableHandle, results: Sequence[StagedResult[CommitMessage]]) -> None:
     """Raise if another writer gave rows of the same bucket the same sequence numbers meanwhile.
 
     A table with ``sequence.field`` decides by that column; rows of a table without buckets need no
@@ -39,7 +40,9 @@ def require_order(handle: TableHandle, results: Sequence[StagedResult]) -> None:
 
 
 def _refuse_rivals(
-    handle: TableHandle, results: Sequence[StagedResult], places: Collection[tuple[bytes, int]]
+    handle: TableHandle,
+    results: Sequence[StagedResult[CommitMessage]],
+    places: Collection[tuple[bytes, int]],
 ) -> None:
     head = latest_snapshot(handle.storage, handle.layout)
     bases = [each.base_snapshot for result in results for each in result.messages]

@@ -7,19 +7,20 @@ from collections.abc import Collection, Iterator, Sequence
 
 from lakeformat.errors import UnsupportedError
 from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.manifest_entry import FileKind, ManifestEntry
 from lakeformat.paimon.metadata.snapshot import Snapshot
-from lakeformat.paimon.metadata.staged_result import StagedResult
 from lakeformat.paimon.read.scan import Scan
 from lakeformat.paimon.read.where import row_filter
 from lakeformat.rows.conditions.filter import Where
+from lakeformat.tables.staged.files import StagedResult
 
 __all__ = ["scan_staged"]
 
 
 def scan_staged(
     handle: TableHandle,
-    results: Sequence[StagedResult],
+    results: Sequence[StagedResult[CommitMessage]],
     columns: Sequence[str] | None,
     where: Where | None,
     *,
@@ -35,7 +36,9 @@ def scan_staged(
     return Scan(handle, after, columns, asked, unpublished=files, without=without)
 
 
-def _added_files(handle: TableHandle, result: StagedResult) -> Iterator[ManifestEntry]:
+def _added_files(
+    handle: TableHandle, result: StagedResult[CommitMessage]
+) -> Iterator[ManifestEntry]:
     for message in result.messages:
         if message.deleted_files or message.compact_before or message.compact_after:
             raise UnsupportedError(

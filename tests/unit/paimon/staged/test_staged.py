@@ -12,8 +12,8 @@ import pytest
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
-from lakeformat.paimon.metadata.staged_result import claim
 from lakeformat.storage import MemoryStorage
+from lakeformat.tables.staged.files import StagedFiles
 
 DAY = 86_400_000
 _numbers = itertools.count()
@@ -136,7 +136,7 @@ def test_publishing_again_changes_nothing(orders):
 def test_what_broke_off_after_publication_is_finished(orders, monkeypatch):
     address = staged(orders, 1)
     with monkeypatch.context() as patched:
-        patched.setattr("lakeformat.paimon.staged.table_staged.delete_staged", lambda *args: None)
+        patched.setattr(StagedFiles, "delete", lambda *args: None)
         orders.staged.publish([address])
     assert len(orders.staged.list()) == 1
     assert orders.staged.publish([address]).replayed
@@ -214,7 +214,7 @@ def test_what_is_given_up_goes_with_its_files(warehouse, orders):
 def test_what_is_being_published_is_not_given_up(warehouse, orders):
     address = staged(orders, 1)
     [result] = orders.staged.list()
-    claim(warehouse.storage, orders._handle.layout, result.name, "somebody")
+    orders.staged._files.claim(result.name, "somebody")
     [report] = orders.staged.discard([address], dry_run=False)
     assert (report.outcome, "'somebody'" in report.reason) == ("claimed", True)
     orders.staged.publish([address])
@@ -224,10 +224,7 @@ def test_what_is_being_published_is_not_given_up(warehouse, orders):
 def test_of_what_is_published_only_the_note_is_given_up(orders, monkeypatch):
     address = staged(orders, 1)
     with monkeypatch.context() as patched:
-        patched.setattr(
-            "lakeformat.paimon.staged.table_staged.delete_staged",
-            lambda storage, layout, name: storage.delete(layout.staged_claim(name)),
-        )
+        patched.setattr(StagedFiles, "delete", StagedFiles.release)
         orders.staged.publish([address])
     [report] = orders.staged.discard([address], dry_run=False)
     assert (report.outcome, ids(orders), orders.staged.list()) == ("published", [1], [])

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The staged results of a table: ``staged/staged-<name>`` below the directory of a branch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.storage import Storage
+from lakeformat.tables.staged.files import StagedFiles
+
+__all__ = ["staged_results"]
+
+
+def staged_results(storage: Storage, layout: TableLayout) -> StagedFiles[CommitMessage]:
+    """Return the staged results of the branch of a layout."""
+    return StagedFiles(storage, layout.staged_directory, CommitMessage.from_bytes, _sizes)
+
+
+def _sizes(message: CommitMessage) -> Iterator[tuple[int, int]]:
+    return ((file.row_count, file.file_size) for file in message.new_files)

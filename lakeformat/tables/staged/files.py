@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Staged results as files: the commit messages of a run, to be published later.
+
+A staged result is a JSON file ``staged-<name>``. Its name is derived from a commit identity, so
+that a retry finds it, or is unique. The publishing job first writes ``claim-<name>``. No other
+engine uses the directory.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from lakeformat.environment import Environment
+from lakeformat.errors import InvalidRequestError, NotFoundError, UnavailableError
+from lakeformat.storage import Storage
+from lakeformat.storage.base import LARGE_FILE
+from lakeformat.tables.file_name_part import check_file_name_part, suffixed
+
+__all__ = ["StagedFiles", "StagedMessage", "StagedResult", "staged_name"]
+
+_PREFIX, _CLAIM = "staged-", "claim-"
+_VERSION = 1
+
+
+class StagedMessage(Protocol):
+    """A commit message of any format."""
+
+    def to_bytes(self) -> bytes:
+        """Return the message as bytes."""
+
+
+MessageT = TypeVar("MessageT", bound=StagedMessage)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedResult(Generic[MessageT]):
+    """The unpublished files that one run has staged."""
+
+    name: str
+    created_millis: int
+    messages: tuple[MessageT, ...]
+    rows: int
+    """The number of rows in the new files."""
+    files: int
+    """The number of new files."""
+    bytes: int
+    """The size of the new files."""
+
+
+def staged_name(user: str, identifier: int) -> str:
+    """Return the name of the staged result for a commit identity."""
+    digest = hashlib.blake2b(json.dumps([user, identifier]).encode(), digest_size=16)
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class StagedFiles(Generic[MessageT]):
+    """The staged results in one directory."""
+
+    storage: Storage
+    directory: str
+    read_message: Callable[[bytes], MessageT]
+    sizes: Callable[[MessageT], Iterable[tuple[int, int]]]
+    """Returns the rows and bytes of each new file of a message."""
+
+    def names(self) -> list[str]:
+        """Return the names of all staged results."""
+        found = (
+            suffixed(info.name, _PREFIX)
+            for info in self.storage.list(self.directory)
+            if not info.is_directory
+        )
+        return [name for name in found if name is not None]
+
+    def path(self, name: str) -> str:
+        """Return the path of a staged result."""
+        return self._path(_PREFIX, name)
+
+    def address(self, name: str) -> str:
+        """Return the address of a staged result."""
+        return self.storage.uri(self.path(name))
+
+    def named(self, address: str) -> str | None:
+        """Return the name in an address; None if no staged result can have it."""
+        return suffixed(address.rpartition("/")[2], _PREFIX)
+
+    def read(self, name: str) -> StagedResult[MessageT]:
+        """Return a staged result by its name."""
+        found = self.read_if_present(name)
+        if found is None:
+            raise self.missing(name)
+        return found
+
+    def missing(self, name: str) -> NotFoundError:
+        """Return the error about a name without a staged result."""
+        return NotFoundError(
+            f"{self.address(name)} is not a staged result: it was published under another "
+            "identity, discarded, or never staged. table.staged.list() returns the results that "
+            "can be published"
+        )
+
+    def read_if_present(self, name: str) -> StagedResult[MessageT] | None:
+        """Return a staged result; None if the name has none."""
+        path = self.path(name)
+        try:
+            content = self.storage.read(path, LARGE_FILE)
+        except NotFoundError:
+            return None
+        try:
+            record = json.loads(content)
+            if record["version"] != _VERSION:
+                raise ValueError(f"its version is {record['version']}, not {_VERSION}")
+            encoded = [base64.b64decode(each, validate=True) for each in record["messages"]]
+            created = int(record["createdMillis"])
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as reason:
+            raise InvalidRequestError(
+                f"{self.storage.uri(path)} is not a staged result of this version: {reason}; "
+                "stage and commit with the same version of the library"
+            ) from None
+        messages = tuple(self.read_message(each) for each in encoded)
+        sizes = [each for message in messages for each in self.sizes(message)]
+        return StagedResult(
+            name=name,
+            created_millis=created,
+            messages=messages,
+            rows=sum(rows for rows, _ in sizes),
+            files=len(sizes),
+            bytes=sum(size for _, size in sizes),
+        )
+
+    def write(self, name: str, messages: Sequence[MessageT], environment: Environment) -> bool:
+        """Write a staged result; return False and change nothing if the name exists."""
+        content = _content(environment.now_millis(), messages)
+        path = self.path(name)
+        try:
+            return self.storage.create(path, content)
+        except UnavailableError:
+            # The answer was lost: the content of the file shows who wrote it.
+            if self.storage.exists(path) and self.storage.read(path, LARGE_FILE) == content:
+                return True
+            raise
+
+    def restore(self, result: StagedResult[MessageT]) -> None:
+        """Write a deleted staged result again, unchanged."""
+        content = _content(result.created_millis, result.messages)
+        self.storage.create(self.path(result.name), content)
+
+    def delete(self, name: str) -> None:
+        """Delete a staged result and then its claim; its data files are kept."""
+        self.delete_unclaimed(name)
+        self.release(name)
+
+    def delete_unclaimed(self, name: str) -> None:
+        """Delete a staged result, but no claim."""
+        self.storage.delete(self.path(name))
+
+    def claim(self, name: str, user: str) -> bool:
+        """Claim a result for publication; return False if it is claimed already."""
+        return self.storage.create(self._path(_CLAIM, name), user.encode("utf-8"))
+
+    def claimant(self, name: str) -> str | None:
+        """Return the job that is publishing a result or was interrupted; None if there is none."""
+        try:
+            return self.storage.read(self._path(_CLAIM, name)).decode("utf-8", "replace")
+        except NotFoundError:
+            return None
+
+    def release(self, name: str) -> None:
+        """Delete the claim of a result."""
+        self.storage.delete(self._path(_CLAIM, name))
+
+    def _path(self, prefix: str, name: str) -> str:
+        check_file_name_part("staged result", name)
+        return f"{self.directory}/{prefix}{name}"
+
+
+def _content(created_millis: int, messages: Sequence[StagedMessage]) -> bytes:
+    record: dict[str, Any] = {
+        "version": _VERSION,
+        "createdMillis": created_millis,
+        "messages": [base64.b64encode(each.to_bytes()).decode("ascii") for each in messages],
+    }
+    return json.dumps(record).encode("utf-8")

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``table.staged``: results that one job writes and another publishes later."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from lakeformat.environment import Environment
+from lakeformat.errors import InvalidRequestError
+from lakeformat.storage import resolve
+from lakeformat.tables.commit_id import CommitId, require_commit_id
+from lakeformat.tables.file_name_part import check_file_name_part
+from lakeformat.tables.kept_files import kept_if_published
+from lakeformat.tables.past_time import PastTime, past_millis
+from lakeformat.tables.staged.discard_report import DiscardReport
+from lakeformat.tables.staged.files import MessageT, StagedFiles, StagedResult, staged_name
+from lakeformat.tables.write_report import WriteReport
+from lakeformat.types.type_rules import require_list, require_text
+
+if TYPE_CHECKING:
+    from lakeformat.rows.conditions.filter import Where
+    from lakeformat.tables.results import Results
+
+__all__ = ["AnyTableStaged"]
+
+_USER = "staged-"
+ReportT = TypeVar("ReportT", bound=WriteReport)
+
+
+class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
+    """The staged results of one table, or of one of its branches."""
+
+    def __init__(self, table: str, environment: Environment, files: StagedFiles[MessageT]) -> None:
+        self._table = table
+        self._environment = environment
+        self._files = files
+
+    def list(self) -> list[StagedResult[MessageT]]:
+        """Return every result that is not published yet, by name."""
+        found = (self._files.read_if_present(name) for name in self._files.names())
+        return [result for result in found if result is not None]
+
+    def address(self, name: str) -> str:
+        """Return the address of the result with this name, for ``publish`` and ``discard``."""
+        check_file_name_part("staged result", name)
+        return self._files.address(name)
+
+    def named(self, addresses: Sequence[str]) -> Sequence[StagedResult[MessageT]]:
+        """Return the results with these addresses; raise if one of them does not exist."""
+        require_list("addresses", addresses, "[result.address]")
+        return [self._files.read(name) for name in dict.fromkeys(map(self._name, addresses))]
+
+    def find(self, commit: CommitId) -> StagedResult[MessageT] | None:
+        """Return the staged result of a commit identity; None if it has none."""
+        require_commit_id(commit)
+        return self._files.read_if_present(staged_name(commit.user, commit.identifier))
+
+    def add(
+        self, messages: Iterable[MessageT], *, commit: CommitId | None = None
+    ) -> StagedResult[MessageT]:
+        """Record prepared files for a later publication; remove_orphans keeps them.
+
+        If the same ``commit`` has staged a result before, that result is returned: then remove the
+        files of these messages with ``Table.abort``.
+        """
+        if commit is None:
+            name = staged_name(self._environment.new_id(), 0)
+        else:
+            require_commit_id(commit)
+            name = staged_name(commit.user, commit.identifier)
+        self._files.write(name, self._checked(messages), self._environment)
+        return self._files.read(name)
+
+    @abstractmethod
+    def scan(
+        self,
+        addresses: Sequence[str],
+        columns: Sequence[str] | None = None,
+        *,
+        where: Where | None = None,
+        with_published: bool = False,
+    ) -> Results:
+        """Scan the rows of staged results, which readers of the table do not see yet."""
+
+    def publish(self, addresses: Sequence[str], *, commit: CommitId | None = None) -> ReportT:
+        """Publish staged results in one snapshot, once, and delete their notes.
+
+        Without ``commit`` the identity is made of their names: a call with the same results
+        publishes nothing again.
+        """
+        require_list("addresses", addresses, "[result.address]")
+        names = sorted({self._name(address) for address in addresses})
+        commit = commit or _identity(names)
+        claimed = [name for name in names if self._files.claim(name, commit.user)]
+
+        def give_back() -> None:
+            for name in claimed:
+                self._files.release(name)
+
+        # While the outcome is unknown, the claims are kept, so ``discard`` keeps the results.
+        with kept_if_published(give_back):
+            report = self._publish(names, commit)
+        for name in names:
+            self._files.delete(name)
+        return report
+
+    def discard(
+        self,
+        addresses: Sequence[str] | None = None,
+        *,
+        older_than: PastTime | None = None,
+        dry_run: bool = True,
+    ) -> Sequence[DiscardReport]:
+        """Discard results that will not be published, with their files; a dry run by default.
+
+        Choose them by name, or by ``older_than``: a time, or an age such as ``"7 d"``. A result
+        whose publication has begun is kept: publish it again.
+        """
+        if (addresses is None) is (older_than is None):
+            raise InvalidRequestError(
+                "pass either 'addresses' or 'older_than', to choose the staged results to discard"
+            )
+        if addresses is not None:
+            named = self.named(addresses)
+        else:
+            assert older_than is not None
+            millis = past_millis("older_than", older_than, self._environment.now_millis())
+            named = [result for result in self.list() if result.created_millis < millis]
+        return [self._discard(result, dry_run=dry_run) for result in named]
+
+    @abstractmethod
+    def _checked(self, messages: Iterable[MessageT]) -> Sequence[MessageT]:
+        """Return the messages of a caller; raise if they are of another kind."""
+
+    @abstractmethod
+    def _require_own(self, messages: Sequence[MessageT]) -> None:
+        """Raise if messages name a file that a writer of the table does not write."""
+
+    @abstractmethod
+    def _where_published(self, messages: Sequence[MessageT]) -> str | None:
+        """Return the reason if the table has files of the messages, so they are published; else
+        None.
+        """
+
+    @abstractmethod
+    def _find_commit(self, commit: CommitId) -> ReportT | None:
+        """Return the report of an earlier commit; None if there is none."""
+
+    def _require_order(self, results: Sequence[StagedResult[MessageT]]) -> None:
+        """Raise if it is unknown which rows of a key are newer; rows without keys have no order."""
+
+    @abstractmethod
+    def _commit(self, messages: Sequence[MessageT], commit: CommitId) -> ReportT:
+        """Publish messages in one snapshot."""
+
+    @abstractmethod
+    def _delete(self, messages: Sequence[MessageT]) -> Sequence[str]:
+        """Delete the files of messages; return the addresses of files that are left."""
+
+    def _publish(self, names: Sequence[str], commit: CommitId) -> ReportT:
+        read = {name: self._files.read_if_present(name) for name in names}
+        results = [result for result in read.values() if result is not None]
+        done = self._find_commit(commit)
+        if done is not None and len(results) < len(names):
+            # An earlier attempt was interrupted while it deleted their notes.
+            if any(self._where_published(each.messages) is None for each in results):
+                raise self._something_else(commit, done)
+            return done
+        if len(results) < len(names):
+            raise self._files.missing(next(name for name, result in read.items() if not result))
+        if done is None:
+            self._require_order(results)
+        report = self._commit([each for one in results for each in one.messages], commit)
+        if report.unpublished_files:
+            raise self._something_else(commit, report)
+        return report
+
+    def _something_else(self, commit: CommitId, done: WriteReport) -> InvalidRequestError:
+        return InvalidRequestError(
+            f"{commit} has published other files before, as snapshot {done.snapshot_id} of "
+            f"{self._table}, so nothing was published now; pass another commit identity for "
+            "these staged results"
+        )
+
+    def _discard(self, result: StagedResult[MessageT], *, dry_run: bool) -> DiscardReport:
+        """Delete one staged result with its files.
+
+        The note is deleted before this looks for a claim. A publisher writes its claim before it
+        reads the note. So at least one of the two finds the other.
+        """
+        self._require_own(result.messages)
+        if not dry_run:
+            self._files.delete_unclaimed(result.name)
+        left: Sequence[str] = ()
+        if (user := self._files.claimant(result.name)) is not None:
+            if not dry_run:
+                self._files.restore(result)
+            outcome = "claimed"
+            reason = f"user {user!r} is publishing it, or was interrupted: publish it again"
+        elif published := self._where_published(result.messages):
+            outcome, reason = "published", published
+        else:
+            outcome, reason = "discarded", "not published"
+            left = () if dry_run else self._delete(result.messages)
+        return DiscardReport(
+            staged=self._files.address(result.name),
+            outcome=outcome,
+            dry_run=dry_run,
+            created_millis=result.created_millis,
+            files=result.files,
+            bytes=result.bytes,
+            left=tuple(left),
+            reason=reason,
+        )
+
+    def _name(self, address: str) -> str:
+        """Return the name in an address; raise if the address is of another table."""
+        require_text("the address of a staged result", address)
+        name = self._files.named(address)
+        is_ours = name is not None and address == self.address(name)
+        if name is None or not (is_ours or self._is_at(address, name)):
+            raise InvalidRequestError(
+                f"{address!r} is not a staged result of {self._table}: pass the address that "
+                "its job returned, and open the table that it was staged for"
+            )
+        return name
+
+    def _is_at(self, address: str, name: str) -> bool:
+        """Return True if an address names the file of a result, perhaps in another spelling."""
+        place, found = resolve(address, self._files.storage)
+        return place.uri(found) == self._files.address(name)
+
+
+def _identity(names: Sequence[str]) -> CommitId:
+    digest = hashlib.blake2b("\n".join(names).encode(), digest_size=16).hexdigest()
+    return CommitId(f"{_USER}{digest}", 0)
