@@ -67,7 +67,6 @@ def _require_no_foreign_keys(wanted: RemoveOrphansRequest) -> None:
     """Refuse what an Iceberg table lacks, before Spark is started."""
     for key, is_given in (
         ("engine", wanted.engine != "python"),
-        ("staged_older_than", wanted.staged_older_than is not None),
         ("external_paths", wanted.external_paths),
     ):
         if is_given:

@@ -11,6 +11,8 @@ from lakeformat.types.type_rules import is_text, is_whole_number
 __all__ = [
     "BATCH_IDENTIFIER",
     "CLOCK_SKEW_MILLIS",
+    "DELETE_FIRST",
+    "KEEP_BOTH",
     "CommitId",
     "require_commit_id",
     "require_past_first_try",
@@ -21,6 +23,11 @@ BATCH_IDENTIFIER = 2**63 - 1
 
 CLOCK_SKEW_MILLIS = 10 * 60 * 1000
 """Largest assumed difference of two committers' clocks."""
+
+KEEP_BOTH = "commit without CommitId.replaces (in Airflow: clear the task with on_clear='force')"
+"""The way to commit rows without replacing those of the earlier commit."""
+DELETE_FIRST = f"Delete the earlier rows (lake delete TABLE --where ...), then {KEEP_BOTH}"
+"""The next step if a commit cannot remove the rows of the earlier commit itself."""
 
 _MILLIS = range(10**11, 10**14)
 """Plausible epoch milliseconds, from 1973 to 5138; other values are in another unit."""

@@ -141,8 +141,8 @@ class Table(ABC):
 
         ``staged`` are the addresses of staged results. Their rows are checked as they were written,
         rows of one key merged; ``unique`` is checked for the table as it will be after the commit.
-        ``replaces`` is the snapshot whose rows that commit replaces (see ``CommitId``). Both are
-        refused for an Iceberg table, which has no staged results. ``where`` restricts the rows.
+        ``replaces`` is the snapshot whose rows that commit replaces (see ``CommitId``). ``where``
+        restricts the rows.
 
         ``not_null`` lists columns, ``unique`` columns or lists of columns, ``accepted_values`` the
         values of a column, ``freshness`` the highest age of the newest time in a column, such as

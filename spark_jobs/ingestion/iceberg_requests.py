@@ -15,7 +15,6 @@ __all__ = ["is_iceberg", "keys_of_messages", "refuse_for_iceberg"]
 
 _REFUSED: Final[Mapping[str, str]] = {
     "source_table": "read table.changes(…) in a function, and write the rows with table.write",
-    "stage": "publish the rows, and check them with the job 'check'",
 }
 
 
@@ -31,6 +30,8 @@ def refuse_for_iceberg(wanted: IngestRequest) -> None:
     advice = next((f"{key!r}: {_REFUSED[key]}" for key in _REFUSED if getattr(wanted, key)), None)
     if wanted.holds_messages and wanted.engine == "spark":
         advice = "change messages with engine 'spark': use engine 'python'"
+    elif wanted.holds_messages and wanted.stage:
+        advice = "'stage' with change messages, which also replace and delete rows: leave it out"
     elif wanted.on_schema_change != "fail":
         advice = "'on_schema_change': add the columns with ALTER TABLE in Spark"
     if advice is not None:

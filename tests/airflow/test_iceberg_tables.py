@@ -6,7 +6,7 @@ import asyncio
 from types import SimpleNamespace
 
 import pytest
-from airflow.sdk import task
+from airflow.sdk import DAG, task
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
 import lakeformat as lake
@@ -14,6 +14,7 @@ from airflow_provider_lake.assets.uri import lake_asset
 from airflow_provider_lake.conditions import CompactionNeeded
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.operators.check import LakeCheckOperator
+from airflow_provider_lake.operators.commit import LakeCommitOperator
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.health import LakeHealthOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
@@ -105,6 +106,40 @@ def test_a_cleared_task_replaces_the_rows_of_its_first_run(orders, tmp_path):
     table = LakeHook().table("shop.new")
     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 3]
     assert (done["snapshot_id"], done["replayed"]) == (table.latest_snapshot().id, False)
+
+
+def test_rows_are_staged_checked_and_published_and_replaced_when_the_tasks_are_cleared(
+    orders, tmp_path
+):
+    contexts = {name: task_context(name) for name in ("stage", "check", "publish")}
+
+    def run(rows, **checks):
+        (tmp_path / "rows.csv").write_text(f"id\n{rows}\n")
+        work = {"table": "shop.new", "source": str(tmp_path / "rows.csv"), "create": True}
+        staged = LakeIngestOperator(task_id="stage", stage=True, **work).execute(contexts["stage"])
+        addresses = [staged["staged"]]
+        with DAG("publishing"):
+            check = LakeCheckOperator(
+                task_id="check", table="shop.new", staged=addresses, unique=["id"], **checks
+            )
+            publish = LakeCommitOperator(task_id="publish", table="shop.new", staged=addresses)
+            check >> publish
+        assert check.execute(contexts["check"])["staged"] == addresses
+        return publish.execute(contexts["publish"])
+
+    assert run("1\n2")["report"]["rows"] == 2
+    for context in contexts.values():
+        cleared(context)
+    done = run("2\n3")
+    table = LakeHook().table("shop.new")
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [2, 3]
+    assert (done["snapshot_id"], done["replayed"]) == (table.latest_snapshot().id, False)
+
+    for context in contexts.values():
+        cleared(context)
+    with pytest.raises(AirflowFailException, match="The staged files were deleted"):
+        run("4\n4", discard_failed=True)
+    assert table.staged.list() == []
 
 
 def test_a_cleared_task_applies_its_messages_again(orders, tmp_path):

@@ -37,8 +37,23 @@ def once(create: Callable[[], Any]) -> Any:
         return None
 
 
+def stage_and_publish(table: IcebergTable) -> None:
+    """Do the work of a task that stages rows and of one that publishes them, or a retry."""
+    staged = table.staged.find(COMMIT)
+    if staged is None:
+        if table.find_commit(COMMIT):
+            return
+        with table.new_writer() as writer:
+            writer.write(rows([90], ["c"]))
+            messages = writer.prepare()
+        staged = table.staged.add(messages, commit=COMMIT)
+    table.staged.publish([table.staged.address(staged.name)], commit=COMMIT)
+    assert table.staged.list() == []
+
+
 VERBS: dict[str, Verb] = {
     "append": lambda table: table.write(rows([90], ["c"]), commit=COMMIT),
+    "stage_and_publish": stage_and_publish,
     "overwrite": lambda table: table.write(rows([90], ["a"]), overwrite={"k": "a"}, commit=COMMIT),
     "truncate": lambda table: table.truncate(commit=COMMIT),
     "drop_partitions": lambda table: table.drop_partitions([{"k": "a"}], commit=COMMIT),

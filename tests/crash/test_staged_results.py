@@ -10,6 +10,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
+from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.table import load_table
 from lakeformat.storage import MemoryStorage
@@ -19,6 +20,8 @@ from spark_jobs.job_requests.ingest import IngestRequest
 from tests.crash.interrupted import Interrupted
 from tests.crash.simulated import simulated
 from tests.sampling import sampled_faults, sampled_moments
+from tests.unit.iceberg.path_table import handle_on
+from tests.unit.iceberg.write.made_tables import made_table
 
 LAYOUT = TableLayout("wh/shop.db/orders")
 WHO = lake.CommitId("run", 1)
@@ -29,8 +32,11 @@ def catalog_of(storage):
     return FileSystemCatalog(storage, "wh", simulated(len(storage.files()) + 100))
 
 
-def opened(storage) -> lake.Table:
-    return load_table(storage, LAYOUT, simulated(len(storage.files()) + 100))
+def opened(storage) -> lake.Table | lake.IcebergTable:
+    environment = simulated(len(storage.files()) + 100)
+    if "shop/orders/metadata/v1.metadata.json" in storage.files():
+        return IcebergTable(handle_on(storage, environment))
+    return load_table(storage, LAYOUT, environment)
 
 
 def with_table(storage, *names: str):
@@ -51,8 +57,13 @@ def ids(table):
     return sorted(table.scan().to_arrow()["id"].to_pylist())
 
 
-def with_two_staged(storage):
-    table = opened(with_table(storage))
+def with_iceberg_table(storage):
+    made_table(storage)
+    return storage
+
+
+def with_two_staged(storage, make=with_table):
+    table = opened(make(storage))
     for number in (1, 2):
         table.staged.add(written(table, number), commit=lake.CommitId("writer", number))
     return storage
@@ -115,15 +126,15 @@ def discard(storage, acknowledged=None) -> None:
         table.staged.discard([table.staged.address(result.name)], dry_run=False)
 
 
-def new_storage() -> MemoryStorage:
-    return with_two_staged(MemoryStorage(f"staged-crash-{next(_names)}"))
-
-
+@pytest.mark.parametrize("make", [with_table, with_iceberg_table], ids=["paimon", "iceberg"])
 @pytest.mark.parametrize(
     ("works", "meets"), [(publish, discard), (discard, publish), (publish, publish)]
 )
-def test_who_publishes_and_who_gives_up_never_both_succeed(works, meets):
+def test_who_publishes_and_who_gives_up_never_both_succeed(works, meets, make):
     """At whichever call the other comes in between: all rows are there and readable, or none."""
+
+    def new_storage() -> MemoryStorage:
+        return with_two_staged(MemoryStorage(f"staged-crash-{next(_names)}"), make)
 
     def attempt(work, storage):
         try:

@@ -2,21 +2,24 @@
 """The files that a table needs: all that its current or an earlier metadata file refers to.
 
 A metadata file in the log keeps its files, too, because another program may make it current again.
+A staged result keeps its files, however old they are, until it is published or discarded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError, NotFoundError
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.metadata_file import HINT, METADATA, read_metadata_file
-from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.iceberg.metadata.snapshot import BRANCH, Snapshot
 from lakeformat.iceberg.reachable_files import live_files, manifests_of, statistics_sizes
+from lakeformat.iceberg.staged.staged_results import staged_results
 from lakeformat.storage import Storage
 from lakeformat.storage.location import location_of
+from lakeformat.tables.position import MAIN_BRANCH
 from lakeformat.types.count_text import counted
 
 __all__ = ["References"]
@@ -34,11 +37,15 @@ class References:
     _files: set[str] = field(default_factory=set)
     _snapshots: set[tuple[int, str | None]] = field(default_factory=set)
     _manifests: set[str] = field(default_factory=set)
+    _staged: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, handle: TableHandle) -> References:
         """Read the names of all files that the current metadata refers to."""
         found = cls(handle, handle.load())
+        found._add_staged()
+        # A result that is published meanwhile is in one of both.
+        found.current = handle.load()
         places = found.current.places
         found._paths.add(_plain(f"{places.root}/{METADATA}/{HINT}"))
         found._add_current()
@@ -52,7 +59,8 @@ class References:
         )
 
     def catch_up(self) -> None:
-        """Read what commits since the last call have added."""
+        """Read what commits and staged results since the last call have added."""
+        self._add_staged()
         newest = self.handle.load()
         if newest.path != self.current.path:
             self.current = newest
@@ -84,6 +92,21 @@ class References:
                         "moved, write its metadata for the new place first, with Spark's procedure "
                         "rewrite_table_path"
                     )
+
+    def _add_staged(self) -> None:
+        """Add the files of staged results of all branches."""
+        references = self.current.metadata.references.values()
+        branches = {MAIN_BRANCH, *(each.name for each in references if each.type == BRANCH)}
+        for branch in sorted(branches):
+            results = staged_results(replace(self.handle, branch=branch))
+            for name in results.names():
+                if (address := results.address(name)) in self._staged:
+                    continue
+                found = results.read_if_present(name)
+                for message in () if found is None else found.messages:
+                    for path in message.paths:
+                        self._name(path)
+                self._staged.add(address)
 
     def _add_current(self) -> None:
         self._add(self.current, is_current=True)

@@ -63,7 +63,8 @@ class DeleteFile:
 class FileSplit:
     """One data file with its deletes: it can be read alone, on any machine."""
 
-    snapshot_id: int
+    snapshot_id: int | None
+    """None if the scan reads no snapshot, only files that no snapshot has yet."""
     file: DataFile
     deletes: tuple[DeleteFile, ...] = ()
 

@@ -43,8 +43,8 @@ def plan_splits(state: TableState, plan: FilePlan) -> list[FileSplit]:
 
 
 def _splits(state: TableState, entries: pa.Table, index: DeleteIndex) -> Iterator[FileSplit]:
-    assert state.snapshot is not None
-    snapshot_id, spec = state.snapshot.snapshot_id, spec_of(state.metadata, entries)
+    snapshot_id = None if state.snapshot is None else state.snapshot.snapshot_id
+    spec = spec_of(state.metadata, entries)
     if not index.files:
         yield from (FileSplit(snapshot_id, file) for file in _files(spec, entries))
         return

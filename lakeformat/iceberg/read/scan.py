@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -37,6 +37,9 @@ from lakeformat.tables.scan_arguments import limited, project
 from lakeformat.tables.scan_report import ScanReport
 from lakeformat.types.arrow_memory import array_of
 
+if TYPE_CHECKING:
+    from lakeformat.iceberg.read.unpublished_files import UnpublishedFiles
+
 __all__ = ["Scan"]
 
 
@@ -52,11 +55,13 @@ class Scan(Results):
         columns: Sequence[str] | None = None,
         where: PredicateFilter | None = None,
         limit: int | None = None,
+        *,
+        unpublished: UnpublishedFiles | None = None,
     ) -> None:
         """Keep the arguments of the scan.
 
         In a table of version 3 ``columns`` may name ``_row_id`` and
-        ``_last_updated_sequence_number``.
+        ``_last_updated_sequence_number``. ``unpublished`` are files to read beside the snapshot.
         """
         self._state = state
         self._fields: tuple[Field, ...] = project(
@@ -64,6 +69,7 @@ class Scan(Results):
         )
         self._filters = [] if where is None else where.conjuncts()
         self._limit = limit
+        self._unpublished = unpublished
         self.report = ScanReport()
         """Counts of what the scan has read so far."""
 
@@ -165,7 +171,8 @@ class Scan(Results):
 
     @cached_property
     def _plan(self) -> FilePlan:
-        return plan_files(self._state, self._conditions)
+        plan = plan_files(self._state, self._conditions)
+        return plan if self._unpublished is None else self._unpublished.merged(plan)
 
     @cached_property
     def _splits(self) -> list[FileSplit]:

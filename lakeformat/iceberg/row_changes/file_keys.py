@@ -28,7 +28,6 @@ __all__ = ["FileKeys"]
 
 _MOST_ROWS = 4 << 20
 """The most keys that are in memory at a time, unless one file has more."""
-_NO_SNAPSHOT = -1
 
 
 class FileKeys:
@@ -88,7 +87,7 @@ class FileKeys:
 def _splits(entries: pa.Table) -> Iterator[FileSplit]:
     names = ("file_path", "record_count", "file_size_in_bytes")
     for path, rows, size in zip(*(entries[each].to_pylist() for each in names), strict=True):
-        yield FileSplit(_NO_SNAPSHOT, DataFile(path, FileFormat.PARQUET, rows, size, 0))
+        yield FileSplit(None, DataFile(path, FileFormat.PARQUET, rows, size, 0))
 
 
 def _parts(splits: Iterator[FileSplit]) -> Iterator[list[FileSplit]]:

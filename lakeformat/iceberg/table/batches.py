@@ -8,8 +8,8 @@ from functools import partial
 
 from lakeformat.iceberg.branch_history import history_of
 from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.own_files import own_directory
 from lakeformat.iceberg.table.consumers import TableConsumers
-from lakeformat.iceberg.table.own_files import own_directory
 from lakeformat.tables.batch_log import StreamTable
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.consumers.files import ConsumerFiles

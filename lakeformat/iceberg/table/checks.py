@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.table.history import TableHistory
 
 if TYPE_CHECKING:
+    from lakeformat.iceberg.read.checked_rows import StagedRows
+    from lakeformat.iceberg.read.plan import TableState
     from lakeformat.tables.checks import CheckRequest
     from lakeformat.tables.row_checks.check_report import CheckReport
 
@@ -23,13 +24,26 @@ class TableChecks(TableHistory):
         from lakeformat.iceberg.read.checked_rows import check_rows
         from lakeformat.iceberg.read.time_travel import find_state
 
-        if request.staged is not None or request.replaces is not None:
-            raise UnsupportedError(
-                f"{self.location} is an Iceberg table, which has no staged results: leave out "
-                "'staged' and 'replaces' to check the published rows"
-            )
         loaded, now = self._loaded(), self._handle.environment.now_millis()
         state = find_state(loaded.places, loaded.metadata, **choose(loaded, self._history()))
         return check_rows(
-            state, request.checks, now, where=request.where, executor=request.executor
+            state,
+            request.checks,
+            now,
+            where=request.where,
+            executor=request.executor,
+            staged=self._staged_rows(state, request),
         )
+
+    def _staged_rows(self, state: TableState, request: CheckRequest) -> StagedRows | None:
+        """Return the rows of the staged results to check; None to check the published rows."""
+        if request.staged is None:
+            return None
+        from lakeformat.iceberg.read.checked_rows import StagedRows
+        from lakeformat.iceberg.staged.staged_rows import staged_files
+        from lakeformat.iceberg.staged.table_staged import TableStaged
+
+        staged = TableStaged(self._handle)
+        results = staged.named(request.staged)
+        files = staged_files(self._loaded(), state, results, replaces=request.replaces)
+        return StagedRows(tuple(staged.address(each.name) for each in results), files)

@@ -16,7 +16,7 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.branch_history import BranchHistory, history_of
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.metadata.snapshot import BRANCH
-from lakeformat.iceberg.table.own_files import own_directory
+from lakeformat.iceberg.own_files import own_directory
 from lakeformat.tables.consumers.files import ConsumerFiles
 from lakeformat.tables.consumers.report import ConsumerState
 from lakeformat.tables.consumers.table_consumers import AnyTableConsumers

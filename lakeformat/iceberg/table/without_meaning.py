@@ -14,6 +14,5 @@ WITHOUT_MEANING: Final[Mapping[str, str]] = {
     "publish": "readers of Iceberg read it in place, so nothing needs to be published",
     "rescale": "its buckets are partitions; run ALTER TABLE … REPLACE PARTITION FIELD in Spark",
     "snapshot_change": "the system table 'entries' has the files of a snapshot",
-    "staged": "publish the rows, and check them with table.check()",
     "watermarks": "wait for a snapshot, or check the age of the newest time in a column",
 }

@@ -12,6 +12,7 @@ from lakeformat.iceberg.table.history import TableHistory
 
 if TYPE_CHECKING:
     from lakeformat.executor import Executor
+    from lakeformat.iceberg.staged.table_staged import TableStaged
     from lakeformat.iceberg.write.message import IcebergCommitMessage
     from lakeformat.iceberg.write.prepared_writer import PreparedWriter
     from lakeformat.iceberg.write.report import WriteReport
@@ -136,6 +137,13 @@ class TableWrites(TableHistory):
 
         return IcebergCommitMessage.from_bytes(content)
 
+    @property
+    def staged(self) -> TableStaged:
+        """The staged results of the table: written but not yet published."""
+        from lakeformat.iceberg.staged.table_staged import TableStaged
+
+        return TableStaged(self._handle)
+
     def find_commit(self, commit: CommitId) -> WriteReport | None:
         """Return the report of an earlier commit of this branch; None if there is none."""
         from lakeformat.iceberg.write.append import earlier_commit
@@ -167,7 +175,7 @@ class TableWrites(TableHistory):
 
     @property
     def _runs(self) -> RunRecords:
-        from lakeformat.iceberg.table.own_files import own_directory
+        from lakeformat.iceberg.own_files import own_directory
         from lakeformat.tables.run_record import RunRecords
 
         return RunRecords(*own_directory(self._handle, "run"))

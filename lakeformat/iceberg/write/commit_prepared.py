@@ -30,7 +30,13 @@ from lakeformat.storage.location import one_spelling
 from lakeformat.tables.arguments import Overwritten
 from lakeformat.tables.commit_id import CommitId
 
-__all__ = ["PublishedOnce", "abort_messages", "commit_messages", "with_unpublished"]
+__all__ = [
+    "PublishedOnce",
+    "abort_messages",
+    "commit_messages",
+    "delete_prepared",
+    "with_unpublished",
+]
 
 _ADDS_NO_ROWS = ("replace", "delete")
 
@@ -73,6 +79,11 @@ def abort_messages(handle: TableHandle, messages: Sequence[IcebergCommitMessage]
     entries = checked_entries(loaded, handle.uri, messages)
     snapshots = loaded.metadata.snapshots
     refuse_published(loaded, handle.uri, entries, manifests_of(loaded, snapshots).values())
+    return delete_prepared(loaded, entries)
+
+
+def delete_prepared(loaded: LoadedMetadata, entries: Sequence[pa.Table]) -> list[str]:
+    """Delete the files of entries; return the addresses of files that could not be deleted."""
     left: list[str] = []
     for address in files_of(entries):
         storage, path = loaded.places.place(address)

@@ -18,7 +18,7 @@ from lakeformat.iceberg.write.settings import data_location
 from lakeformat.storage.location import location_of, one_spelling
 from lakeformat.tables.parallel import in_parallel
 
-__all__ = ["checked_entries", "files_of", "refuse_published", "require_present"]
+__all__ = ["checked_entries", "files_of", "find_published", "refuse_published", "require_present"]
 
 _FIXED = {"status": ADDED, "content": DATA, "file_format": "PARQUET"}
 _OF_NEW_FILES = (
@@ -97,14 +97,21 @@ def refuse_published(
     manifests: Iterable[pa.Table],
 ) -> None:
     """Raise if one of the manifests, each a table of one row, has one of the files."""
+    if (found := find_published(loaded, entries, manifests)) is not None:
+        raise InvalidRequestError(
+            f"{found} is published already in {uri}, so nothing was done: pass each message once, "
+            "and only messages that are not committed"
+        )
+
+
+def find_published(
+    loaded: LoadedMetadata, entries: Iterable[pa.Table], manifests: Iterable[pa.Table]
+) -> str | None:
+    """Return the first file that one of the manifests has, each a table of one row; else None."""
     wanted = {one_spelling(path): path for path in files_of(entries)}
     data = [each for each in manifests if each["content"][0].as_py() == _DATA_MANIFESTS]
-    for spelled in live_files(loaded, data):
-        if spelled in wanted:
-            raise InvalidRequestError(
-                f"{wanted[spelled]} is published already in {uri}, so nothing was done: pass each "
-                "message once, and only messages that are not committed"
-            )
+    live = live_files(loaded, data)
+    return next((wanted[spelled] for spelled in live if spelled in wanted), None)
 
 
 def _checked(loaded: LoadedMetadata, uri: str, spec_id: object, entries: pa.Table) -> pa.Table:

@@ -30,15 +30,11 @@ from lakeformat.iceberg.partition_spec import PartitionSpec
 from lakeformat.iceberg.read.entry_columns import is_unpartitioned, scopes
 from lakeformat.iceberg.write.file_changes import ChangedFiles
 from lakeformat.iceberg.write.publish import Base, FileChange
-from lakeformat.tables.commit_id import CommitId
+from lakeformat.tables.commit_id import DELETE_FIRST, CommitId
 
-__all__ = ["Redo", "find_replaced"]
+__all__ = ["Redo", "files_added_by", "find_replaced"]
 
 _ADDS_ROWS = ("append", "overwrite")
-_ADVICE = (
-    "Delete the earlier rows (table.delete), then commit without CommitId.replaces (in Airflow: "
-    "clear the task with on_clear='force')"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +85,14 @@ def find_replaced(
     return choice
 
 
+def files_added_by(loaded: LoadedMetadata, head: Snapshot, snapshot_id: int) -> frozenset[str]:
+    """Return the addresses of the live data files of ``head`` that a snapshot has added."""
+    data = read_manifest_list(loaded.places, head)
+    data = data.filter(pc.equal(data["content"], DATA))
+    own = _chosen(loaded, data, _FilesAddedBy(snapshot_id))
+    return frozenset(path for some in own for path in some["file_path"].to_pylist())
+
+
 def _require_whole(
     loaded: LoadedMetadata,
     head: Snapshot,
@@ -100,10 +104,7 @@ def _require_whole(
     """Refuse if a file of the earlier commit was rewritten, or if rows of it were deleted."""
     manifests = read_manifest_list(loaded.places, head)
     is_data = pc.equal(manifests["content"], DATA)
-    own = []
-    for spec_id, entries in _live(loaded, manifests.filter(is_data)):
-        mask = choice.mask(loaded.metadata, loaded.metadata.spec_of(spec_id), entries)
-        own.append(entries.filter(mask))
+    own = _chosen(loaded, manifests.filter(is_data), choice)
     count = earlier.summary.get("added-data-files", "0")
     if sum(map(len, own)) != int(count):
         raise _refused(commit, uri, "a later commit has rewritten or removed its files")
@@ -115,6 +116,14 @@ def _require_whole(
         )
         if _may_apply(newer, spec, own):
             raise _refused(commit, uri, "rows of its files were deleted or updated")
+
+
+def _chosen(loaded: LoadedMetadata, manifests: pa.Table, choice: _FilesAddedBy) -> list[pa.Table]:
+    metadata = loaded.metadata
+    return [
+        entries.filter(choice.mask(metadata, metadata.spec_of(spec_id), entries))
+        for spec_id, entries in _live(loaded, manifests)
+    ]
 
 
 def _live(loaded: LoadedMetadata, manifests: pa.Table) -> list[tuple[int, pa.Table]]:
@@ -146,5 +155,5 @@ def _may_apply(deletes: pa.Table, spec: PartitionSpec, own: Sequence[pa.Table]) 
 def _refused(commit: CommitId, uri: str, why: str) -> InvalidRequestError:
     return InvalidRequestError(
         f"{commit} cannot take the place of snapshot {commit.replaces} of {uri}: {why}. Nothing "
-        f"was published. {_ADVICE}"
+        f"was published. {DELETE_FIRST}"
     )

@@ -22,11 +22,9 @@ from lakeformat.paimon.metadata.index_manifest import DELETION_VECTORS, read_ind
 from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
-from lakeformat.tables.commit_id import CommitId
+from lakeformat.tables.commit_id import DELETE_FIRST, KEEP_BOTH, CommitId
 
 __all__ = ["Redo", "files_taken_out"]
-
-_FORCE = "commit without CommitId.replaces (in Airflow: clear the task with on_clear='force')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +132,8 @@ class Redo:
                     )
 
     def _refused(self, why: str) -> InvalidRequestError:
-        advice = f"To publish them all the same, {_FORCE}"
-        if not self.handle.schema.primary_keys:
-            advice = f"Delete the earlier rows (lake delete TABLE --where ...), then {_FORCE}"
+        is_keyed = bool(self.handle.schema.primary_keys)
+        advice = f"To publish them all the same, {KEEP_BOTH}" if is_keyed else DELETE_FIRST
         return InvalidRequestError(
             f"{self.commit} cannot take the place of snapshot {self.commit.replaces} of "
             f"{self.handle.uri}: {why}. Nothing was published. {advice}"

@@ -67,6 +67,8 @@ class StagedFiles(Generic[MessageT]):
     read_message: Callable[[bytes], MessageT]
     sizes: Callable[[MessageT], Iterable[tuple[int, int]]]
     """Returns the rows and bytes of each new file of a message."""
+    table_directory: str | None = None
+    """The directory of the table, if the results are further below it than one directory."""
 
     def names(self) -> list[str]:
         """Return the names of all staged results."""
@@ -138,7 +140,7 @@ class StagedFiles(Generic[MessageT]):
         content = _content(environment.now_millis(), messages)
         path = self.path(name)
         try:
-            return self.storage.create(path, content)
+            return self._create(path, content)
         except UnavailableError:
             # The answer was lost: the content of the file shows who wrote it.
             if self.storage.exists(path) and self.storage.read(path, LARGE_FILE) == content:
@@ -148,7 +150,7 @@ class StagedFiles(Generic[MessageT]):
     def restore(self, result: StagedResult[MessageT]) -> None:
         """Write a deleted staged result again, unchanged."""
         content = _content(result.created_millis, result.messages)
-        self.storage.create(self.path(result.name), content)
+        self._create(self.path(result.name), content)
 
     def delete(self, name: str) -> None:
         """Delete a staged result and then its claim; its data files are kept."""
@@ -161,7 +163,7 @@ class StagedFiles(Generic[MessageT]):
 
     def claim(self, name: str, user: str) -> bool:
         """Claim a result for publication; return False if it is claimed already."""
-        return self.storage.create(self._path(_CLAIM, name), user.encode("utf-8"))
+        return self._create(self._path(_CLAIM, name), user.encode("utf-8"))
 
     def claimant(self, name: str) -> str | None:
         """Return the job that is publishing a result or was interrupted; None if there is none."""
@@ -173,6 +175,17 @@ class StagedFiles(Generic[MessageT]):
     def release(self, name: str) -> None:
         """Delete the claim of a result."""
         self.storage.delete(self._path(_CLAIM, name))
+
+    def _create(self, path: str, content: bytes) -> bool:
+        """Create a file; a table that was dropped or renamed meanwhile gets no directory again."""
+        try:
+            return self.storage.create(path, content)
+        except NotFoundError:
+            table = self.table_directory
+            if table is None or not self.storage.directory_exists(table):
+                raise
+        self.storage.make_directory(self.directory)
+        return self.storage.create(path, content)
 
     def _path(self, prefix: str, name: str) -> str:
         check_file_name_part("staged result", name)

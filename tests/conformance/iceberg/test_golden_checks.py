@@ -76,8 +76,3 @@ def test_the_age_of_the_newest_time_is_checked():
 def test_a_column_that_is_missing_is_named_with_those_that_exist():
     with pytest.raises(lake.InvalidRequestError, match=r"'commit', which is not a column of .*id"):
         opened("six_commits").check(not_null=["commit"])
-
-
-def test_staged_results_are_refused_by_name():
-    with pytest.raises(lake.UnsupportedError, match="which has no staged results: leave out"):
-        opened("six_commits").check(staged=["staged-1"], min_rows=1)

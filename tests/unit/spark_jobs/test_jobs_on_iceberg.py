@@ -105,16 +105,49 @@ def test_the_check_job_fails_with_examples(warehouse):
         run("check", request)
 
 
-def test_staged_rows_are_refused_by_name(warehouse):
-    request = request_of("check", warehouse, staged=["staged-1"], min_rows=1)
-    with pytest.raises(lake.UnsupportedError, match="which has no staged results: leave out"):
-        run("check", request)
+def test_staged_rows_are_checked_and_published_by_the_commit_job_once(tmp_path):
+    make_small_table(tmp_path / "shop/orders")
+    (tmp_path / "rows.csv").write_text("id\n2\n3\n")
+    source, pair = str(tmp_path / "rows.csv"), {"commit_user": "run", "commit_identifier": 1}
+    ingest = request_of("ingest", tmp_path, source=source, stage=True, create=False, **pair)
+    first, again = run("ingest", ingest), run("ingest", ingest)
+    table = lake.open_catalog(str(tmp_path), format="iceberg").table("shop.orders")
+    assert (first["staged"], first["report"]["rows"]) == (again["staged"], 2)
+    assert (first["replayed"], again["replayed"], ids_of(table)) == (False, True, [1, 2])
+
+    staged = [first["staged"]]
+    with pytest.raises(FailedChecksError, match=r"unique\(id\): .* id=2"):
+        run("check", request_of("check", tmp_path, staged=staged, warn_only=None))
+    checked = run("check", request_of("check", tmp_path, staged=staged))
+    assert checked["staged"] == staged
+
+    publish = request_of("commit", tmp_path, staged=staged)
+    done, repeated = run("commit", publish), run("commit", publish)
+    assert (done["report"]["kind"], done["snapshot_id"]) == ("append", table.latest_snapshot().id)
+    assert (repeated["replayed"], repeated["snapshot_id"]) == (True, done["snapshot_id"])
+    assert ids_of(table) == [1, 2, 2, 3]
+
+
+def test_old_staged_rows_are_discarded_with_the_orphans(tmp_path):
+    make_small_table(tmp_path / "shop/orders")
+    (tmp_path / "rows.csv").write_text("id\n3\n")
+    source = str(tmp_path / "rows.csv")
+    run("ingest", request_of("ingest", tmp_path, source=source, stage=True, create=False))
+    table = lake.open_catalog(str(tmp_path), format="iceberg").table("shop.orders")
+    for path in (tmp_path / "shop/orders/_lake").rglob("staged-*"):
+        note = path.read_text()
+        created = str(table.staged.list()[0].created_millis)
+        path.write_text(note.replace(created, str(int(created) - 8 * 24 * 3600 * 1000)))
+    request = {"staged_older_than": "7 d", "dry_run": False}
+    result = run("remove_orphans", request_of("remove_orphans", tmp_path, **request))
+    assert [each["outcome"] for each in result["report"]["staged"]] == ["discarded"]
+    assert table.staged.list() == []
 
 
 @pytest.mark.parametrize(
     ("asked", "advice"),
     [
-        ({"stage": True}, "'stage': publish the rows"),
+        ({"format": "canal-json", "stage": True}, "'stage' with change messages"),
         ({"on_schema_change": "add"}, "'on_schema_change': add the columns"),
         ({"format": "canal-json", "engine": "spark"}, "change messages with engine 'spark'"),
     ],
@@ -387,7 +420,7 @@ def test_the_tables_of_a_database_are_maintained(orders, tmp_path):
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("engine", "spark"), ("staged_older_than", "7 d"), ("external_paths", True)],
+    [("engine", "spark"), ("external_paths", True)],
 )
 def test_a_removal_of_orphans_refuses_what_only_paimon_tables_have(key, value, orders, tmp_path):
     with pytest.raises(lake.UnsupportedError, match=f"leave out the key '{key}'"):

@@ -42,6 +42,7 @@ HAS = {
     "remove_orphans",
     "rollback",
     "scan",
+    "staged",
     "stream",
     "system_table",
     "tags",

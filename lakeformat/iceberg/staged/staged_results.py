@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The staged results of a table: ``_lake/staged/<uuid>/staged-<name>`` in its directory.
+
+The UUID keeps them apart from those of a dropped table that had the same directory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import quote
+
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.own_files import own_directory
+from lakeformat.iceberg.write.message import IcebergCommitMessage
+from lakeformat.tables.staged.files import StagedFiles
+
+__all__ = ["staged_results"]
+
+
+def staged_results(handle: TableHandle) -> StagedFiles[IcebergCommitMessage]:
+    """Return the staged results of the branch of a handle."""
+    storage, directory = own_directory(handle, "staged")
+    loaded = handle.load()
+    if uuid := loaded.metadata.table_uuid:
+        directory = f"{directory}/{quote(uuid, safe='')}"
+    root = loaded.places.root
+    return StagedFiles(storage, directory, IcebergCommitMessage.from_bytes, _sizes, root)
+
+
+def _sizes(message: IcebergCommitMessage) -> Iterator[tuple[int, int]]:
+    columns = (message.entries[name] for name in ("record_count", "file_size_in_bytes"))
+    rows, sizes = (column.to_pylist() for column in columns)
+    return zip(rows, sizes, strict=True)

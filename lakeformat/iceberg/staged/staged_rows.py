@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of staged results before they are published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.read.plan import TableState
+from lakeformat.iceberg.read.unpublished_files import UnpublishedFiles
+from lakeformat.iceberg.write.foreign_entries import checked_entries
+from lakeformat.iceberg.write.message import IcebergCommitMessage
+from lakeformat.iceberg.write.redo import files_added_by
+from lakeformat.tables.staged.files import StagedResult
+
+__all__ = ["staged_files"]
+
+
+def staged_files(
+    loaded: LoadedMetadata,
+    state: TableState,
+    results: Sequence[StagedResult[IcebergCommitMessage]],
+    *,
+    replaces: int | None = None,
+) -> UnpublishedFiles:
+    """Return the files of staged results, for a scan of a state.
+
+    ``replaces`` is the snapshot whose files the commit will remove.
+    """
+    messages = [message for result in results for message in result.messages]
+    entries = checked_entries(loaded, loaded.places.uri, messages)
+    removed = frozenset[str]()
+    if replaces is not None and state.snapshot is not None:
+        removed = files_added_by(loaded, state.snapshot, replaces)
+    return UnpublishedFiles.of(loaded.metadata, entries, removed)
