@@ -83,6 +83,8 @@ class PreparedChange:
     """Writes further rows when all rows are found; returns the entries of their files."""
     given: pa.Table | None = None
     """The entries of files that are published, too, and that an error does not delete."""
+    is_recorded: bool = False
+    """Publish a snapshot even if no row changes, so that a repetition of its commit finds it."""
     once: Callable[[Produce], Produce] = lambda produce: produce
     """Returns the change with further checks."""
 
@@ -190,9 +192,10 @@ class _Attempt:
         marked = [each for unit in self._changed for each in unit.marked]
         removed = [each.file for unit in self._changed for each in unit.removed]
         removed += self.prepared.whole
-        if not (marked or removed or self._entries):
-            return
         plan = self.prepared.work.plan
+        is_recorded = self.prepared.is_recorded and plan.snapshot is not None
+        if not (marked or removed or self._entries or is_recorded):
+            return
         self._deletes = new_deletes(plan, marked, self.handle.environment)
         self._is_committing = True
         with kept_if_published(self._delete_files):

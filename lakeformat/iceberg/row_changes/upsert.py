@@ -72,7 +72,9 @@ def upsert(
     schema = loaded.metadata.schema
     fields = key_fields(schema, by)
     given, names = given_changes(schema, data, fields, kinds), [each.name for each in fields]
-    report = run_change(handle, request, lambda: _prepared(handle, given, names))
+    report = run_change(
+        handle, request, lambda: _prepared(handle, given, names, is_once=commit is not None)
+    )
     rows = sum(each.batch.num_rows for each in given.stored)
     return upsert_report(
         handle, report, rows, "replaced" if kinds is None else "replaced or deleted"
@@ -94,7 +96,9 @@ def upsert_report(
     return replace(found, rows=rows, replaced_rows=replaced, reason=reason)
 
 
-def _prepared(handle: TableHandle, given: GivenChanges, names: Sequence[str]) -> PreparedChange:
+def _prepared(
+    handle: TableHandle, given: GivenChanges, names: Sequence[str], *, is_once: bool
+) -> PreparedChange:
     """Plan the newest snapshot: its columns may differ from those of an earlier attempt."""
     loaded = handle.load()
     schema = loaded.metadata.schema
@@ -118,6 +122,8 @@ def _prepared(handle: TableHandle, given: GivenChanges, names: Sequence[str]) ->
         searched=files,
         unseen=plan.condition,
         add=lambda: upserted.write(handle.environment),
+        # Else a repetition would delete rows that got the keys since.
+        is_recorded=is_once and len(keys) > len(rows),
     )
 
 

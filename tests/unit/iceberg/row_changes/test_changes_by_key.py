@@ -124,6 +124,16 @@ def test_a_replayed_batch_deletes_nothing_that_came_later(storage):
     assert dict(pairs_of(handle))[3] == "later"
 
 
+def test_a_replayed_delete_of_an_absent_key_spares_the_row_that_came_later(storage):
+    handle, batch = changed_table(storage, 3, MERGE), lake.CommitId("orders", 7)
+    first = apply(handle, (DELETE, 44, None), commit=batch)
+    assert first.snapshot_id is not None
+    assert (first.rows, first.replaced_rows, first.kind) == (0, 0, "delete")
+    apply(handle, (INSERT, 44, "later"))
+    assert apply(handle, (DELETE, 44, None), commit=batch).replayed
+    assert (44, "later") in pairs_of(handle)
+
+
 def test_of_a_deleted_row_only_the_key_is_needed(storage):
     """Required columns and values that do not fit matter only in rows that are stored."""
     handle = made_table(storage, columns={"id": "long", "n": "int"})
