@@ -59,10 +59,18 @@ class IcebergPublication:
 
     def before_removal(self, handle: TableHandle) -> None:
         """Bring the Iceberg metadata to the newest snapshot, whose files are kept."""
-        if handle.layout.branch == MAIN_BRANCH:
-            from lakeformat.publish.publish import publish_head
+        if handle.layout.branch != MAIN_BRANCH:
+            return
+        from lakeformat.publish.publish import publish_head
 
+        try:
             publish_head(handle, follows_upkeep=True)
+        except UnsupportedError as reason:
+            raise UnsupportedError(
+                f"no file of {handle.uri} can be deleted while its Iceberg metadata cannot be "
+                f"published: {reason}. If no reader needs the metadata any more, set the option "
+                "'metadata.iceberg.storage' to 'disabled'. Nothing was deleted"
+            ) from None
 
     def after_upkeep(self, handle: TableHandle) -> None:
         """Publish the tags, and remove expired snapshots; a failure is a warning."""

@@ -298,6 +298,17 @@ def test_an_expiry_waits_for_the_publication(storage, monkeypatch):
     assert [row["id"] for row in seen(table)] == [2, 3]
 
 
+def test_an_expiry_names_the_table_and_the_option_that_blocks_it(storage):
+    table = published_table(storage, [("id", "INT")], options={"snapshot.num-retained.min": "1"})
+    for number in (1, 2):
+        table.write(rows_of(id=pa.array([number], pa.int32())))
+    changed = catalog_in(storage)
+    changed.alter_table("shop.orders", lake.update_column_type("id", "STRING"))
+    changed.table("shop.orders").write(rows_of(id=["three"]))
+    with pytest.raises(lake.UnsupportedError, match=r"no file of .*'disabled'. Nothing was"):
+        changed.table("shop.orders").expire_snapshots(retain_max=1)
+
+
 def test_a_commit_during_an_expiry_does_not_publish_expired_snapshots(storage, monkeypatch):
     table = published_table(storage, COLUMNS)
     for number in range(3):
