@@ -9,12 +9,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.operators.maintain import LakeMaintainOperator
 from lakeformat.environment import SYSTEM
 from tests.airflow.conftest import TEST_DAGS
 from tests.airflow.contexts import task_context
 from tests.crashed_writer import crashed_table
 from tests.golden.foreign import unpack_foreign
+from tests.golden.iceberg_orders import IcebergOrders
 
 
 def run_of(name):
@@ -56,6 +58,38 @@ def test_a_run_heals_a_table_and_logs_sentences(airflow_db, catalog, logged):
     assert any(each.startswith("expiry of shop.orders: expired 3 snapshots") for each in said)
     assert not [each for each in said if "Report(" in each or each.startswith("{")]
     assert logged(logging.WARNING) == []
+
+
+ICEBERG_DAG = """
+from airflow_provider_lake.maintenance.dags import lake_dags
+
+steps = {
+    "compact": {"strategy": "minor"},
+    "expire_snapshots": {"older_than": "1 s", "retain_min": 1},
+    "remove_orphans": {"dry_run": False},
+    "analyze": True,
+}
+tables = {"orders": steps}
+globals().update(lake_dags({"databases": {"shop": {"schedule": "@daily", "tables": tables}}}))
+"""
+
+
+def test_a_policy_maintains_an_iceberg_table(airflow_db, connect, tmp_path):
+    extra = {"warehouse": str(tmp_path / "lake"), "options": {"format": "iceberg"}}
+    connect("lake_default", conn_type="lake", extra=extra)
+    IcebergOrders(tmp_path / "lake")
+    (tmp_path / "care.py").write_text(ICEBERG_DAG)
+
+    from tests.airflow.versions import DagBag
+
+    run = DagBag(str(tmp_path / "care.py")).dags["lake_shop"].test()
+
+    states = {each.task_id.split(".")[-1]: each.state for each in run.get_task_instances()}
+    steps = ("is_compaction_due", "compact", "expire_snapshots", "remove_orphans", "analyze")
+    assert states == dict.fromkeys(steps, "success")
+    table = LakeHook().table("shop.orders")
+    assert (str(table.health().verdict), len(table.snapshots())) == ("healthy", 1)
+    assert table.analyze().replayed
 
 
 def test_each_table_that_fails_has_a_line_with_its_reason(airflow_db, catalog, capfd):
