@@ -15,7 +15,7 @@ from lakeformat.iceberg.arrow_types import to_arrow_field
 from lakeformat.iceberg.type_json import require_int, struct_from_json, struct_to_json
 from lakeformat.iceberg.types import Field, StructType, Type, inner_fields
 
-__all__ = ["Schema", "schema_from_json", "schema_to_json"]
+__all__ = ["Schema", "named_fields", "schema_from_json", "schema_to_json"]
 
 
 @dataclass(frozen=True)
@@ -59,18 +59,18 @@ class Schema:
 
     @cached_property
     def _by_id(self) -> dict[int, tuple[str, Field]]:
-        return {field.id: (name, field) for name, field in _named_fields(self.struct)}
+        return {field.id: (name, field) for name, field in named_fields(self.struct)}
 
     @cached_property
     def _by_name(self) -> dict[str, Field]:
-        return dict(_named_fields(self.struct))
+        return dict(named_fields(self.struct))
 
 
 def schema_from_json(written: Mapping[str, Any]) -> Schema:
     """Return the schema that table metadata has as JSON; version 1 may leave its id out."""
     fields = struct_from_json(written).fields
     schema_id = require_int(written, "schema-id") if "schema-id" in written else 0
-    named = list(_named_fields(StructType(fields)))
+    named = list(named_fields(StructType(fields)))
     ids = [field.id for _, field in named]
     _require_once(schema_id, "field ids", ids)
     _require_once(schema_id, "names", [name for name, _ in named])
@@ -93,9 +93,9 @@ def _require_once(schema_id: int, what: str, given: Sequence[int] | Sequence[str
         raise ValueError(f"schema {schema_id} gives the {what} {repeated} more than once")
 
 
-def _named_fields(kind: Type, prefix: str = "") -> Iterator[tuple[str, Field]]:
+def named_fields(kind: Type, prefix: str = "") -> Iterator[tuple[str, Field]]:
     """Return every field inside a type with its dotted name, from the outside in."""
     for field in inner_fields(kind):
         name = f"{prefix}{field.name}"
         yield name, field
-        yield from _named_fields(field.type, f"{name}.")
+        yield from named_fields(field.type, f"{name}.")

@@ -7,12 +7,13 @@ The fields of one level get their ids first, then the fields inside of each.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
-from lakeformat.iceberg.schema import Schema
+from lakeformat.iceberg.schema import Schema, named_fields
 from lakeformat.iceberg.types import Field, ListType, MapType, PrimitiveType, StructType, Type
 from lakeformat.types.closest import closest
 
@@ -60,12 +61,16 @@ def new_schema(
     if not isinstance(columns, pa.Schema):
         raise InvalidRequestError(f"the columns must be a pyarrow.Schema, got {columns!r}")
     names = columns.names
-    if repeated := [name for name in names if names.count(name) > 1]:
-        raise InvalidRequestError(f"column {repeated[0]!r} is given more than once")
     for name in identifier_fields:
         if name not in names:
             raise InvalidRequestError(f"there is no column {name!r}{closest(name, names)}")
     fields = _fields([*columns], itertools.count(1), format_version)
+    times = Counter(name for name, _ in named_fields(StructType(tuple(fields))))
+    if repeated := [name for name in times if times[name] > 1]:
+        raise InvalidRequestError(
+            f"column {repeated[0]!r} is given more than once; a field inside of a column counts by "
+            "its name with dots"
+        )
     identified = [_identifier(each) if each.name in identifier_fields else each for each in fields]
     ids = tuple(each.id for each in identified if each.name in identifier_fields)
     return Schema(0, tuple(identified), ids)

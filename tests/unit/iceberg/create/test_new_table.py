@@ -84,6 +84,19 @@ def test_a_column_without_an_iceberg_type_is_named(arrow):
         new_schema(pa.schema([("c", arrow)]))
 
 
+@pytest.mark.parametrize(
+    "columns",
+    [
+        [("c", pa.int64()), ("c", pa.int64())],
+        [("a", pa.struct([("b", pa.int64())])), ("a.b", pa.int64())],
+    ],
+)
+def test_a_name_is_given_once_also_inside_of_columns(columns):
+    """Iceberg names fields inside of columns with dots, so both would have one name."""
+    with pytest.raises(InvalidRequestError, match=r"column '(c|a\.b)' is given more than once"):
+        new_schema(pa.schema(columns))
+
+
 def test_nanoseconds_need_version_3():
     columns = pa.schema([("at", pa.timestamp("ns"))])
     with pytest.raises(UnsupportedError, match=r"column 'at': the type timestamp_ns needs format"):
