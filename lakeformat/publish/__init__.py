@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Iceberg metadata of Paimon tables, so that readers of Iceberg read the same data files.
+"""Publishes Iceberg metadata of Paimon tables, so that Iceberg readers read the same data files.
 
-The observer here publishes it after each commit of the tables whose options ask for it.
+``IcebergPublication`` publishes after each commit to a table whose options ask for it.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ _log = logging.getLogger(__name__)
 
 
 class IcebergPublication:
-    """The observer of Paimon tables with ``'metadata.iceberg.storage' = 'table-location'``.
+    """Publishes Iceberg metadata after each commit to a Paimon table.
 
-    Only the branch main is published.
+    Only for tables with ``'metadata.iceberg.storage' = 'table-location'``, and only for the branch
+    main.
     """
 
     def check_schema(self, schema: TableSchema) -> None:
-        """Refuse the schema of a new table that could not be published."""
+        """Refuse the schema of a new table if Iceberg metadata cannot describe it."""
         if schema.table_options.publishes_iceberg:
             from lakeformat.publish.requirements import require_publishable
 
             require_publishable(schema)
 
     def before_commit(self, handle: TableHandle) -> None:
-        """Refuse a table whose columns or options cannot be published."""
+        """Refuse the commit if the columns or options of the table cannot be published."""
         if handle.layout.branch != MAIN_BRANCH:
             return
         from lakeformat.publish.requirements import require_publishable
@@ -46,11 +47,15 @@ class IcebergPublication:
             ) from None
 
     def after_commit(self, handle: TableHandle) -> None:
-        """Bring the Iceberg metadata to the newest snapshot; a failure is a warning."""
+        """Publish the newest snapshot as Iceberg metadata; a failure is only logged as a
+        warning.
+        """
         self._publish(handle, follows_upkeep=False)
 
     def outstanding(self, handle: TableHandle) -> str | None:
-        """Return how far the Iceberg metadata is behind the table; None if it is not."""
+        """Return how far the Iceberg metadata is behind the table; None if both show the same
+        snapshot.
+        """
         if handle.layout.branch != MAIN_BRANCH:
             return None
         from lakeformat.publish.lag import publication_lag
@@ -58,7 +63,10 @@ class IcebergPublication:
         return publication_lag(handle)
 
     def before_removal(self, handle: TableHandle) -> None:
-        """Bring the Iceberg metadata to the newest snapshot, whose files are kept."""
+        """Publish the newest snapshot before files are deleted; raise if that fails.
+
+        Otherwise Iceberg readers could still look for the deleted files.
+        """
         if handle.layout.branch != MAIN_BRANCH:
             return
         from lakeformat.publish.publish import publish_head
@@ -73,7 +81,7 @@ class IcebergPublication:
             ) from None
 
     def after_upkeep(self, handle: TableHandle) -> None:
-        """Publish the tags, and remove expired snapshots; a failure is a warning."""
+        """Publish tags and remove expired snapshots; a failure is only logged as a warning."""
         self._publish(handle, follows_upkeep=True)
 
     def _publish(self, handle: TableHandle, *, follows_upkeep: bool) -> None:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of data files as Iceberg's manifests hold them: maps from field ids to values."""
+"""Converts the statistics of Paimon data files to the form of Iceberg manifests.
+
+Iceberg stores statistics as maps from the id of a column to its value.
+"""
 
 from __future__ import annotations
 
@@ -31,18 +34,18 @@ _BOUNDS = pa.map_(pa.int32(), pa.binary())
 
 @dataclass(frozen=True, slots=True)
 class FileStatistics:
-    """The statistics of files that share their columns, and the columns that have statistics."""
+    """The statistics of data files that all have the same columns."""
 
     files: ManifestColumns
     schema: Schema
     """The schema of the files."""
     written: Sequence[DataField]
-    """The columns of the files."""
+    """The columns that the files store."""
     covered: Sequence[DataField]
-    """The columns with statistics, in the order of the rows that hold them."""
+    """The columns with statistics, in the order in which the rows of statistics hold them."""
 
     def columns(self) -> dict[str, pa.Array]:
-        """Return the columns of the statistics in a manifest."""
+        """Return the columns that an Iceberg manifest has for statistics, by name."""
         rows = pa.array(self.files.row_count.numbers, pa.int64())
         ids = [field.id for field in self.written if self._primitive(field) is not None]
         nulls = {
@@ -68,7 +71,10 @@ class FileStatistics:
         return _maps(found, len(rows), _BOUNDS)
 
     def _primitives(self) -> list[tuple[int, DataField]]:
-        """Return the columns with bounds; nested columns have none."""
+        """Return the columns that are not nested, each with its place in ``covered``.
+
+        Only these have bounds and null counts.
+        """
         return [
             (place, field)
             for place, field in enumerate(self.covered)
@@ -82,7 +88,10 @@ class FileStatistics:
 
 
 def _comparable(values: pa.Array, zero: float) -> pa.Array:
-    """Return bounds without NaN, and with the zero that is a bound of both zeros."""
+    """Return bounds in Iceberg's form: NaN becomes null, and a zero gets the sign of ``zero``.
+
+    A lower bound of zero must be -0.0 and an upper bound 0.0, so that both zeros are within.
+    """
     if not pa.types.is_floating(values.type):
         return values
     values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
@@ -90,7 +99,7 @@ def _comparable(values: pa.Array, zero: float) -> pa.Array:
 
 
 def _counts_at(lists: ListColumn, place: int) -> pa.Array:
-    """Return the number at a place of each list; null where a list ends before it."""
+    """Return the number at position ``place`` of each list; null for a shorter list."""
     items = lists.items
     assert isinstance(items, NumberColumn)
     is_there = lists.counts > place
@@ -105,7 +114,9 @@ def _counts_at(lists: ListColumn, place: int) -> pa.Array:
 
 
 def _maps(columns: dict[int, pa.Array], rows: int, kind: pa.DataType) -> pa.Array:
-    """Return a map for each row from the ids of columns to their values that are not null."""
+    """Return one map for each row, from the id of a column to its value; null values are left
+    out.
+    """
     if not columns or not rows:
         return pa.nulls(rows, kind)
     values = pa.concat_arrays(list(columns.values()))

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data files of a Paimon table as entries of an Iceberg manifest, in columns."""
+"""Converts data files of a Paimon table to entries of an Iceberg manifest.
+
+All files are converted at once, column by column.
+"""
 
 from __future__ import annotations
 
@@ -29,23 +32,29 @@ from lakeformat.types.types import DataField
 __all__ = ["FileEntries"]
 
 _Group: TypeAlias = tuple[int, tuple[str, ...] | None, bool]
-"""The schema of a file, the columns with statistics (None: all), and False if it has none."""
+"""Files of one group have the same schema id and the same columns with statistics.
+
+The second member has the names of these columns, None for all; the third is False if the files have
+no statistics.
+"""
 _STATISTICS = ("value_counts", "null_value_counts", "lower_bounds", "upper_bounds")
 
 
 @dataclass(frozen=True, slots=True)
 class FileEntries:
-    """Makes the entries of one table."""
+    """Makes the manifest entries of one table."""
 
     handle: TableHandle
     location: str
-    """The address of the table, as its metadata spells it."""
+    """The URI of the table, written as in its Iceberg metadata."""
     partition: StructType
     schemas: Callable[[int], tuple[TableSchema, Schema]]
-    """Returns the schema of an id in both formats."""
+    """Returns the Paimon schema and the Iceberg schema of a schema id."""
 
     def added(self, files: ManifestColumns) -> pa.Table:
-        """Return the entries of added files, which inherit the numbers of their snapshot."""
+        """Return manifest entries for added files; a reader takes their sequence numbers from the
+        manifest list.
+        """
         _require_whole(files)
         schema, rows = entry_schema(self.partition), len(files)
         columns: dict[str, pa.Array] = {
@@ -64,7 +73,7 @@ class FileEntries:
         )
 
     def paths(self, files: ManifestColumns) -> pa.Array:
-        """Return the address of each file."""
+        """Return the URI of each file."""
         names, layout = _texts(files.file_name), self.handle.layout
         if pc.any(pc.match_substring(names, "/")).as_py():
             raise CorruptTableError(
@@ -99,7 +108,7 @@ class FileEntries:
         return pa.StructArray.from_arrays(cast, fields=list(kind)).take(values.indices)
 
     def _statistics(self, files: ManifestColumns) -> dict[str, pa.Array]:
-        """Return the columns of statistics, decoded together for files with the same columns."""
+        """Return the columns of statistics; files with the same columns are converted together."""
         groups = _groups(files)
         if not groups:
             return {}
@@ -136,7 +145,7 @@ def _groups(files: ManifestColumns) -> dict[_Group, Positions]:
 
 
 def _require_whole(files: ManifestColumns) -> None:
-    """Refuse files in other formats than Parquet, and files with only some columns."""
+    """Refuse files that are not Parquet, and files that have only some of the table's columns."""
     is_parquet = pc.ends_with(_texts(files.file_name), ".parquet")
     if not pc.all(is_parquet, min_count=0).as_py():
         name = _texts(files.file_name).filter(pc.invert(is_parquet))[0].as_py()

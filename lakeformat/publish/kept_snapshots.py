@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The published snapshots and tags that a table still has, and files that no snapshot needs."""
+"""Removes expired snapshots from Iceberg metadata, and adds the tags of the table."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ __all__ = ["unneeded_files", "with_kept_snapshots"]
 
 
 def with_kept_snapshots(metadata: TableMetadata, handle: TableHandle) -> TableMetadata:
-    """Return metadata without expired snapshots, and with the tags of the table.
+    """Return the metadata without expired snapshots, and with the tags of the table.
 
-    A snapshot that a tag keeps is not expired. Metadata that has all this already is returned
-    itself.
+    A snapshot with a tag is kept. If nothing changes, the result is the same object.
     """
     tags = {tag.name: tag.snapshot for tag in read_tags(handle.storage, handle.layout)}
     ids = {*snapshot_ids(handle.storage, handle.layout)}
@@ -51,9 +50,9 @@ def with_kept_snapshots(metadata: TableMetadata, handle: TableHandle) -> TableMe
 
 
 def unneeded_files(before: LoadedMetadata, after: TableMetadata) -> list[str]:
-    """Return the manifests and lists that only the snapshots need that ``after`` lacks.
+    """Return the manifests and manifest lists that no snapshot of ``after`` uses any more.
 
-    Data files belong to the table, which deletes them itself.
+    Data files are not among them: the Paimon table deletes its data files itself.
     """
     kept_ids = {each.snapshot_id for each in after.snapshots}
     expired = [each for each in before.metadata.snapshots if each.snapshot_id not in kept_ids]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The distance between a table and its Iceberg metadata, for health reports."""
+"""Describes how far the Iceberg metadata is behind its table, for health reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ __all__ = ["publication_lag"]
 
 
 def publication_lag(handle: TableHandle) -> str | None:
-    """Return a clause about the snapshots that readers of Iceberg miss; None if they miss none."""
+    """Return how many snapshots Iceberg readers do not see yet, in words; None if they see all.
+
+    Also describes metadata that is missing, unreadable, or shows a snapshot that was rolled back.
+    """
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:
         return None

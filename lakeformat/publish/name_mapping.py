@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The name mapping, by which readers find the columns of files without field ids.
+"""Makes the name mapping of a table: Iceberg readers use it for files without field ids.
 
-pypaimon writes such files. A name that belonged to several fields in the history of the table is
-left out: readers would show old values of one field in another.
+pypaimon writes such files. A name that several fields of the table have had is left out, because
+readers would show old values of one field in another field.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from lakeformat.iceberg.types import Field, ListType, MapType, StructType, Type,
 __all__ = ["NAME_MAPPING", "name_mapping"]
 
 NAME_MAPPING = "schema.name-mapping.default"
-"""The property of a table that holds the mapping."""
+"""The table property that holds the name mapping."""
 
 
 def name_mapping(schemas: Iterable[Schema]) -> str:
-    """Return the mapping for all schemas of a table, oldest first."""
+    """Return the name mapping for all schemas of a table, given oldest first, as JSON."""
     return json.dumps(_mapping([schema.struct for schema in schemas]), separators=(",", ":"))
 
 
 def _mapping(kinds: Sequence[Type]) -> list[dict[str, Any]]:
-    """Return the mapping of the fields inside a type, in all of its versions."""
+    """Return the name mapping of the fields inside a type, from all versions of the type."""
     versions: dict[int, list[Field]] = {}
     owners: dict[str, set[int]] = {}
     for kind in kinds:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Iceberg state that follows from one Paimon snapshot: metadata, manifests and their list.
+"""Writes the manifests and the Iceberg metadata that show one Paimon snapshot.
 
-Each manifest and list has a unique name; nothing refers to them before the metadata is published.
+Each manifest and manifest list has a unique name. No reader finds them before the metadata is
+published.
 """
 
 from __future__ import annotations
@@ -46,13 +47,19 @@ from lakeformat.publish.visible_files import visible_files
 __all__ = ["IDENTITY", "NextState"]
 
 IDENTITY = "paimon-commit-identity"
-"""The key of a snapshot's summary by which it differs from another snapshot with its number."""
+"""The key of a snapshot summary that holds the identity of the Paimon snapshot.
+
+After a rollback another snapshot may have the same number; its identity differs.
+"""
 _FILES_OF_MANIFEST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class NextState:
-    """Makes the state of one snapshot on published metadata, whose schemas are complete."""
+    """Makes the metadata that shows one snapshot, based on metadata that was published before.
+
+    ``base`` must already have all schemas of the table.
+    """
 
     handle: TableHandle
     base: LoadedMetadata
@@ -61,7 +68,7 @@ class NextState:
     entries: FileEntries
 
     def after_base(self) -> TableMetadata:
-        """Return the metadata with the snapshot that directly follows the base."""
+        """Return the metadata of ``base`` with the snapshot added that directly follows it."""
         metadata = self.base.metadata
         parent = metadata.current_snapshot
         assert parent is not None
@@ -70,7 +77,7 @@ class NextState:
         return self._with(started, self._changed(started))
 
     def on_its_own(self) -> TableMetadata:
-        """Return the metadata with this snapshot alone, made of all files of the table."""
+        """Return metadata with this snapshot alone, which lists all files of the table as added."""
         started = self._base(None, MANIFEST_SCHEMA.empty_table())
         live = plan_columns(self.handle, self.snapshot).columns
         shown = live.filter(self._visible(live))
@@ -88,7 +95,9 @@ class NextState:
         return Base(self.base, parent, manifests, made, self.files)
 
     def _changed(self, base: Base) -> FileChange:
-        """Return the files that the commit added and removed, of those that readers see."""
+        """Return the files that the commit added and removed; files that need a merge are left
+        out.
+        """
         storage, layout = self.handle.storage, self.handle.layout
         delta = manifests_of(storage, layout, self.snapshot, ListKind.DELTA)
         changes = read_manifests(storage, layout, delta)
@@ -96,7 +105,8 @@ class NextState:
         is_visible = self._visible(changes)
         added, removed = _apart(changes.filter(is_visible), self.entries)
         if self.handle.schema.id:
-            # An earlier schema may have had fewer levels: these files were on its highest one.
+            # An earlier schema may have had fewer levels. These files were on the highest of them,
+            # so readers saw them.
             others = changes.is_delete & ~is_visible & (changes.level.numbers > 0)
             earlier = changes.filter(others)
             if len(earlier):
@@ -106,16 +116,17 @@ class NextState:
         change = ChangedFiles(new, choice)(base)
         if change is None:
             return FileChange("append", base.manifests, FileCounts())
-        # The rows of a keyed table become visible by a compaction: it does not only replace files.
+        # In a table with a primary key a compaction makes new rows visible to Iceberg readers. So
+        # it is not a "replace", which keeps all rows.
         is_same = self.snapshot.commit_kind is CommitKind.COMPACT
         if is_same and not self.handle.schema.primary_keys and change.operation == "overwrite":
             return replace(change, operation="replace")
         return change
 
     def _visible(self, files: ManifestColumns) -> Mask:
-        """Return a mask of the files that readers see.
+        """Return a mask of the files that Iceberg readers see.
 
-        A bucket keeps the files of its highest level when a later schema has fewer levels.
+        The highest level is that of all schemas: a later schema with fewer levels moves no files.
         """
         newest, most = self.handle.schema, 0
         if newest.primary_keys:
@@ -124,7 +135,9 @@ class NextState:
         return visible_files(newest, files, most)
 
     def _all_of(self, base: Base, shown: ManifestColumns) -> FileChange:
-        """Return all files as added, in manifests that each hold neighbouring partitions."""
+        """Return a change that adds all files, ordered by partition, so that a manifest has few
+        partitions.
+        """
         if not len(shown):
             return FileChange("append", base.manifests, FileCounts())
         ordered = shown.take(_by_partition(shown))
@@ -154,7 +167,7 @@ class NextState:
 
     def _summary(self, base: Base, change: FileChange) -> Mapping[str, str]:
         before = FileCounts() if base.parent is None else totals_in(base.parent.summary)
-        assert before is not None  # each published summary has them
+        assert before is not None  # every published summary has totals
         return {
             "operation": change.operation,
             IDENTITY: self.snapshot.identity,
@@ -165,9 +178,9 @@ class NextState:
 
 
 def _apart(changes: ManifestColumns, entries: FileEntries) -> tuple[ManifestColumns, pa.Array]:
-    """Return the added files, and the addresses of the removed ones.
+    """Return the added files, and the paths of the removed files.
 
-    A file that is removed and added again, such as one with a new index, is in neither.
+    A file that the commit removes and adds again, for example with a new index, is in neither.
     """
     if not len(changes):
         return changes, pa.array([], pa.string())
@@ -180,6 +193,6 @@ def _apart(changes: ManifestColumns, entries: FileEntries) -> tuple[ManifestColu
 
 
 def _by_partition(files: ManifestColumns) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the rows in the order of their partitions' first files."""
+    """Return the positions of the files, with the files of each partition together."""
     places = files.partition.to_arrow().dictionary_encode().indices.to_numpy()
     return np.argsort(places, kind="stable")

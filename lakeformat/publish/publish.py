@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Brings the Iceberg metadata of a table to its newest snapshot.
+"""Publishes the snapshots of a Paimon table as Iceberg metadata, up to the newest one.
 
-Each snapshot has a metadata file of its number, which only one publication can create. So a repeat
-publishes nothing twice, and publications that run at once continue each other's work. If the
-published history is not that of the table, the newest snapshot is published without it.
+The metadata file of a snapshot has the number of the snapshot in its name, and only one publication
+can create it. So a repeated call publishes nothing twice, and calls at the same time continue each
+other's work. If the published history differs from that of the table, only the newest snapshot is
+published, without the history before it.
 """
 
 from __future__ import annotations
@@ -53,20 +54,20 @@ __all__ = ["publish_head", "publish_table"]
 _log = logging.getLogger(__name__)
 _FORMAT_VERSION = 2
 _MOST_LOST = 20
-"""Other publications that may be first, one after the other, before this one gives up."""
+"""Give up with a conflict if other publications are first more often than this."""
 _PROPERTIES = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "10",
 }
-"""Slow readers keep the metadata file that they opened."""
+"""Keep the ten newest metadata files, for readers that have opened one of them."""
 
 
 def publish_table(table: Table) -> PublishReport:
-    """Bring the Iceberg metadata of a Paimon table to its newest snapshot.
+    """Publish the snapshots of a Paimon table as Iceberg metadata, up to the newest one.
 
-    The table must have the option ``'metadata.iceberg.storage' = 'table-location'``. Commits of
-    this library publish by themselves; call this after commits of other engines, or after a warning
-    about a publication. It is safe to repeat, and to run several times at once.
+    The table must have the option ``'metadata.iceberg.storage' = 'table-location'``. Each commit of
+    this library publishes by itself. Call this function after commits of other engines, or after a
+    warning that a publication failed. You can repeat it, and run it several times at once.
     """
     handle = table._handle
     if handle.layout.branch != MAIN_BRANCH:
@@ -88,7 +89,7 @@ def publish_head(handle: TableHandle, *, follows_upkeep: bool) -> PublishReport:
 
 
 class _Publication:
-    """One call: its snapshots are published one after the other."""
+    """One call of ``publish_head``; it publishes one snapshot after the other."""
 
     def __init__(self, handle: TableHandle) -> None:
         require_publishable(handle.schema)
@@ -112,7 +113,7 @@ class _Publication:
                     self._versions.delete_above(head.id)
                     self._updated = True
                 if follows_upkeep and self._with_upkeep(base) is not base:
-                    known = None  # a commit may have continued the file before it was replaced
+                    known = None  # a commit may have published on top of the file that was replaced
                     continue
                 self._versions.point_to(base, None)
                 return self._report(base)
@@ -126,14 +127,18 @@ class _Publication:
         return self._report(None)
 
     def _base(self, newest: LoadedMetadata | None, head: Snapshot) -> LoadedMetadata | None:
-        """Return published metadata that the table's history continues; None without any."""
+        """Return published metadata that the history of the table continues; None if there is
+        none.
+        """
         if newest is None:
             return None
         found = newest if _number(newest) <= head.id else self._versions.find(head.id)
         return found if found is not None and self._is_ours(found) else None
 
     def _is_ours(self, found: LoadedMetadata) -> bool:
-        """Return True if metadata shows a snapshot that the table still has, at this address."""
+        """Return True if the metadata is of this table and shows a snapshot that the table still
+        has.
+        """
         if found.metadata.location.rstrip("/") != self._versions.location:
             return False
         if found.metadata.format_version != _FORMAT_VERSION:
@@ -147,8 +152,9 @@ class _Publication:
     def _publish(
         self, newest: LoadedMetadata | None, base: LoadedMetadata | None, head: Snapshot
     ) -> LoadedMetadata | None:
-        """Publish the snapshot after the base, or the head on its own; None if another publication
-        was first.
+        """Publish the snapshot after ``base``, or ``head`` without history if there is no ``base``.
+
+        Return None if another publication was first.
         """
         handle, snapshot = self._handle, None
         if base is not None:
@@ -169,7 +175,9 @@ class _Publication:
         return made
 
     def _rebuild(self, newest: LoadedMetadata | None, head: Snapshot) -> LoadedMetadata | None:
-        """Publish the newest snapshot without the history before it."""
+        """Publish the newest snapshot without the history before it; None if another publication
+        was first.
+        """
         handle, versions = self._handle, self._versions
         handle.storage.make_directory(versions.path(1).rpartition("/")[0])
         first = self._with_schemas(self._first(newest, head), head)
@@ -190,7 +198,11 @@ class _Publication:
         return made
 
     def _with_upkeep(self, current: LoadedMetadata) -> LoadedMetadata:
-        """Replace the newest metadata file if it lacks tags, or has expired snapshots."""
+        """Write the newest metadata file again if its tags or snapshots differ from those of the
+        table.
+
+        Then also delete the manifests that no snapshot needs any more.
+        """
         kept = with_kept_snapshots(current.metadata, self._handle)
         if kept is current.metadata:
             return current
@@ -201,7 +213,9 @@ class _Publication:
         return replaced
 
     def _first(self, newest: LoadedMetadata | None, head: Snapshot) -> TableMetadata:
-        """Return metadata without a snapshot; it is the same Iceberg table as before."""
+        """Return metadata without snapshots; it keeps the UUID of the published table, if there is
+        one.
+        """
         handle, before = self._handle, None if newest is None else newest.metadata
         spec = iceberg_spec(handle.schema)
         return TableMetadata(
@@ -220,7 +234,9 @@ class _Publication:
         )
 
     def _with_schemas(self, metadata: TableMetadata, snapshot: Snapshot) -> TableMetadata:
-        """Return metadata with the schemas of the table, of which the snapshot's is current."""
+        """Return metadata with all schemas of the table; that of the snapshot is the current
+        one.
+        """
         known = {each.schema_id: each for each in metadata.schemas}
         if snapshot.schema_id in known and self._handle.schema.id in known:
             return replace(metadata, current_schema_id=snapshot.schema_id)
@@ -278,7 +294,7 @@ class _Publication:
 
 
 def _number(metadata: LoadedMetadata) -> int:
-    """Return the number of the snapshot that metadata shows."""
+    """Return the number of the snapshot that the metadata shows; -1 without a snapshot."""
     number = metadata.metadata.current_snapshot_id
     return -1 if number is None else number
 

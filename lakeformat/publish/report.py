@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report about the publication of a table."""
+"""The report of a publication of Iceberg metadata."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ __all__ = ["PublishReport"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishReport(Report):
-    """The outcome of ``publish_table``."""
+    """The result of ``publish_table``."""
 
     table: str
     snapshot_id: int | None
-    """The newest published snapshot; None if the table has no snapshot."""
+    """The newest published snapshot; None if the table has no snapshots."""
     published: tuple[int, ...]
-    """The snapshots that this call published."""
+    """The numbers of the snapshots that this call published, oldest first."""
     rebuilt: bool
     """True if the call published the newest snapshot without the history before it."""
     updated: bool
-    """True if the call published tags, or removed snapshots or tags that the table has deleted."""
+    """True if the call brought the published snapshots and tags up to date with those of the
+    table."""
     metadata_file: str | None
-    """The address of the current Iceberg metadata file."""
+    """The URI of the current Iceberg metadata file; None if the table has no snapshots."""
     reason: str
-    """One sentence for the log: what happened, or why nothing did."""
+    """The outcome in one sentence, for the log."""

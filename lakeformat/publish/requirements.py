@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables whose Iceberg metadata can be published, decided by their schema alone."""
+"""Checks that the schema and the options of a Paimon table can be published as Iceberg metadata."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _ONLY = {
     "data-evolution.enabled": "false",
     "deletion-vectors.enabled": "false",
 }
-"""The only value of these options with which a table can be published."""
+"""The only value that each of these options may have in a published table."""
 
 
 def require_publishable(schema: TableSchema) -> None:
-    """Raise ``UnsupportedError`` unless tables with this schema can be published."""
+    """Raise ``UnsupportedError`` if tables with this schema cannot be published."""
     given = {key: value.strip().lower() for key, value in schema.options.items()}
     for key, only in _ONLY.items():
         if given.get(key, only) != only:

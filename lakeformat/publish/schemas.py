@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paimon schemas as Iceberg schemas, with the same ids for schemas and fields.
+"""Converts Paimon schemas to Iceberg schemas, with the same ids for schemas and fields.
 
-Nested parts get the ids that the data files have for them.
+Elements of arrays and maps get the ids that the data files store for them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ __all__ = ["iceberg_schema", "iceberg_spec", "last_column_id", "require_promotio
 
 _ID = b"PARQUET:field_id"
 _KEY_COLUMNS = 1_073_741_823
-"""The columns of keys in files of primary-key tables have this id plus that of their column."""
+"""In files of primary-key tables, the copy of a key column has the id of its column plus this
+number."""
 _MOST_MICROS = 6
 _PLAIN = {
     TypeName.BOOLEAN: "boolean",
@@ -62,8 +63,10 @@ _PROMOTED = {("int", "long"), ("float", "double")}
 
 
 def iceberg_schema(schema: TableSchema) -> Schema:
-    """Return the Iceberg schema of a Paimon schema; ``UnsupportedError`` names a column whose type
-    Iceberg readers cannot read from the data files.
+    """Return the Iceberg schema of a Paimon schema.
+
+    Raise ``UnsupportedError`` if Iceberg readers cannot read the type of a column; it names the
+    column.
     """
     for field in schema.fields:
         _require_types(field.name, field.type)
@@ -75,7 +78,7 @@ def iceberg_schema(schema: TableSchema) -> Schema:
 
 
 def iceberg_spec(schema: TableSchema) -> PartitionSpec:
-    """Return the partition spec of a table: the values of its partition columns."""
+    """Return the partition spec of a table: the transform identity of each partition column."""
     fields = (
         PartitionField((field.id,), FIRST_FIELD_ID + place, field.name, "identity")
         for place, field in enumerate(partition_fields(schema))
@@ -84,9 +87,10 @@ def iceberg_spec(schema: TableSchema) -> PartitionSpec:
 
 
 def last_column_id(schemas: Sequence[Schema], newest: TableSchema) -> int:
-    """Return the highest id of a field, or of a column of keys in the files of a keyed table.
+    """Return the highest id of a column in the schemas and in the data files of a table.
 
-    ClickHouse refuses a file with higher ids.
+    Files of a table with a primary key have copies of the key columns with ids of their own.
+    ClickHouse refuses a file with an id above this one.
     """
     ids = [number for schema in schemas for number in _ids(schema.struct)]
     keys = [_KEY_COLUMNS + field.id for field in newest.key_fields]
@@ -94,8 +98,8 @@ def last_column_id(schemas: Sequence[Schema], newest: TableSchema) -> int:
 
 
 def require_promotions(older: Schema, newer: Schema) -> None:
-    """Raise ``UnsupportedError`` if a type was changed in a way that Iceberg has no promotion
-    for.
+    """Raise ``UnsupportedError`` if the type of a column changed in a way that Iceberg does not
+    allow.
     """
     before = dict(_leaves(older.struct))
     for number, kind in _leaves(newer.struct):
@@ -147,7 +151,7 @@ def _primitive(kind: AtomicType) -> PrimitiveType:
 
 
 def _require_types(column: str, kind: DataType) -> None:
-    """Raise unless readers of Iceberg version 2 read every part of a column from its files."""
+    """Raise ``UnsupportedError`` if readers of Iceberg version 2 cannot read a part of a column."""
     match kind:
         case RowType(fields=fields):
             for field in fields:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The published metadata files: ``metadata/v<snapshot>.metadata.json``, and the hint of readers."""
+"""Reads and writes published metadata files, ``metadata/v<snapshot>.metadata.json``.
+
+The file ``version-hint.text`` names the current one for readers.
+"""
 
 from __future__ import annotations
 
@@ -29,25 +32,27 @@ __all__ = ["PublishedVersions"]
 
 @dataclass(frozen=True, slots=True)
 class PublishedVersions:
-    """The metadata files of one table; each has the number of the snapshot that it publishes."""
+    """The published metadata files of one table; the name of each has the number of its
+    snapshot.
+    """
 
     storage: Storage
     root: str
 
     @property
     def location(self) -> str:
-        """The address of the table, as metadata spells it."""
+        """The URI of the table, written as in its Iceberg metadata."""
         return location_at(self.storage, self.root).rstrip("/")
 
     @property
     def places(self) -> FilePlaces:
-        """The places of the table's files."""
+        """Resolves URIs in the metadata to paths in the storage."""
         return places_of(self.storage, self.root, self.location, NO_ROOTS)
 
     def newest(self) -> LoadedMetadata | None:
-        """Return the current metadata; None if nothing was published.
+        """Return the newest published metadata; None if nothing is published yet.
 
-        Metadata that another program wrote for a table of its own is refused.
+        Raise if another program wrote the metadata for an Iceberg table of its own.
         """
         try:
             path = find_metadata_file(self.storage, self.root)
@@ -56,29 +61,29 @@ class PublishedVersions:
         return self._read(path)
 
     def find(self, number: int) -> LoadedMetadata | None:
-        """Return the metadata that publishes one snapshot; None if there is none."""
+        """Return the metadata published for a snapshot; None if it is not published."""
         path = find_version(self.storage, self.root, number)
         return None if path is None else self._read(path)
 
     def path(self, number: int) -> str:
-        """Return the path of the metadata file of a snapshot."""
+        """Return the path of the metadata file for a snapshot."""
         return f"{self.root}/{METADATA}/v{number}.metadata.json"
 
     def create(self, number: int, metadata: TableMetadata) -> LoadedMetadata | None:
-        """Publish the metadata of a snapshot; None if another publication was first."""
+        """Create the metadata file of a snapshot; None if another publication was first."""
         path = self.path(number)
         if not create_once(self.storage, path, encode_metadata(metadata)):
             return None
         return LoadedMetadata(self.places, metadata, path)
 
     def replace(self, number: int, metadata: TableMetadata) -> LoadedMetadata:
-        """Publish the metadata of a snapshot in place of a file about another history."""
+        """Overwrite the metadata file of a snapshot, for example after a rollback."""
         path = self.path(number)
         self.storage.overwrite(path, encode_metadata(metadata))
         return LoadedMetadata(self.places, metadata, path)
 
     def point_to(self, current: LoadedMetadata, before: LoadedMetadata | None) -> None:
-        """Show readers the newest file, and delete files that its log no longer names."""
+        """Set the version hint to this file, and delete the old files that it no longer lists."""
         number = version_of(current.path)
         assert number is not None
         if not self.storage.exists(self.path(number + 1)) and self._hinted() != number:
@@ -87,10 +92,11 @@ class PublishedVersions:
             delete_old_metadata(before, current)
 
     def delete_above(self, number: int) -> None:
-        """Delete the files of snapshots that no longer exist, as readers look for higher numbers.
+        """Delete the metadata files of higher snapshot numbers, which the table does not have any
+        more.
 
-        They are deleted from the highest on, so that a crash leaves no gap, behind which readers
-        would miss a file.
+        Readers look for the next number until a file is missing. So the highest number is deleted
+        first: after a crash no gap hides a remaining file.
         """
         found = [
             (version, info.path)

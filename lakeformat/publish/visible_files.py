@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data files that Iceberg readers may see: those whose rows need no merge."""
+"""Selects the data files that Iceberg readers may read: those whose rows need no merge."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ __all__ = ["visible_files"]
 
 
 def visible_files(schema: TableSchema, files: ManifestColumns, level_count: int) -> Mask:
-    """Return a mask of the files whose rows are rows of the table.
+    """Return a mask of the files that readers can read without a merge.
 
-    All files of an append table; of a primary-key table those of the highest level, where each key
-    is once; ``level_count`` is the most levels that it had. With ``first-row`` each key is once on
-    all levels above 0. A file with delete markers is never among them.
+    Append table: all files. Primary-key table: the files of the highest level, where each key
+    occurs once. With the merge engine ``first-row``: the files of all levels above 0. A file of a
+    primary-key table that has delete markers is never selected. ``level_count`` is the largest
+    number of levels that the table has had.
     """
     levels, deletes = files.level.numbers, files.delete_row_count.numbers
     if not schema.primary_keys:
