@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations on tables of any format."""
+"""Operations and reports that tables of all formats share."""

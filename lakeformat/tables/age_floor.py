@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The age limit of orphans: older than any write that may be in progress."""
+"""Finds the age limit for orphan files, so that files of a write in progress are kept."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class AgeFloor:
-    """Files changed at this time or later are kept."""
+    """The age limit of a search for orphan files: files changed at this time or later are kept."""
 
     millis: int
     reason: str
     override: str | None = None
-    """The safety rule that the caller set aside, if any."""
+    """The safety rule that ``allow_younger`` overrode; None if the limit obeys the rule."""
     commit: int | None = None
-    """The newest snapshot, if its time sets the limit."""
+    """The number of the newest snapshot, if it makes the limit older than usual."""
 
     @property
     def moment(self) -> str:
-        """The time as text."""
+        """The limit as a readable time."""
         return moment_text(self.millis)
 
     def behind(self, lag_millis: int) -> AgeFloor:
-        """Move the limit back if the storage's clock is behind this machine's.
+        """Return an earlier limit if the storage's clock is behind this machine's clock.
 
-        Files carry the storage's time, so they would look older than they are.
+        The storage sets the time of each file. With a slow clock a new file looks older than it is.
         """
         if lag_millis <= _TOLERATED_LAG_MILLIS:
             return self
@@ -46,9 +46,9 @@ class AgeFloor:
         return replace(self, millis=self.millis - lag_millis, reason=reason)
 
     def before_commit(self, number: int, millis: int) -> AgeFloor:
-        """Move the limit back to keep files written since one day before a commit.
+        """Return a limit at least one day before the newest commit, the snapshot ``number``.
 
-        A write that began then may still be in progress if there is no later commit.
+        A write that began after this limit may still be in progress, because no commit came later.
         """
         if millis - _DAY_MILLIS >= self.millis:
             return self
@@ -68,10 +68,11 @@ def find_floor(
     running_since: Moment | None = None,
     allow_younger: bool = False,
 ) -> AgeFloor:
-    """Return the requested age limit, by default one day.
+    """Return the requested age limit; by default one day.
 
-    Raise if files of a write in progress may be older than the limit, unless ``allow_younger`` is
-    set. ``running_since`` is the start of the oldest write in progress, if known.
+    Raise if the limit is so young that files of a write in progress could be deleted, unless
+    ``allow_younger`` is set. ``running_since`` is the start of the oldest write in progress, if
+    known.
     """
     safe = AgeFloor(
         now_millis - _DAY_MILLIS, "files newer than one day are kept for writes in progress"

@@ -24,23 +24,31 @@ __all__ = [
 ]
 
 PartitionSpec: TypeAlias = Mapping[str, Any]
-"""Values of partition columns, of all or only some, such as ``{"dt": "2024-01-01"}``; texts are
-cast as in SQL."""
+"""Values of some or all partition columns, such as ``{"dt": "2024-01-01"}``.
+
+A str is cast to the type of the column as in SQL.
+"""
 
 Partitions: TypeAlias = PartitionSpec | Sequence[PartitionSpec]
-"""One or several ``PartitionSpec``: together they select all rows that match any of them."""
+"""One ``PartitionSpec``, or a list of them that selects every row that matches at least one."""
 
 Overwritten: TypeAlias = PartitionSpec | Literal["dynamic", "partitions", "table"]
-"""The rows to replace: values of partition columns name the partitions; ``"table"`` and ``{}`` are
-the whole table, ``"partitions"`` and ``"dynamic"`` the partitions that get rows. Without partition
-columns ``"partitions"`` is refused, and ``"dynamic"`` replaces all rows."""
+"""The rows that an overwrite replaces.
+
+- Values of partition columns, such as ``{"dt": "2024-01-01"}``: the rows of that partition.
+- ``"table"`` or ``{}``: all rows.
+- ``"partitions"``: the rows of each partition that gets new rows; refused without such columns.
+- ``"dynamic"``: the same, but without partition columns it replaces all rows.
+"""
 
 WindowEnd: TypeAlias = Position | int | str | datetime
-"""Position, snapshot number, tag name, or time (UTC unless it has a zone)."""
+"""A position, a snapshot number, a tag name, or a time (UTC unless it has a zone)."""
 
 
 def partitions_to_drop(partitions: object) -> list[PartitionSpec]:
-    """Return a list of partitions to drop; raise if it is empty, or if one would be all rows."""
+    """Return the partitions to drop as a list; raise if it is empty, or if an entry selects all
+    rows.
+    """
     specs = [*partitions] if is_list(partitions) else []  # type: ignore[misc]
     if not specs or not all(specs):
         raise InvalidRequestError(
@@ -51,7 +59,7 @@ def partitions_to_drop(partitions: object) -> list[PartitionSpec]:
 
 
 def only_for(table_format: str, table: Table, **options: Any) -> dict[str, Any]:
-    """Return the options that are not None; raise if the table has another format."""
+    """Return the options that are not None; raise if any is given for a table of another format."""
     given = {name: value for name, value in options.items() if value is not None}
     if given and table.format != table_format:
         raise UnsupportedError(

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log of a stream's newest batch, so that each batch is published exactly once.
+"""Records the newest batch of each stream, so that each batch is published exactly once.
 
-A streaming reader records a finished batch after the commit. If it dies in between, it repeats the
-batch when it restarts, perhaps after the snapshot of the first commit has expired. So before a
-batch is published
+A streaming job stores its checkpoint after the commit of a batch. If the job crashes in between, it
+repeats the batch when it restarts. By then the snapshot of the first commit may have expired. So
+before a batch is published,
 
-1. a consumer keeps all snapshots from here on, in every engine, and
-2. a file ``stream-<name>`` records that the batch began, and when. If the consumer was deleted, a
-   commit that is not found is refused if it may have expired (see ``CommitId``).
+1. a consumer is created: it keeps all snapshots from here on, in every engine, and
+2. a file ``stream-<name>`` records the batch and the time of the first attempt.
 
-Afterwards the file records that the batch is published, and the consumer is deleted.
+If the consumer was deleted and the first commit may have expired, a repeated commit is refused (see
+``CommitId``).
+
+After the commit the file records that the batch is published, and the consumer is deleted.
 """
 
 from __future__ import annotations
@@ -44,7 +46,10 @@ _MEMBERS = (
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    """The newest batch of a stream; it is published if ``first_try_millis`` is None."""
+    """The content of ``stream-<name>``: the newest batch of a stream.
+
+    The batch is published if ``first_try_millis`` is None.
+    """
 
     identifier: int
     first_try_millis: int | None = None
@@ -57,24 +62,24 @@ class _Note:
 
 @dataclass(frozen=True, slots=True)
 class StreamTable:
-    """The parts of a table that the log uses."""
+    """The parts of a table that the log of batches needs."""
 
     uri: str
     storage: Storage
     directory: str
-    """The directory of the records."""
+    """The directory of the files ``stream-<name>``."""
     environment: Environment
     find_commit: Callable[[CommitId], object | None]
     keep: Callable[[str], str | None]
-    """Makes a consumer of this name keep the newest snapshot and all later ones; returns the
-    identity of that snapshot, None without one."""
+    """Creates a consumer with this name, which keeps the newest snapshot and all later ones.
+    Returns the identity of the newest snapshot; None if the table has no snapshots."""
     forget: Callable[[str], None]
-    """Deletes a consumer of this name."""
+    """Deletes the consumer with this name."""
 
 
 @contextmanager
 def stream_batch(table: StreamTable, commit: CommitId) -> Iterator[CommitId | None]:
-    """See ``Table.stream_batch``."""
+    """Publish one batch of a stream exactly once; see ``Table.stream_batch``."""
     require_commit_id(commit)
     batch = _LoggedBatch(table, commit, quote(commit.user, safe=""))
     noted = batch.begun()
@@ -85,7 +90,7 @@ def stream_batch(table: StreamTable, commit: CommitId) -> Iterator[CommitId | No
         yield noted
     except CommitOutcomeUnknownError:
         raise
-    except Exception:  # the caller's block may raise any error
+    except Exception:  # code in the caller's with block may raise any error
         with suppress(LakeError):
             batch.forget_unless_published(noted)
         raise
@@ -108,7 +113,7 @@ class _LoggedBatch:
             return None
         if note is not None and note.identifier == commit.identifier:
             if note.first_try_millis is None:
-                self.table.forget(self.name)  # left behind if the last step was interrupted
+                self.table.forget(self.name)  # an interrupted attempt may have left the consumer
                 return None
             commit = replace(
                 commit,
@@ -119,7 +124,7 @@ class _LoggedBatch:
                 self.done()
                 return None
             return commit
-        # No record yet, or a truncated one; in that case the consumer exists.
+        # The file is missing, or a crash left it empty. If it is empty, the consumer exists.
         if note is None and self.table.find_commit(commit) is not None:
             self.done()
             return None
@@ -130,9 +135,10 @@ class _LoggedBatch:
         self.table.forget(self.name)
 
     def forget_unless_published(self, noted: CommitId) -> None:
-        """Remove the record of a failed first attempt, unless it was published.
+        """Remove the record of a failed first attempt if the batch is not published.
 
-        The state of earlier attempts is unknown, so their record is kept.
+        The record of a repeated attempt is kept, because an earlier attempt may have published the
+        batch.
         """
         if not self.is_first_try or self.table.find_commit(noted) is not None:
             return
@@ -142,7 +148,8 @@ class _LoggedBatch:
     def _begin(self) -> CommitId:
         self.is_first_try = True
         now = self.table.environment.now_millis()
-        # The newest snapshot is kept, too: while it exists, expired older ones do not matter.
+        # The consumer also keeps the newest snapshot: while that exists, older snapshots may
+        # expire.
         identity = self.table.keep(self.name)
         self._write(_Note(self.commit.identifier, now, identity))
         return replace(self.commit, first_try_millis=now, first_try_head=identity)
@@ -157,7 +164,7 @@ class _LoggedBatch:
             content = storage.read(self._path)
         except NotFoundError:
             return None
-        if not content:  # truncated by a crash
+        if not content:  # a crash left the file empty
             return None
         return decode_json_file(content, storage.uri(self._path), _Note.from_json, _REMEDY)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of rows, by name: the form in which callers ask for them."""
+"""Checks of rows as a caller requests them, and the name of each check."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ if TYPE_CHECKING:
 __all__ = ["CheckRequest", "Checks", "Columns", "age_millis", "columns_of"]
 
 Columns: TypeAlias = str | Sequence[str]
-"""One column, or several columns together."""
+"""The name of one column, or a list of names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checks:
-    """Requirements on the rows of a table.
+    """Checks that a caller requests for the rows of a table.
 
-    Each check has a name, such as ``rows``, ``not_null(id)`` or ``unique(shop, id)``. Nulls break
-    only ``not_null``: in all other checks a null counts as unknown, as in SQL.
+    Each check has a name, such as ``rows``, ``not_null(id)`` or ``unique(shop, id)``. Nulls fail
+    only ``not_null``. All other checks treat a null as unknown and accept it, as in SQL.
     """
 
     min_rows: int | None = None
     max_rows: int | None = None
     not_null: Sequence[str] = ()
-    """Columns without nulls."""
+    """Names of columns that must not have nulls."""
     unique: Sequence[Columns] = ()
-    """Columns, or lists of columns, whose values no two rows share."""
+    """Columns, or lists of columns, whose values must not occur in two rows."""
     accepted_values: Mapping[str, Sequence[Any]] = field(
         default_factory=lambda: MappingProxyType({})
     )
-    """The values that a column may have."""
+    """The allowed values of each column."""
     freshness: Mapping[str, str | timedelta] = field(default_factory=lambda: MappingProxyType({}))
-    """The highest age of the newest time in a column."""
+    """For each column of times, the highest allowed age of its newest value."""
     conditions: Sequence[str] = ()
     """SQL conditions that each row must meet."""
     warn_only: Sequence[str] = ()
-    """Names of checks that only warn; a kind such as ``unique`` stands for all checks of it."""
+    """Names of checks that only warn; a kind such as ``"unique"`` means all its checks."""
 
     def __post_init__(self) -> None:
         names = [*self.names()]
@@ -77,7 +77,7 @@ class Checks:
                 )
 
     def names(self) -> Iterator[str]:
-        """Yield the name of each check."""
+        """Yield the name of each requested check."""
         if self.min_rows is not None or self.max_rows is not None:
             yield "rows"
         yield from (f"not_null({column})" for column in self.not_null)
@@ -87,13 +87,13 @@ class Checks:
         yield from (f"condition({condition})" for condition in self.conditions)
 
     def only_warns(self, name: str) -> bool:
-        """Return True if a check of this name does not fail the table."""
+        """Return True if the check with this name only warns."""
         return name in self.warn_only or _kind(name) in self.warn_only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRequest:
-    """The checks and the rows that they are about; see ``Table.check``."""
+    """The requested checks, and the rows to check; see ``Table.check``."""
 
     checks: Checks
     where: Where | None
@@ -103,12 +103,12 @@ class CheckRequest:
 
 
 def columns_of(columns: Columns) -> tuple[str, ...]:
-    """Return one or several columns as a tuple."""
+    """Return the names of one or several columns as a tuple."""
     return (columns,) if isinstance(columns, str) else tuple(columns)
 
 
 def age_millis(column: str, age: str | timedelta) -> int:
-    """Return the allowed age of the newest time in a column."""
+    """Return the highest allowed age of the newest time in ``column``, in milliseconds."""
     if isinstance(age, timedelta):
         return age // timedelta(milliseconds=1)
     try:

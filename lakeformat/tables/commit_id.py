@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The identity of a commit: who commits, and which of its commits this is."""
+"""The identity of a commit: the committing run and the number of the commit within it."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ BATCH_IDENTIFIER = 2**63 - 1
 """The identifier of commits that are never retried."""
 
 CLOCK_SKEW_MILLIS = 10 * 60 * 1000
-"""Largest assumed difference of two committers' clocks."""
+"""The largest difference between the clocks of two writers that a search for a commit allows
+for."""
 
 KEEP_BOTH = "commit without CommitId.replaces (in Airflow: clear the task with on_clear='force')"
-"""The way to commit rows without replacing those of the earlier commit."""
+"""Advice for error messages: commit the rows without replacing those of the earlier commit."""
 DELETE_FIRST = f"Delete the earlier rows (lake delete TABLE --where ...), then {KEEP_BOTH}"
-"""The next step if a commit cannot remove the rows of the earlier commit itself."""
+"""Advice for error messages: delete the rows of the earlier commit first."""
 
 _MILLIS = range(10**11, 10**14)
-"""Plausible epoch milliseconds, from 1973 to 5138; other values are in another unit."""
+"""Accepted epoch milliseconds, from 1973 to 5138; a value outside is probably in another unit."""
 
 
 @dataclass(frozen=True, slots=True)

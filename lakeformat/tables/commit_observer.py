@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contract of work that follows each commit of a table, such as a publication.
+"""The contract of work that must follow each commit, such as publishing Iceberg metadata.
 
-The package that opens a table gives it the observer, so a format never imports what observes it.
+The package that opens a table passes the observer to it. So the package of a table format need not
+import the package of the observer.
 """
 
 from __future__ import annotations
@@ -14,27 +15,33 @@ Handle_contra = TypeVar("Handle_contra", contravariant=True)
 
 
 class CommitObserver(Protocol[Handle_contra]):
-    """Takes part in every commit of the tables that it is given to."""
+    """Work that must follow each commit; a table calls these methods at its commits."""
 
     def before_commit(self, handle: Handle_contra) -> None:
-        """Raise ``UnsupportedError`` if the work that must follow a commit cannot be done."""
+        """Raise ``UnsupportedError`` if the work could not be done after this commit."""
         ...
 
     def after_commit(self, handle: Handle_contra) -> None:
-        """Do the work that follows a durable commit; failures are logged and never raised."""
+        """Do the work that follows a commit. Log a failure and do not raise it, as the commit is
+        durable.
+        """
         ...
 
     def outstanding(self, handle: Handle_contra) -> str | None:
-        """Return the work that earlier commits still need, as a clause; None if all is done."""
+        """Return the work that is still missing after earlier commits, in words; None if all is
+        done.
+        """
         ...
 
     def before_removal(self, handle: Handle_contra) -> None:
-        """Do all outstanding work, so that no reader needs files that the table is about to delete.
+        """Do all missing work before the table deletes files.
 
-        A failure is raised, because the files must then be kept.
+        Raise if that fails: then no file may be deleted, because readers may still need it.
         """
         ...
 
     def after_upkeep(self, handle: Handle_contra) -> None:
-        """Do the work that follows changed tags or expired snapshots; failures are logged."""
+        """Do the work that follows changed tags or expired snapshots. Log a failure and do not
+        raise it.
+        """
         ...

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a merge of manifests, for people and programs."""
+"""The report of merging manifests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["CompactManifestsReport"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactManifestsReport(Report):
-    """The outcome of merging manifests, or of its dry run."""
+    """The result of merging manifests, or of its dry run."""
 
     table: str
     dry_run: bool
@@ -20,9 +20,10 @@ class CompactManifestsReport(Report):
     """The published snapshot; None when nothing was merged."""
     manifests_before: int
     manifests_merged: int
-    """Number of merged manifests, including those that hold the entries of deleted files."""
+    """The number of manifests that were merged; manifests with entries of deleted files are
+    included."""
     manifests_after: int | None
-    """None if it is only known after merging."""
+    """The number of manifests after the merge; None in a dry run that cannot know it."""
     bytes_before: int
     bytes_after: int | None
     reason: str

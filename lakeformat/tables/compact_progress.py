@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The progress of a compaction of any format."""
+"""Progress reports of a running compaction, for tables of any format."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["CompactProgress", "OnUnit"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactProgress:
-    """The progress of a compaction."""
+    """The number of units and bytes that a running compaction has completed."""
 
     table: str
     units: int
@@ -22,4 +22,4 @@ class CompactProgress:
 
 
 OnUnit = Callable[[CompactProgress], None]
-"""Is called after each unit with the progress of a compaction."""
+"""Called after each completed unit of a compaction."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The members that the report of a compaction has for a table of any format."""
+"""The members that a compaction report has for tables of every format."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ __all__ = ["CompactSummary"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactSummary(Report):
-    """The outcome of one compaction; the sums are over the groups of files that were compacted."""
+    """The result of one compaction; its numbers of rows, bytes and files are totals."""
 
     table: str
     strategy: str
     snapshot_ids: tuple[int, ...]
-    """The snapshots that were published; empty if no action was needed."""
+    """The snapshots that the compaction published; empty if no action was needed."""
     earlier_snapshot_ids: tuple[int, ...] = ()
-    """The snapshots of earlier tries with the same identity; the sums leave them out."""
+    """Snapshots that earlier attempts with the same identity published; the totals do not count
+    them."""
     rows_in: int = 0
     rows_out: int = 0
     bytes_in: int = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removes files in parallel, safe to repeat, and counts the result."""
+"""Deletes files in parallel and counts them; an interrupted deletion can be repeated."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ _NAMED_FAILURES = 100
 _log = logging.getLogger(__name__)
 
 OnRemoval: TypeAlias = Callable[[Removal], None]
-"""Called with each file that was removed, or that a dry run would remove."""
+"""Called for each deleted file; in a dry run, for each file that would be deleted."""
 
 
 @dataclass(slots=True)
 class Deleted:
-    """Counts of removed files."""
+    """The number of deleted files and bytes, and the failures."""
 
     files: dict[FileClass, int] = field(default_factory=dict)
     sizes: dict[FileClass, int] = field(default_factory=dict)
-    """Bytes by kind, as far as metadata knows the sizes."""
+    """Deleted bytes by kind of file; a file of unknown size counts as 0."""
     failed: list[str] = field(default_factory=list)
-    """The first files that could not be removed, each with the reason."""
+    """The first files that could not be deleted, each with the reason."""
     failures: int = 0
 
     def count(self, removal: Removal) -> None:
-        """Count one removed file."""
+        """Count one deleted file."""
         kind = removal.kind
         self.files[kind] = self.files.get(kind, 0) + 1
         self.sizes[kind] = self.sizes.get(kind, 0) + (removal.size or 0)
 
     def fail(self, removal: Removal, reason: LakeError) -> None:
-        """Count and log one file that could not be removed."""
+        """Count and log one file that could not be deleted."""
         self.failures += 1
         if len(self.failed) < _NAMED_FAILURES:
             self.failed.append(f"{removal.uri}: {reason}")
@@ -51,22 +51,22 @@ class Deleted:
 
     @property
     def total(self) -> int:
-        """Number of removed files."""
+        """The number of deleted files."""
         return sum(self.files.values())
 
     @property
     def bytes(self) -> int:
-        """Removed bytes, as far as metadata knows the sizes."""
+        """The deleted bytes; a file of unknown size counts as 0."""
         return sum(self.sizes.values())
 
     def line(self, *, dry_run: bool) -> str:
-        """Return the counts as text, for the lines of a report."""
+        """Return the counts as one line of a report."""
         verb = "would delete" if dry_run else "deleted"
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.files.items()))
         return f"{verb} {counted(self.total, 'file')} of {size(self.bytes)}: {kinds}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the counts as plain values."""
+        """Return the counts as a dict."""
         return {
             "files": {str(kind): count for kind, count in sorted(self.files.items())},
             "bytes": self.bytes,
@@ -76,9 +76,11 @@ class Deleted:
 
 
 class Deleter:
-    """Removes files, or only counts them in a dry run; a missing file counts as removed.
+    """Deletes files, or only counts them in a dry run. A file that does not exist counts as
+    deleted.
 
-    ``threads`` is the number of files at a time; by default some for each processor.
+    ``threads`` is the number of parallel deletions; the default depends on the number of
+    processors.
     """
 
     def __init__(
@@ -94,10 +96,10 @@ class Deleter:
         self._on_progress = on_progress
 
     def remove(self, removals: Iterable[Removal]) -> bool:
-        """Remove the files batch by batch; return True if all could be removed.
+        """Delete the files; return True if none failed. Failures are counted and logged.
 
-        No removal is running when this returns, so dependent files can be removed by the next call.
-        Files that cannot be removed are counted.
+        Every deletion has ended when this returns. So a next call can delete files on which these
+        depended.
         """
         before, waiting = self.deleted.failures, iter(removals)
         while batch := list(islice(waiting, _BATCH)):
@@ -107,7 +109,7 @@ class Deleter:
         return self.deleted.failures == before
 
     def remove_now(self, removal: Removal) -> None:
-        """Remove one file on which later steps depend; raise if that fails."""
+        """Delete one file at once, and raise if that fails: later steps rely on it."""
         if not self._dry_run:
             removal.storage.delete(removal.path)
         self._account(removal, None)

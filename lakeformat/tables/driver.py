@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan, run, commit, plan again: the one loop behind every operation that moves data.
+"""The loop of every operation that moves data: plan, run, commit, and plan again after a conflict.
 
-An operation describes itself as ``Steps``, and ``carry_out`` runs them. It plans units, works on
-each through an executor, and commits the results. If another commit has changed some of them
-meanwhile, it plans these again, after a pause and within limits.
+An operation describes itself as ``Steps``, and ``carry_out`` runs them. It plans units of work,
+works on each in an executor, and commits the results. If another commit has changed some of the
+units meanwhile, they are planned again after a pause, for a limited number of times.
 """
 
 from __future__ import annotations
@@ -39,51 +39,49 @@ _LONGEST_PAUSE_MILLIS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round(Generic[U, R]):
-    """A plan: the units of work in one state of the table, and the function that works on a
-    unit.
-    """
+    """One plan: the units of work for one state of the table, and the function that does them."""
 
     units: Sequence[U]
     work: Callable[[U], R]
-    """Works on a unit, in any process, and returns its result, never None; it publishes nothing."""
+    """Does one unit in any process and returns its result, never None. It must not commit
+    anything."""
     stop: Event = field(default_factory=Event)
-    """Set when the round ends early; running units then stop."""
+    """Set when the round ends early: units that are still running should stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps(Generic[U, R]):
-    """The steps of an operation, and its limits.
+    """The functions and limits of one operation.
 
-    ``take`` and ``finish`` commit. If a commit is refused, they delete its files and raise the
-    error. ``carry_out`` still calls ``take`` for the other results.
+    ``take`` and ``finish`` commit. If a commit is refused, they delete the files of that commit and
+    raise the error. ``carry_out`` still calls ``take`` for the remaining results.
     """
 
     name: str
     """The name of the operation and its table, for logs and errors."""
     head: Callable[[], object]
-    """Returns the number of the newest state of the table."""
+    """Returns a value that identifies the newest state of the table, such as a snapshot number."""
     plan: Callable[[], Round[U, R] | None]
-    """Reads the newest state and returns the units that are due in it; None when nothing is due."""
+    """Reads the newest state and returns the due units; None if no unit is due."""
     take: Callable[[R], object]
-    """Takes one result; commits as soon as enough results are there."""
+    """Receives one result, and commits when enough results are there."""
     finish: Callable[[], bool | None] = lambda: None
-    """Commits the remaining results at the end of a round; returns True to ask for another plan."""
+    """Commits the remaining results of a round; returns True if another round must be planned."""
     give_up: Callable[[], object] = lambda: None
-    """Deletes the files of all results that are not committed yet."""
+    """Deletes the files of all results that are not committed."""
     discard: Callable[[R], object] = lambda _: None
-    """Deletes the files of one result that was never passed to ``take``."""
+    """Deletes the files of one result that ``take`` never received."""
     environment: Environment
     executor: str | Executor = "serial"
     at_a_time: int | None = None
-    """The units that threads work on at a time; by default one more than there are cores."""
+    """The number of units that run at a time in threads; by default the number of cores plus
+    one."""
     attempts: int = ATTEMPTS
     """The number of successive rounds that may end in a conflict."""
     rounds: int | None = None
     """The largest number of rounds; None for no limit."""
     must_finish: bool = True
-    """True raises the last conflict after all attempts; with False ``carry_out`` returns
-    normally.
-    """
+    """After too many conflicts: True raises the last one, False lets ``carry_out`` return."""
 
 
 class Ended(Enum):
@@ -95,12 +93,12 @@ class Ended(Enum):
 
 
 def carry_out(steps: Steps[U, R]) -> Ended:
-    """Plan, run and commit until nothing is due.
+    """Plan, run and commit until no unit is due.
 
-    A round is planned again after a ``CommitConflictError``. A missing or damaged file counts as
-    a conflict if the table has a newer state: expiry deletes what older states refer to. After
-    any other error the files of uncommitted results are deleted and the error is raised. While
-    the outcome of a commit is unknown, its files are kept.
+    After a ``CommitConflictError`` the units are planned again. A missing or damaged file counts as
+    a conflict if the table has a newer state, because expiry may have deleted the file. After any
+    other error the files of uncommitted results are deleted, and the error is raised. If the
+    outcome of a commit is unknown, its files are kept.
     """
     conflicts = rounds = 0
     while True:
@@ -130,14 +128,14 @@ def carry_out(steps: Steps[U, R]) -> Ended:
 
 @dataclass(slots=True)
 class _Attempt(Generic[U, R]):
-    """One plan with its units and commits."""
+    """One round: a plan, its units and its commits."""
 
     steps: Steps[U, R]
     head: object
     conflict: LakeError | None = None
 
     def run(self) -> bool:
-        """Plan, run and commit; return True if more units may be due."""
+        """Plan, run and commit; return True if another round must be planned."""
         try:
             planned = self.steps.plan()
             return planned is not None and self._run(planned)
@@ -167,8 +165,8 @@ class _Attempt(Generic[U, R]):
             self._note(error)
 
     def _note(self, error: LakeError) -> None:
-        """Keep ``error`` if it is a conflict, or if the snapshot may have expired, so that the
-        operation is planned again.
+        """Remember a conflict, or an error that an expired snapshot explains, so that units are
+        planned again.
 
         Raise any other error.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names from users that become a part of a file name: those of tags and consumers."""
+"""Checks names of tags, consumers and staged results, which become a part of a file name."""
 
 from __future__ import annotations
 
@@ -9,21 +9,25 @@ from lakeformat.errors import InvalidRequestError
 
 __all__ = ["check_file_name_part", "check_new_file_name_part", "suffixed"]
 
-# Most file systems allow names of 255 bytes; the longest one is a consumer's temporary file.
+# Most file systems allow names of 255 bytes. The longest name is that of a consumer's temporary
+# file.
 _LONGEST_BYTES = 255 - len(".consumer-") - len(".") - 36 - len(".tmp")
 
 _TEMPORARY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp")
 
 
 def suffixed(name: str, prefix: str) -> str | None:
-    """Return the part after the prefix; None for temporary files and other names."""
+    """Return the part of a file name after ``prefix``; None for other names and for temporary
+    files.
+    """
     rest = name.removeprefix(prefix)
     return rest if rest and rest != name and not _TEMPORARY.search(rest) else None
 
 
 def check_new_file_name_part(what: str, name: object) -> None:
-    """Refuse a new name that is invalid, or too long for some storage; existing names may be
-    longer.
+    """Refuse a name for a new file that is invalid, or too long for some storages.
+
+    The names of existing files may be longer.
     """
     check_file_name_part(what, name)
     if len(str(name).encode(errors="replace")) > _LONGEST_BYTES:
@@ -34,7 +38,7 @@ def check_new_file_name_part(what: str, name: object) -> None:
 
 
 def check_file_name_part(what: str, name: object) -> None:
-    """Refuse a name that no file name can contain; ``what`` describes it in the error."""
+    """Refuse a name that cannot be a part of a file name; ``what`` is its kind for the error."""
     if not isinstance(name, str):
         raise InvalidRequestError(f"a {what} must be a str, got {name!r}")
     if not name.strip() or name in (".", "..") or "/" in name or "\0" in name:

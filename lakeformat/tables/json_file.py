@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON metadata files, read with errors that name the file and what to do."""
+"""Reads and writes JSON metadata files; errors name the file and the next step."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ __all__ = [
 T = TypeVar("T")
 
 RESTORE = "restore the file from a backup"
-"""The next step after a damaged file of which nothing else is known."""
+"""The usual next step if a file is damaged."""
 NO_JSON = (ValueError, RecursionError)
-"""Errors of ``json.loads`` for text that it cannot read; too deep nesting is one of them."""
+"""Errors of ``json.loads`` for text that is not JSON, or that is nested too deeply."""
 
 
 def decode_json_file(
@@ -59,7 +59,7 @@ def decode_json_file(
 
 
 def newer_version(kind: str, found: int, known: int) -> UnsupportedError:
-    """Return the error about a file of a newer format version."""
+    """Return the error for a file of a newer format version."""
     return UnsupportedError(
         f"its {kind} version is {found}, but this library reads up to {known}: a newer version "
         "wrote it; upgrade this library"
@@ -71,7 +71,7 @@ _LONG = range(-(1 << 63), 1 << 63)
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One member: its key in the file, its name here, and the type of its value."""
+    """A member of a JSON object: its key, the name of its attribute in Python, and its type."""
 
     key: str
     name: str
@@ -79,18 +79,20 @@ class Member:
     required: bool = False
 
     def checked(self, value: Any) -> Any:
-        """Return the value; ``ValueError`` if it has another type or is out of range."""
+        """Return the value; raise ``ValueError`` if it has another type or does not fit 64 bits."""
         if not isinstance(value, self.type) or isinstance(value, bool):
             raise ValueError(f"{self.key} is {value!r}, not {self.type.__name__}")
         if isinstance(value, int) and value not in _LONG:
             raise ValueError(f"{self.key} is {value}, which does not fit 64 bits")
         if isinstance(value, str):
-            value.encode()  # half of a surrogate pair is not text
+            value.encode()  # raises for half of a surrogate pair, which is not text
         return value
 
 
 def read_members(declared: Sequence[Member], members: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values by name; null counts as absent, undeclared members are ignored."""
+    """Return the declared members by name; null counts as missing, and other members are
+    ignored.
+    """
     return {
         member.name: member.checked(members[member.key])
         for member in declared
@@ -101,12 +103,14 @@ def read_members(declared: Sequence[Member], members: Mapping[str, Any]) -> dict
 def unknown_members(
     declared: Sequence[Member], members: Mapping[str, Any], undeclared: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Return the members that are not declared, without those named in ``undeclared``."""
+    """Return the members that are neither in ``declared`` nor in ``undeclared``."""
     known = {*undeclared, *(member.key for member in declared)}
     return {key: value for key, value in members.items() if key not in known}
 
 
 def write_members(declared: Sequence[Member], values: object) -> dict[str, Any]:
-    """Return the members of a JSON object for a file; None values are left out."""
+    """Return the JSON object for an object with the declared attributes; None values are left
+    out.
+    """
     members = {member.key: getattr(values, member.name) for member in declared}
     return {key: value for key, value in members.items() if value is not None}

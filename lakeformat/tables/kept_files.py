@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes the files of a failed commit, unless the table may refer to them."""
+"""Deletes the files of a failed commit if the table cannot refer to them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["kept_if_published"]
 
 @contextmanager
 def kept_if_published(discard: Callable[[], object]) -> Iterator[None]:
-    """Delete the files of a failed commit with ``discard``, unless the table may refer to them.
+    """Run a with block that commits; call ``discard`` to delete its files if the commit fails.
 
-    ``discard`` is not called after ``CommitOutcomeUnknownError``, nor after an interruption or a
-    defect: these may occur after the publication.
+    ``discard`` is not called after ``CommitOutcomeUnknownError``, an interruption or a defect of
+    this library: then the commit may have been published.
     """
     try:
         yield

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of commit messages of any format, and of their bytes."""
+"""Checks commit messages of any format, and their bytes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _M = TypeVar("_M")
 
 
 def require_messages(given: object, kind: type[_M], advice: str) -> list[_M]:
-    """Return messages as a list; raise if they are of another kind.
+    """Return the messages as a list; raise if one of them is not of the class ``kind``.
 
-    The iterable is read once: a second pass over a generator would yield an empty commit.
+    The iterable is read only once: reading a generator a second time would give an empty commit.
     """
     if isinstance(given, kind | bytes | str | Mapping) or not isinstance(given, Iterable):
         raise _no_messages(given, advice)
@@ -28,7 +28,7 @@ def require_messages(given: object, kind: type[_M], advice: str) -> list[_M]:
 
 
 def require_bytes(content: object, made_by: str) -> None:
-    """Raise unless a message was given as bytes."""
+    """Raise unless ``content`` is bytes."""
     if not isinstance(content, bytes | bytearray | memoryview):
         raise InvalidRequestError(
             f"a commit message must be bytes, got {type(content).__name__}: pass the result of "
@@ -37,7 +37,7 @@ def require_bytes(content: object, made_by: str) -> None:
 
 
 def unreadable_message(content: bytes, reason: object) -> InvalidRequestError:
-    """Return the error for bytes that this version cannot read as a message."""
+    """Return the error for bytes from which this version cannot read a message."""
     return InvalidRequestError(
         f"these {len(content)} bytes are not a commit message of this version: {reason}; "
         "prepare and commit with the same version of the library"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Points in time: the forms that callers may give, and times as text."""
+"""Points in time: parses those of callers, and formats them for people."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def to_millis(moment: Moment) -> int:
-    """Return epoch milliseconds of a point in time, rounded down."""
+    """Return a point in time as epoch milliseconds, rounded down."""
     if isinstance(moment, str):
         try:
             moment = datetime.fromisoformat(moment.strip())
         except ValueError:
             raise _no_moment(moment) from None
     if isinstance(moment, datetime):
-        if moment != moment:  # pandas' NaT
+        if moment != moment:  # True for NaT of pandas
             raise _no_moment(moment)
         zoned = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
         return (zoned - _EPOCH) // timedelta(milliseconds=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The orphan files found, and the result of their removal."""
+"""The report of a search for orphan files and of their removal."""
 
 from __future__ import annotations
 
@@ -14,36 +14,38 @@ __all__ = ["OrphanFile", "OrphanReport"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrphanFile:
-    """An orphan file."""
+    """A file that no snapshot, tag, branch or changelog refers to."""
 
     path: str
     """URI of the file."""
     kind: str
-    """Kind such as ``data``, ``changelog``, ``index`` or ``manifest``; ``other`` is temporary."""
+    """The kind: ``data``, ``changelog``, ``index``, ``manifest`` and so on; ``other`` is
+    temporary."""
     size: int
     modified_millis: int
     newest_snapshot: int | None
-    """Newest remaining snapshot of the main branch when the file was last changed."""
+    """The newest existing snapshot of the main branch at the time when the file was last
+    changed."""
     reason: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the file as plain values."""
+        """Return the file as a dict."""
         return {**asdict(self), "modified": moment_text(self.modified_millis)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrphanReport(Report):
-    """The outcome of one search for orphan files."""
+    """The result of one search for orphan files."""
 
     table: str
     dry_run: bool
     older_than: str
-    """Files changed at this time or later are kept."""
+    """The age limit: files changed at this time or later are kept."""
     older_than_reason: str
     override: str | None
-    """The age rule that was set aside, if any."""
+    """The age rule that ``allow_younger`` overrode, if any."""
     looked_through: str
-    """The snapshots, tags and changelogs read to find the referenced files."""
+    """The snapshots, tags and changelogs whose references were read, in words."""
     scanned_files: int
     scanned_bytes: int
     orphan_files: int
@@ -53,26 +55,27 @@ class OrphanReport(Report):
     removed_bytes: int
     removed_directories: int
     failures: int
-    """Files that could not be removed; the next run tries again."""
+    """The number of files that could not be removed; the next run tries again."""
     failed: tuple[str, ...]
-    """The first failures, each with the reason."""
+    """The first of these failures, each with the reason."""
     young_files: int
-    """Unreferenced files that are too new to be removed."""
+    """Unreferenced files that are too young to be removed."""
     young_bytes: int
     kept_by_commit: int | None
-    """The newest snapshot, if its time keeps files older than the usual age."""
+    """The newest snapshot, if the age limit is older than usual because of it."""
     writing_files: int
-    """Old files whose writer also wrote one newer than the age limit, so it may be active."""
+    """Files kept because their writer may be active: it also wrote a file newer than the age
+    limit."""
     unknown_files: int
-    """Old files with unknown names or unknown age; they are kept."""
+    """Old files of unknown kind or unknown age; they are kept."""
     external_paths_left_out: tuple[str, ...]
-    """External paths that were skipped because they were not requested."""
+    """External paths that were not searched, because the caller did not request them."""
     objection: str | None
-    """Reason why a removal would be refused; set only in a dry run."""
+    """Set only in a dry run: the reason why a removal would be refused."""
     files: tuple[OrphanFile, ...]
-    """The first orphans; ``on_progress`` is called with each of them."""
+    """The first orphan files; ``on_progress`` gets all of them."""
     files_left_out: int
-    """Number of further orphans."""
+    """The number of further orphan files, which are not in ``files``."""
     reason: str
     """The outcome in one sentence, for the log."""
 

@@ -14,12 +14,13 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _PER_PROCESSOR = 4
-"""Threads per processor: operations on small files mostly wait for the storage."""
+"""Threads for each processor: deletions and other small operations mostly wait for the storage."""
 
 
 def in_parallel(act: Callable[[T], R], items: Iterable[T], threads: int | None = None) -> list[R]:
-    """Return the result of ``act`` for each item, in order; by default with some threads for each
-    processor.
+    """Return the result of ``act`` for each item, in order.
+
+    The default number of threads depends on the number of processors.
     """
     waiting = list(items)
     most = threads or _PER_PROCESSOR * (os.cpu_count() or 1)

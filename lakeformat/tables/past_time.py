@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times in the past: a point in time or an age."""
+"""Parses times in the past: a point in time or an age."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ PastTime: TypeAlias = Moment | timedelta
 
 
 def past_millis(name: str, asked: PastTime, now_millis: int) -> int:
-    """Return epoch milliseconds of the argument ``name``; raise if it is in the future."""
+    """Return a time as epoch milliseconds; raise if it is in the future. ``name`` is its
+    argument.
+    """
     found = _millis(name, asked, now_millis)
     refuse_future(name, found, now_millis)
     return found
 
 
 def refuse_future(name: str, millis: int, now_millis: int) -> None:
-    """Raise InvalidRequestError if a time is in the future."""
+    """Raise ``InvalidRequestError`` if the argument ``name`` is a time in the future."""
     if millis > now_millis:
         raise InvalidRequestError(
             f"{name} is {moment_text(millis)}, which is in the future: now is "

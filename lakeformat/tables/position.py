@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions: how far a reader, a cursor or an asset event has read the history of a table."""
+"""Positions: how much of the history of a table a reader, a cursor or an asset event has read."""
 
 from __future__ import annotations
 
@@ -23,34 +23,35 @@ _KEPT_AS_THEY_ARE = ":-"
 @total_ordering
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Position:
-    """A point in the history of one branch of a table: all commits up to it, and none after it.
+    """A point in the history of one branch of a table: all commits up to this point have been read.
 
-    Positions of one branch have an order. Comparing positions of two branches or tables raises an
-    ``InvalidRequestError``. A snapshot number compares like the position that it names.
+    Positions of one branch have an order. Comparing positions of two branches or tables raises
+    ``InvalidRequestError``. A snapshot number compares like the position right after that snapshot.
 
-    Only the table's format knows the meaning of the numbers. Other code compares positions, keeps
-    their text (``str``), parses it again (``parse``), and asks the table for everything else.
+    Only the format of the table interprets the numbers. Other code compares positions, stores their
+    text (``str``), parses it again (``parse``), and asks the table for everything else.
     """
 
     numbers: tuple[int, ...]
     """The numbers that give the order; only the table's format interprets them."""
     branch: str | None = None
-    """The branch; None in a position of earlier versions, which fits any branch."""
+    """The name of the branch; None in a position of an earlier version, which fits any branch."""
     identity: str | None = None
-    """The identity of the snapshot at this position. After a rollback another snapshot can have the
-    same numbers; the table detects that by the identity. Comparisons ignore the identity.
+    """The identity of the snapshot at this position; comparisons ignore it.
+
+    After a rollback another snapshot can have the same numbers. The table detects that by the
+    identity.
     """
     table: str | None = None
-    """The location of the table, if known. It is not part of the text, so that stored positions
-    remain valid when the table is renamed.
-    """
+    """The location of the table, if known. The text of a position leaves it out, so that a stored
+    position remains valid after a rename of the table."""
 
     @classmethod
     def parse(cls, kept: object) -> Position:
-        """Parse a position from its text, or from the forms that earlier versions stored.
+        """Parse a position from its text, or from a form that an earlier version stored.
 
-        These are a snapshot number, as int or text; a cursor or event with ``snapshot_id``; and a
-        consumer or offset with ``next_snapshot``, which names the snapshot after the position.
+        Earlier forms are: a snapshot number, as int or str; a dict with ``snapshot_id``; and a dict
+        with ``next_snapshot``, the first snapshot after the position.
         """
         if isinstance(kept, Position):
             return kept
@@ -100,13 +101,18 @@ class Position:
 
     @property
     def before(self) -> Position:
-        """The position right before its newest commit; at the beginning, the same position."""
+        """The position right before the newest commit that is part of this one.
+
+        At the beginning of the history, the same position.
+        """
         *first, last = self.numbers
         return replace(self, numbers=(*first, max(last - 1, 0)), identity=None)
 
     @property
     def number(self) -> int:
-        """The number for fields such as ``snapshot_id``, in formats that number their snapshots."""
+        """The snapshot number at this position; raises if the format does not number its
+        snapshots.
+        """
         if len(self.numbers) > 1:
             raise InvalidRequestError(
                 f"position {self} is not one snapshot number: keep str(position) instead"
@@ -114,7 +120,7 @@ class Position:
         return self.numbers[0]
 
     def is_exactly(self, other: Position) -> bool:
-        """Return True if number and snapshot are the same.
+        """Return True if both positions are equal and at the same snapshot.
 
         After a rollback another snapshot can have the same number.
         """
@@ -134,7 +140,7 @@ class Position:
 
 
 AnyPosition: TypeAlias = Position | int
-"""A position, or a snapshot number that users may give instead."""
+"""A position, or the number of a snapshot."""
 
 
 def _quoted(text: str) -> str:
@@ -142,7 +148,7 @@ def _quoted(text: str) -> str:
 
 
 def _from_members(kept: Mapping[Any, Any]) -> Position:
-    """Parse the JSON objects in which this and earlier versions store positions."""
+    """Parse a position from the dict in which this or an earlier version stored it."""
     if kept.get("position") is not None:
         return Position.parse(kept["position"])
     for key in ("next_snapshot", "nextSnapshot", "next_snapshot_id"):

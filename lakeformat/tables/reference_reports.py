@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports on tags, branches and rollbacks, for people and programs."""
+"""Reports of operations on tags and branches, and of rollbacks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["BranchReport", "DeletionReport", "FastForwardReport", "RollbackRepor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagReport(Report):
-    """The result for one tag."""
+    """The report of an operation on one tag."""
 
     table: str
     tag: str
@@ -28,26 +28,26 @@ class TagReport(Report):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchReport(Report):
-    """The result for one branch."""
+    """The report of an operation on one branch."""
 
     table: str
     branch: str
     action: str
     """``created``, ``kept`` or ``renamed``; in a dry run the planned action."""
     snapshot_id: int | None
-    """First snapshot of the branch; None for a branch without snapshots."""
+    """The first snapshot of the branch; None if it has no snapshots."""
     reason: str
     dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FastForwardReport(Report):
-    """The snapshots, schemas and tags that main received from a branch."""
+    """The report of a fast forward: the snapshots, schemas and tags that main got from a branch."""
 
     table: str
     branch: str
     snapshots: tuple[int, ...]
-    """Snapshots that main received."""
+    """The snapshots that main got."""
     schemas: tuple[int, ...]
     tags: tuple[str, ...]
     dry_run: bool
@@ -56,18 +56,19 @@ class FastForwardReport(Report):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletionReport(Report):
-    """The result of deleting tags or a branch."""
+    """The report of a deletion of tags or of a branch."""
 
     table: str
     deleted: tuple[str, ...]
-    """The deleted tags or branch."""
+    """The names of the deleted tags, or of the branch."""
     files: dict[str, int]
-    """Number of removed files by kind."""
+    """The number of deleted files by kind."""
     bytes: int
-    """Removed bytes, as far as metadata knows the sizes."""
+    """The deleted bytes; a file of unknown size counts as 0."""
     failures: int
     failed: tuple[str, ...]
-    """The first files that could not be removed; the next deletion tries again."""
+    """The first files that could not be deleted, each with the reason; repeat the deletion to
+    delete them."""
     dry_run: bool
     reason: str
 
@@ -87,7 +88,7 @@ class DeletionReport(Report):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollbackReport(Report):
-    """The outcome of one rollback, or of a dry run of it."""
+    """The report of a rollback, or of its dry run."""
 
     table: str
     target: int
@@ -96,20 +97,22 @@ class RollbackReport(Report):
     """The newest snapshot after the rollback."""
     as_latest: bool
     removed_snapshots: tuple[int, ...] = ()
-    """The snapshots that were deleted; their files are orphans."""
+    """The deleted snapshots; ``remove_orphans`` deletes their files."""
     removed_changelogs: tuple[int, ...] = ()
     removed_tags: tuple[str, ...] = ()
     moved_consumers: tuple[str, ...] = ()
-    """Consumers that had read newer snapshots than the target; they now continue after it."""
+    """Consumers that had read snapshots after the target; they now continue right after the
+    target."""
     added_files: int = 0
-    """The number of data files that a rollback with ``as_latest`` restored."""
+    """The number of data files that a rollback with ``as_latest`` added again."""
     deleted_files: int = 0
     """The number of data files that a rollback with ``as_latest`` removed."""
     protection_tag: str | None = None
-    """The tag that keeps the restored files; ``tags.expire`` deletes it once it is not needed."""
+    """The tag that keeps the files of the target; ``tags.expire`` deletes it when it is not
+    needed."""
     objection: str | None = None
     """In a dry run: the reason why the rollback would be refused without ``force``."""
     replayed: bool = False
-    """True if an earlier attempt with the same identity did the work and this is its report."""
+    """True if an earlier attempt with the same identity did the work; this is its report."""
     dry_run: bool
     reason: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One file to remove, with its kind and the reason."""
+"""A file to delete, with its kind and the reason."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["FileClass", "Removal"]
 
 
 class FileClass(StrEnum):
-    """The role of a file in its table."""
+    """The kind of a file of a table."""
 
     DATA = "data"
-    """A data file, or an extra file beside it."""
+    """A data file, or an extra file that belongs to it, such as an index."""
     DELETES = "delete file"
-    """A file of deleted rows, in an Iceberg table."""
+    """A delete file of an Iceberg table."""
     CHANGELOG = "changelog"
     """A changelog file."""
     INDEX = "index"
@@ -27,26 +27,26 @@ class FileClass(StrEnum):
     INDEX_MANIFEST = "index manifest"
     STATISTICS = "statistics"
     METADATA = "table metadata"
-    """A file of table metadata, in an Iceberg table."""
+    """A metadata file of an Iceberg table."""
     SNAPSHOT = "snapshot"
-    """The file of a snapshot, tag or long-lived changelog, which makes other files reachable."""
+    """The file of a snapshot, tag or long-lived changelog; it refers to other files."""
     DIRECTORY = "directory"
     """An empty directory."""
     OTHER = "other"
-    """Temporary files, and files with unknown names."""
+    """A temporary file, or a file of unknown kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """One file to remove, with its kind and the reason."""
+    """A file to delete, with its kind and the reason."""
 
     storage: Storage = field(repr=False)
-    """The table's storage, except for external files."""
+    """The storage of the file: that of the table, or another one for an external file."""
     path: str
     kind: FileClass
     reason: str
     size: int | None = None
-    """Size in bytes, if metadata knows it."""
+    """The size in bytes; None if metadata does not have it."""
 
     @property
     def uri(self) -> str:
@@ -54,7 +54,7 @@ class Removal:
         return self.storage.uri(self.path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the removal as plain values."""
+        """Return the removal as a dict."""
         return {
             "path": self.uri,
             "kind": str(self.kind),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports: what an operation did, for people and for programs."""
+"""The base class of all reports."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["Report"]
 
 
 class Report:
-    """The base of the frozen dataclasses that operations return."""
+    """The base class of the dataclasses that operations return."""
 
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the members as plain values, ready for JSON."""
+        """Return the members as a dict, ready for JSON."""
         return asdict(self)  # type: ignore[call-overload,no-any-return]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows that are read only when a result is requested: as Arrow, pandas or polars."""
+"""Rows of a scan, which are read when you request them as Arrow, pandas or polars."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["Results", "Rows"]
 
 
 class Results(ABC):
-    """Rows that can be streamed; all other forms are built from the stream."""
+    """The base of all results: subclasses stream the rows, and this class converts them."""
 
     @property
     @abstractmethod
     def schema(self) -> pa.Schema:
-        """The columns of the rows."""
+        """The schema of the rows."""
 
     @abstractmethod
     def to_batches(self) -> Iterator[pa.RecordBatch]:
@@ -52,7 +52,7 @@ class Results(ABC):
 
 
 class Rows(Results):
-    """A stream of batches that restarts for every result."""
+    """Results that read the rows anew each time."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Rows(Results):
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the rows."""
+        """The schema of the rows."""
         return self._schema
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time that something is kept, as callers write it."""
+"""Parses the time for which a tag is kept."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from lakeformat.types.amounts import parse_asked_duration
 __all__ = ["Retain", "to_retained"]
 
 Retain = timedelta | str
-"""The time a tag is kept, such as ``"7 d"``."""
+"""The time for which a tag is kept: a timedelta, or a str such as ``"7 d"``."""
 
 
 def to_retained(retain: Retain) -> timedelta:
-    """Return the time that ``retain`` names; ``InvalidRequestError`` unless it is above 0."""
+    """Return the time as a timedelta; raise ``InvalidRequestError`` unless it is above 0."""
     if isinstance(retain, str):
         try:
             found = timedelta(milliseconds=parse_asked_duration(retain))

@@ -14,7 +14,7 @@ __all__ = ["RollbackRequest"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollbackRequest:
-    """The target of a rollback, and how to return to it; see ``Table.rollback``."""
+    """The arguments of a rollback; see ``Table.rollback``."""
 
     snapshot: AnyPosition | None = None
     tag: str | None = None

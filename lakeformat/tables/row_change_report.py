@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a DELETE or UPDATE, for people and programs."""
+"""The report of a DELETE or UPDATE of rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Method", "RowChangeReport", "RowOperation"]
 
 
 class RowOperation(StrEnum):
-    """The operation, as snapshots name it."""
+    """The kind of change, as the summary of a snapshot names it."""
 
     DELETE = "DELETE"
     UPDATE = "UPDATE"
@@ -20,21 +20,21 @@ class RowOperation(StrEnum):
 
 
 class Method(StrEnum):
-    """The way in which a change of rows deletes rows."""
+    """The way in which a DELETE or UPDATE removes the old rows."""
 
     VECTORS = "deletion vectors"
-    """The positions of the rows are marked; the files are kept."""
+    """Deletion vectors mark the rows as deleted; data files are not rewritten."""
     POSITIONS = "position deletes"
-    """Files list the positions of the rows; the files of the rows are kept."""
+    """Position delete files list the rows; data files are not rewritten."""
     REWRITE = "copy on write"
-    """The files are rewritten without the rows."""
+    """Each file with a matching row is rewritten without its matching rows."""
     KEYS = "rows by key"
-    """New rows with the same keys are written, which delete or replace the rows."""
+    """New rows with the same keys are written; they delete or replace the old rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowChangeReport(Report):
-    """The result of one DELETE or UPDATE, or of its dry run."""
+    """The report of a DELETE or UPDATE, or of its dry run."""
 
     table: str
     operation: str
@@ -42,23 +42,22 @@ class RowChangeReport(Report):
     """``deletion vectors``, ``position deletes``, ``copy on write`` or ``rows by key``."""
     dry_run: bool
     read_snapshot_id: int | None
-    """The searched snapshot; None if the table has none, or if ``replayed``."""
+    """The snapshot in which rows were searched; None if the table has none, or if ``replayed``."""
     snapshot_id: int | None = None
     """The published snapshot; None if no row met the condition, and in a dry run."""
     rows: int | None = 0
-    """The number of rows that met the condition; None if ``replayed``, or if whole files were
-    removed of which equality deletes had deleted some rows.
-    """
+    """The number of rows that met the condition. None if ``replayed``, or if whole files were
+    removed in which equality deletes had already deleted some rows."""
     files_read: int = 0
-    """The number of searched files; by their metadata, no other file has rows to change."""
+    """The number of searched files. By their metadata, all other files have no matching rows."""
     files_marked: int = 0
     files_rewritten: int = 0
     files_removed: int = 0
-    """Files that were removed because no row is left in them."""
+    """Files that were removed because all their rows were deleted."""
     files_added: int = 0
     bytes_added: int = 0
     attempts: int = 1
-    """The number of attempts: one, and another one after each conflict."""
+    """The number of attempts: 1, plus 1 for each conflict with another commit."""
     replayed: bool = False
     """True if an earlier attempt with the same identity published the change."""
     millis: int = 0

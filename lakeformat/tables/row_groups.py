@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pruning of Parquet row groups by the conditions of a scan."""
+"""Skips Parquet row groups that cannot meet the conditions of a scan."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ def group_picker(
     stored: Sequence[DataField],
     report: ScanReport,
 ) -> PickGroups:
-    """Return a row-group picker for current ``fields`` in a file with the fields ``stored``."""
+    """Return a function that selects the row groups of a file to read.
+
+    ``fields`` are the columns of the table, ``stored`` those of the file.
+    """
 
     def pick(footer: Footer, columns: Sequence[str]) -> Mask:
         mask = in_any(conditions, lambda asked: _may_meet(footer, _usable(asked, fields, stored)))
@@ -34,7 +37,7 @@ def group_picker(
 
 
 def _may_meet(footer: Footer, asked: Sequence[tuple[ColumnTest, DataField]]) -> Mask:
-    """Return a mask of the row groups that may hold rows meeting all conditions."""
+    """Return a mask of the row groups that may have rows that meet all conditions."""
     mask = np.ones(len(footer), np.bool_)
     for condition, field in asked if len(footer) else ():
         least, most = footer.bounds(field.name, to_arrow_type(field.type))
@@ -46,10 +49,10 @@ def _may_meet(footer: Footer, asked: Sequence[tuple[ColumnTest, DataField]]) -> 
 def _usable(
     conditions: Sequence[ColumnTest], fields: Sequence[DataField], stored: Sequence[DataField]
 ) -> list[tuple[ColumnTest, DataField]]:
-    """Return the conditions whose column has the same atomic type in the file, each with its field
-    in the file.
+    """Return each usable condition with its column in the file.
 
-    A column is found in the file by its id.
+    A condition is usable if its column exists in the file with the same atomic type; columns are
+    compared by id.
     """
     now = {field.name: field for field in fields}
     then = {field.id: field for field in stored}

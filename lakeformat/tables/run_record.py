@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run records: ``run-<user>``, the last success of a run, read if the run is repeated."""
+"""Records of runs: ``run-<user>`` stores the last success of a run, in case the run is repeated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["KEPT_MILLIS", "RunRecord", "RunRecords"]
 _REMEDY = "delete the file: a cleared task then counts as one that has not succeeded yet"
 
 KEPT_MILLIS = 90 * 24 * 60 * 60 * 1000
-"""Age in milliseconds after which a record is deleted."""
+"""Age after which a record is deleted."""
 
 _MEMBERS = (
     Member("user", "user", str, required=True),
@@ -32,33 +32,34 @@ _MEMBERS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """The last success of a run, and the start of its repetition."""
+    """The last success of a run, and the start of its repetition if it is repeated."""
 
     user: str
     """The commit user of the run."""
     identifier: int
-    """The identifier of its last commit."""
+    """The identifier of the last commit of the run."""
     snapshot_id: int | None = None
-    """The snapshot that the run has published; None if it published none."""
+    """The snapshot that the run published; None if it published none."""
     mark: int | None = None
-    """A number of the caller that is the same for all attempts until the run is repeated."""
+    """A number that the caller chooses: equal for all attempts of the run until the run is
+    repeated."""
     input: str | None = None
-    """A text of the caller that identifies what was read, if a repetition must know it."""
+    """A text of the caller that identifies the input of the run; None if no repetition needs it."""
     again_millis: int | None = None
-    """A time before the first attempt of the repetition."""
+    """A time before the first attempt of the repetition, in epoch milliseconds."""
     again_head: str | None = None
-    """The identity of the newest snapshot when that attempt began."""
+    """The identity of the newest snapshot when the first attempt of the repetition began."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRecords:
-    """The records in one directory, which no other engine uses."""
+    """The records in one directory; no other engine uses it."""
 
     storage: Storage
     directory: str
 
     def read(self, user: str) -> RunRecord | None:
-        """Return the record of a run; None if there is none, or a crash has left it empty."""
+        """Return the record of a run; None if there is none, or if a crash left it empty."""
         path = self._path(user)
         try:
             content = self.storage.read(path)
@@ -72,7 +73,7 @@ class RunRecords:
         )
 
     def write(self, record: RunRecord, environment: Environment) -> None:
-        """Write the record of a run, and delete old records of other runs."""
+        """Write the record of a run, and delete the old records of other runs."""
         content = json.dumps(write_members(_MEMBERS, record)).encode()
         self.storage.overwrite(self._path(record.user), content)
         oldest = environment.now_millis() - KEPT_MILLIS

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns and the limit of a scan, checked."""
+"""Checks the columns and the limit of a scan."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Field = TypeVar("_Field", bound=_Named)
 
 
 def columns_named(columns: object) -> list[str]:
-    """Return the names as a list; an empty list if they are not all str."""
+    """Return the names of columns as a list; an empty list if one of them is not a str."""
     if not isinstance(columns, Iterable) or isinstance(columns, str | bytes):
         return []
     names = list(columns)
@@ -32,7 +32,7 @@ def columns_named(columns: object) -> list[str]:
 
 
 def check_limit(limit: object) -> int | None:
-    """Check the limit and return it as an int; None means no limit."""
+    """Return the limit as an int; None means no limit. Raise if it is not 0 or more."""
     if limit is None:
         return None
     if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 0:
@@ -54,7 +54,9 @@ def limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa
 def project(
     fields: tuple[_Field, ...], columns: Sequence[str] | None, hidden: tuple[_Field, ...] = ()
 ) -> tuple[_Field, ...]:
-    """Return the named fields in their order, or all but the hidden ones."""
+    """Return the named fields in the order of ``columns``; if that is None, all except the hidden
+    ones.
+    """
     if columns is None:
         return fields
     by_name = {field.name: field for field in (*hidden, *fields)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The explanation of a scan: what it reads, and which conditions skip the rest."""
+"""Explains a scan: the files that it reads, and those that conditions exclude."""
 
 from __future__ import annotations
 
@@ -11,33 +11,34 @@ __all__ = ["ScanPlan"]
 
 @dataclass(frozen=True, slots=True)
 class ScanPlan:
-    """Counts of one planned scan; ``str`` prints them as sentences."""
+    """Numbers about one planned scan; ``str`` returns them as sentences."""
 
     snapshot_id: int | None
-    """None before the first commit."""
+    """The snapshot to read; None before the first commit."""
     manifests: int
     manifests_read: int
     files: int
-    """Live files of the snapshot."""
+    """The number of live files of the snapshot."""
     left_out_by_partition: int
     left_out_by_statistics: int
-    """Skipped by the value ranges that manifests hold for keys and other columns."""
+    """Files skipped by the minimum and maximum values that manifests store for columns."""
     left_out_by_index: int
-    """Skipped by the indexes of single files."""
+    """Files skipped by their file indexes."""
     left_out_otherwise: int
-    """Skipped because a batch read does not see them, the level is lower than requested, or the
-    limit is reached."""
+    """Files skipped for another reason: a batch read leaves them out, their level is below the
+    requested level, or the limit is reached."""
     files_to_read: int
     bytes_to_read: int
-    """Total size of the files to read; unneeded row groups and columns are skipped later."""
+    """The total size of the files to read. Row groups and columns that are not needed are not
+    subtracted."""
     splits: int
     raw_splits: int
-    """Splits whose rows need no merge."""
+    """The number of splits whose rows need no merge."""
     decided_by: str | None = None
     """The table option that chose the snapshot; None if no option did."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return every count by its name, for programs."""
+        """Return all numbers as a dict."""
         return asdict(self)
 
     def __str__(self) -> str:

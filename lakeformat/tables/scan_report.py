@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of what a scan has read so far."""
+"""Counts the files, row groups and bytes that a scan has read."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ __all__ = ["ScanReport"]
 
 @dataclass(slots=True)
 class ScanReport(Report):
-    """Counts of one scan; they grow while it reads, also in parallel."""
+    """Counts of one scan, updated while it reads, also by parallel reads."""
 
     files_read: int = 0
     file_bytes: int = 0
-    """Total size of the opened files."""
+    """The total size of the opened files."""
     row_groups: int = 0
-    """Number of row groups in the opened Parquet files."""
+    """The number of row groups in the opened Parquet files."""
     row_groups_read: int = 0
     bytes_read: int = 0
-    """Stored size of the columns read, in the row groups read."""
+    """The stored size of the columns that were read, in the row groups that were read."""
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[type[ScanReport], tuple[()]]:
-        """Pickle as an empty report: a scan on another machine counts from zero."""
+        """Pickle an empty report: on another machine a scan counts from zero."""
         return ScanReport, ()
 
     def opened(self, size_bytes: int) -> None:
@@ -36,7 +36,7 @@ class ScanReport(Report):
             self.file_bytes += size_bytes
 
     def picked(self, groups: int, of: int, size_bytes: int) -> None:
-        """Count the row groups picked in one file and their size."""
+        """Count the row groups that are read in one file of ``of`` row groups, and their size."""
         with self._lock:
             self.row_groups += of
             self.row_groups_read += groups

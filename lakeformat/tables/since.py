@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The snapshots that were committed to a table after a position."""
+"""The snapshots that a table got after a position."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ _Snapshot = TypeVar("_Snapshot")
 
 @dataclass(frozen=True, slots=True)
 class Since(Generic[_Snapshot]):
-    """The snapshots after a position, oldest first, and signs that a reader at the position has
-    lost some.
-    """
+    """The snapshots after a position, oldest first, and two signs that the reader missed some."""
 
     snapshots: tuple[_Snapshot, ...]
     missed: bool
-    """True if snapshots right after the position have expired before they were read."""
+    """True if the next snapshots after the position have expired before the reader read them."""
     rewound: bool
-    """True if the position is not part of the history any more: the table was rolled back, or
+    """True if the position is no longer in the history, because the table was rolled back, or
     dropped and created again."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of changes: where one starts, and the rows that it delivers for each snapshot."""
+"""The start of a stream of changes, and the rows that it delivers for each snapshot."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _AT_SNAPSHOT = ("from-snapshot", "from-snapshot-full")
 
 @dataclass(frozen=True, slots=True)
 class StreamStart:
-    """Start position of a stream without stored progress."""
+    """The start of a stream that has no stored progress."""
 
     mode: str
     snapshot: int | None = None
@@ -56,7 +56,9 @@ class StreamStart:
 
 @dataclass(frozen=True, slots=True)
 class StreamBegin:
-    """The first snapshot read for its changes, and the snapshot read in full before it."""
+    """The snapshots with which a stream starts: one read in full, and the next one read for its
+    changes.
+    """
 
     next_snapshot: int
     full: int | None
@@ -80,7 +82,7 @@ class StreamedChanges:
         self.position = position
         """The position of a reader that has processed these rows."""
         self.is_full = full
-        """True if these are all rows of the snapshot, False if they are its changes."""
+        """True if these are all rows of the snapshot, False if only its changes."""
         self.schema = schema
         self._batches = batches
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contract of a table of any format.
 
-Jobs, operators, sensors, pages and commands work with this class alone. A format that lacks an
-operation does not define its method, so the method of this class refuses the call by name.
+Jobs, operators, sensors, pages and commands use only this class. If a format lacks an operation,
+its class does not define the method; the method of this class then raises an error.
 """
 
 from __future__ import annotations
@@ -58,64 +58,74 @@ OPERATIONS = frozenset(
         "write",
     }
 )
-"""The operations of the contract, by the names of their methods."""
+"""The operations of the contract: names of methods."""
 
 
 class Table(ABC):
-    """A table on one branch; every call sees the newest published snapshots."""
+    """A table on one branch. Every call reads the newest published snapshot."""
 
     format: ClassVar[str]
-    """The name of the format: ``paimon``."""
+    """The name of the format: ``paimon`` or ``iceberg``."""
     numbers_snapshots: ClassVar[bool] = True
-    """True if ids of snapshots are numbers in the order of commits, without gaps."""
+    """True if snapshot ids are numbers in the order of commits, without gaps."""
     instead: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """The operations that the format lacks, and the advice for each; also kinds of work that are
-    no method, such as ``changelog``."""
+    """The advice for each operation that the format lacks, by its name.
+
+    Some names are kinds of work without a method, such as ``changelog``.
+    """
 
     @property
     def operations(self) -> frozenset[str]:
-        """The operations that this table has."""
+        """The names of the operations that this table has."""
         return OPERATIONS - self.instead.keys()
 
     def require(self, operation: str) -> None:
-        """Raise ``UnsupportedError`` if the format lacks an operation or kind of work."""
+        """Raise ``UnsupportedError`` if the format lacks an operation or a kind of work."""
         if operation in self.instead:
             raise refuse_operation(self, operation)
 
     @property
     @abstractmethod
     def location(self) -> str:
-        """The place of the table, as a URI."""
+        """The URI of the table."""
 
     @abstractmethod
     def position(self, named: Any = None) -> Position:
-        """Return the newest position, or parse a position that was stored as text or as a
+        """Return the newest position; with ``named``, parse a position stored as a str or a
         number.
         """
 
     def snapshot_id_at(self, position: Position) -> int:
-        """Return the id of the snapshot at a position of this table; 0 at the beginning."""
+        """Return the id of the snapshot at a position of this table; 0 at the beginning of the
+        history.
+        """
         return position.number
 
     @abstractmethod
     def positions(
         self, *, after: AnyPosition | None = None, upto: AnyPosition | None = None, limit: int
     ) -> list[Position]:
-        """Return the newest ``limit`` positions after ``after`` and up to ``upto``, oldest
-        first.
+        """Return at most ``limit`` positions after ``after`` and up to ``upto``: the newest ones,
+        oldest first.
         """
 
     @abstractmethod
     def advance(self, after: AnyPosition, limit: int | None = None) -> Position:
-        """Return the newest position that is at most ``limit`` snapshots after ``after``."""
+        """Return the position up to which a reader at ``after`` can read at most ``limit``
+        snapshots.
+        """
 
     @abstractmethod
     def since(self, after: AnyPosition, upto: AnyPosition | None = None) -> Since[Any]:
-        """Return the snapshots after a position, and signs that a reader there has lost some."""
+        """Return the snapshots after a position, and signs that a reader at the position missed
+        some.
+        """
 
     @abstractmethod
     def scan(self, *arguments: Any, **options: Any) -> Any:
-        """Return the rows of the newest snapshot, or of a snapshot given by number, tag or time."""
+        """Return the rows of the newest snapshot, or of a snapshot chosen by number, tag or
+        time.
+        """
 
     @abstractmethod
     def write(self, *arguments: Any, **options: Any) -> Any:
@@ -139,16 +149,16 @@ class Table(ABC):
     ) -> CheckReport:
         """Check rows of the newest snapshot, or of staged results before they are published.
 
-        ``staged`` are the addresses of staged results. Their rows are checked as they were written,
-        rows of one key merged; ``unique`` is checked for the table as it will be after the commit.
-        ``replaces`` is the snapshot whose rows that commit replaces (see ``CommitId``). ``where``
-        restricts the rows.
+        ``staged`` lists the addresses of staged results. Rows of one key are merged before the
+        check. ``unique`` also checks against the published rows, as the table will be after the
+        commit. ``replaces`` is the snapshot whose rows that commit replaces (see ``CommitId``).
+        ``where`` limits the check to some rows.
 
-        ``not_null`` lists columns, ``unique`` columns or lists of columns, ``accepted_values`` the
-        values of a column, ``freshness`` the highest age of the newest time in a column, such as
-        ``"1 d"``, and ``conditions`` SQL conditions that each row must meet. Nulls break only
-        ``not_null``. ``warn_only`` names checks that only warn, such as ``"unique"`` or
-        ``"not_null(note)"``.
+        ``not_null`` lists columns, and ``unique`` columns or lists of columns. ``accepted_values``
+        has the allowed values of a column. ``freshness`` has the highest age of the newest time in
+        a column, such as ``"1 d"``. ``conditions`` are SQL conditions that each row must meet.
+        Nulls fail only ``not_null``. ``warn_only`` names checks that only warn, such as
+        ``"unique"`` or ``"not_null(note)"``.
 
         Memory is bounded: repeated values that do not fit are counted in temporary files.
         ``executor`` is an object such as ``spark_jobs.SparkExecutor``, which reads the rows in
@@ -184,21 +194,21 @@ class Table(ABC):
         commit: CommitId | None = None,
         dry_run: bool = False,
     ) -> RollbackReport:
-        """Roll back to a snapshot: by number or id, by tag, or the last at a time or watermark.
+        """Roll back to a snapshot, chosen by number or id, by tag, by time or by watermark.
 
-        Nothing is lost. A Paimon table gets a new snapshot with the rows of the old one. In an
+        No data is lost. A Paimon table gets a new snapshot with the rows of the old one. In an
         Iceberg table the branch moves back to a snapshot of its history, and newer snapshots are
         kept until they expire; ``watermark``, ``as_latest=False`` and ``force`` are refused.
 
-        ``as_latest=False`` cuts the history of a Paimon table instead: every newer snapshot and its
-        tags are deleted, and their numbers are reused. That is refused without ``force`` if tags or
-        branches depend on them. Files left without references are removed by ``remove_orphans``;
-        commits in progress retry on the remaining history.
+        With ``as_latest=False`` the history of a Paimon table is cut instead: every newer snapshot
+        and its tags are deleted, and their numbers are used again. That is refused without
+        ``force`` if tags or branches depend on them. ``remove_orphans`` deletes the files that are
+        not referenced afterwards. Commits in progress retry on the remaining history.
 
         With ``commit`` a repeated rollback finds the first one and does nothing, so rows committed
-        since are kept; in an Iceberg table this needs its ``first_try_millis``, and works on main.
-        In a Paimon table such a rollback publishes a snapshot even if the rows are equal already,
-        and one that cuts history is recognised for 7 days.
+        in between are kept. In an Iceberg table this needs ``first_try_millis`` in ``commit``, and
+        works only on main. In a Paimon table such a rollback publishes a snapshot even if the rows
+        are equal already. If it cuts the history, it is recognised for 7 days.
         """
         from lakeformat.tables.rollback_request import RollbackRequest
 
@@ -221,7 +231,7 @@ class Table(ABC):
     def _rollback(self, request: RollbackRequest) -> RollbackReport:
         raise refuse_operation(self, "rollback")
 
-    if TYPE_CHECKING:  # at run time a property refuses it
+    if TYPE_CHECKING:  # at run time a property refuses a missing operation
 
         def upsert(
             self,
@@ -235,7 +245,7 @@ class Table(ABC):
 
 
 def refuse_operation(table: Table, operation: str) -> UnsupportedError:
-    """Return the error for an operation that the format of a table lacks."""
+    """Return the error for an operation that the format of the table lacks."""
     article = "an" if table.format[0] in "aeiou" else "a"
     instead = table.instead.get(operation, "table.operations lists the available operations")
     return UnsupportedError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one operation on many tables, one after the other; a failure stops no other table."""
+"""Runs one operation on many tables, one after the other. If it fails on one, the next is tried."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class TableOutcome(Generic[R]):
     table: str
     report: R | None = None
     error: LakeError | None = None
-    """The error that stopped the operation on this table; the other tables are not affected."""
+    """The error that stopped the operation on this table; other tables are not affected."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON; an error may add the report of the completed
-        work.
+        """Return a dict, ready for JSON; an error may have a report of the work completed before
+        it.
         """
         done = self.error.report if self.report is None and self.error is not None else self.report
         return {
@@ -45,7 +45,7 @@ def table_by_table(
     *,
     began: Callable[[str], object] | None = None,
 ) -> Iterator[TableOutcome[R]]:
-    """Yield the report of ``act`` for each table; call ``began`` with each name before its work."""
+    """Call ``act`` for each table and yield its report; call ``began`` with each name before."""
     for name in names:
         if began is not None:
             began(name)
@@ -59,7 +59,7 @@ def table_by_table(
 
 
 def as_defect(error: Exception) -> LakeError:
-    """Wrap an unexpected error as an error of this library."""
+    """Return an error of this library for an unexpected error."""
     found = LakeError(f"a defect of this library: {type(error).__name__}: {error}")
     found.__cause__ = error
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The members that the snapshots of tables of any format have."""
+"""The members that snapshots have in every table format."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ __all__ = ["TableSnapshot"]
 
 
 class TableSnapshot(Protocol):
-    """One published commit of a table."""
+    """One snapshot: the result of one commit."""
 
     @property
     def id(self) -> int:
-        """The id by which people and other programs name the snapshot; only in some formats it
-        counts up.
-        """
+        """The id of the snapshot; in some formats ids are not in the order of commits."""
 
     @property
     def identity(self) -> str:
-        """The identity that no other snapshot has, also not after a rollback."""
+        """A text that identifies this snapshot: no other snapshot has it, even after a rollback."""
 
     @property
     def position(self) -> Position:
@@ -37,20 +35,20 @@ class TableSnapshot(Protocol):
 
     @property
     def schema_id(self) -> int | None:
-        """The schema it was written with; None if it is not known."""
+        """The id of the schema that the commit used; None if it is not known."""
 
     @property
     def delta_record_count(self) -> int:
-        """Rows added less rows deleted, as the commit counted them."""
+        """The number of added rows minus the number of deleted rows, as the commit counted them."""
 
     @property
     def changelog_record_count(self) -> int | None:
-        """Rows in its changelog; None without one."""
+        """The number of rows in the changelog of the snapshot; None if it has none."""
 
     @property
     def watermark(self) -> int | None:
-        """The table is complete up to this event time; None if it is not known."""
+        """The event time up to which the table is complete; None if it is not known."""
 
     @property
     def commit_user(self) -> str | None:
-        """The user in the identity of the commit; None without one."""
+        """The user in the identity of the commit; None if the commit has no identity."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stream of changes: its start position, the commits after it, and the reader's progress.
+"""Streams of changes: delivers one snapshot after the other, and stores the reader's progress.
 
-Nothing here waits: the reader decides when to poll again. Progress is stored only when the reader
-acknowledges a snapshot, so after a crash it receives its unacknowledged snapshots again.
+A stream never waits: the reader decides when to poll again. Progress is stored only when the reader
+acknowledges a snapshot. After a crash the reader gets all unacknowledged snapshots again.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ __all__ = ["TableStream"]
 
 SnapshotT = TypeVar("SnapshotT", bound=TableSnapshot)
 PlaceT = TypeVar("PlaceT")
-"""A place in the history, as the format stores the progress of a consumer."""
+"""The progress of a consumer in the form that the table format stores."""
 
 
 class TableStream(ABC, Generic[SnapshotT, PlaceT]):
-    """Delivers one snapshot after another; iteration ends when no newer snapshot exists yet."""
+    """Delivers one snapshot after the other; the iteration ends when there is no newer snapshot
+    yet.
+    """
 
     def __init__(self, start: StreamStart, schema: pa.Schema, consumer: str | None) -> None:
         self._start = start
@@ -38,7 +40,7 @@ class TableStream(ABC, Generic[SnapshotT, PlaceT]):
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the delivered rows."""
+        """The schema of the delivered rows."""
         return self._schema
 
     def __iter__(self) -> Iterator[StreamedChanges]:
@@ -51,9 +53,9 @@ class TableStream(ABC, Generic[SnapshotT, PlaceT]):
         return found
 
     def poll(self) -> StreamedChanges | None:
-        """Return the next snapshot with changes, or None if there is none yet.
+        """Return the next snapshot with changes; None if there is none yet.
 
-        Snapshots that change no rows are skipped.
+        Snapshots without changed rows are skipped.
         """
         if self._place is None:
             self._begin()
@@ -63,9 +65,9 @@ class TableStream(ABC, Generic[SnapshotT, PlaceT]):
         return None if self._place is None else self._next_changes(self._place)
 
     def acknowledge(self) -> None:
-        """Store that the reader has processed every snapshot delivered so far.
+        """Store that the reader has processed all snapshots delivered so far.
 
-        The expiry then keeps all later snapshots for this consumer.
+        From then on the expiry keeps all later snapshots for this consumer.
         """
         if self._consumer is None:
             raise InvalidRequestError(
@@ -75,9 +77,9 @@ class TableStream(ABC, Generic[SnapshotT, PlaceT]):
             self._store(self._consumer, self._place)
 
     def _begin(self) -> None:
-        """Find the start position.
+        """Find the position at which the stream starts.
 
-        A mode that begins with a full read has none until the snapshot to read in full exists.
+        A stream that begins with a full read starts when the snapshot to read in full exists.
         """
         if not self._start.mode.endswith("-full"):
             self._place = self._first_place(self._start)
@@ -93,7 +95,7 @@ class TableStream(ABC, Generic[SnapshotT, PlaceT]):
 
     @abstractmethod
     def _stored(self, consumer: str) -> PlaceT | None:
-        """Return the progress of a consumer; None without such a consumer."""
+        """Return the stored progress of a consumer; None if the consumer does not exist."""
 
     @abstractmethod
     def _store(self, consumer: str, place: PlaceT) -> None:
@@ -101,20 +103,20 @@ class TableStream(ABC, Generic[SnapshotT, PlaceT]):
 
     @abstractmethod
     def _first_full(self, start: StreamStart) -> SnapshotT | None:
-        """Return the snapshot to read in full; None until it exists."""
+        """Return the snapshot to read in full; None if it does not exist yet."""
 
     @abstractmethod
     def _first_place(self, start: StreamStart) -> PlaceT:
-        """Return the place of the first changes, for a start without a full read."""
+        """Return the place of the first changes for a stream without a full read."""
 
     @abstractmethod
     def _place_after(self, snapshot: SnapshotT) -> PlaceT:
-        """Return the place of the changes that follow a snapshot."""
+        """Return the place of the changes right after a snapshot."""
 
     @abstractmethod
     def _all_rows(self, snapshot: SnapshotT) -> Iterator[pa.RecordBatch]:
-        """Read the full state at a snapshot."""
+        """Read all rows of a snapshot."""
 
     @abstractmethod
     def _next_changes(self, place: PlaceT) -> StreamedChanges | None:
-        """Return the first changes after a place, and move the place behind them."""
+        """Return the first changes after ``place``, and advance the stream past them."""

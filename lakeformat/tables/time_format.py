@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parses times from the values of partitions, in the patterns of Java's ``DateTimeFormatter``.
+"""Parses times in partition values with the patterns of Java's ``DateTimeFormatter``.
 
-A text that does not fit the pattern gives no time, and the partition is kept.
+A value that does not match the pattern has no time; the expiry then keeps its partition.
 """
 
 from __future__ import annotations
@@ -37,14 +37,12 @@ _MICRO_DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class TimeFormat:
-    """A parsed pattern that reads times from texts."""
+    """A pattern that parses times from texts."""
 
     shape: re.Pattern[str]
 
     def parse(self, text: str) -> datetime | None:
-        """Return the time in a text, at midnight if the text has only a day; None if it has no
-        time.
-        """
+        """Return the time in a text; midnight if it has only a day; None if it does not match."""
         found = self.shape.fullmatch(text)
         if found is None:
             return None
@@ -56,13 +54,14 @@ class TimeFormat:
         micros = int(fraction[:_MICRO_DIGITS].ljust(_MICRO_DIGITS, "0"))
         try:
             return datetime(**numbers, microsecond=micros)  # type: ignore[arg-type]  # noqa: DTZ001
-        except (ValueError, TypeError):  # a thirteenth month, or a missing part
+        except (ValueError, TypeError):  # for example month 13, or no day
             return None
 
 
 def time_format(formatter: str) -> TimeFormat:
-    """Return the format of an option; without a pattern, days and times are parsed as SQL writes
-    them.
+    """Return the parser for the option ``partition.timestamp-formatter``.
+
+    If the option is empty, days and times are parsed as SQL writes them.
     """
     if not formatter:
         return TimeFormat(_DEFAULT)
@@ -78,14 +77,14 @@ def time_format(formatter: str) -> TimeFormat:
 
 
 def fill_pattern(pattern: str, values: Mapping[str, str | None]) -> str | None:
-    """Return a pattern with each ``$column`` replaced by its value; without a pattern, the first
+    """Return the pattern with each ``$column`` replaced by its value; if it is empty, the first
     value.
 
-    None if a value in the pattern is null.
+    Return None if the value of a column in the pattern is null.
     """
     if not pattern:
         return next(iter(values.values()))
-    # Replace $hour before $h, wherever they are in the pattern.
+    # Replace the longer name first: $hour before $h.
     names = sorted(values, key=len, reverse=True)
     asked = re.compile(r"\$(" + "|".join(map(re.escape, names)) + ")")
     found = asked.findall(pattern)

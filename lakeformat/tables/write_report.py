@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a commit to a table of any format, for people and programs."""
+"""The report of a commit to a table of any format."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ __all__ = ["WriteReport"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteReport(Report):
-    """The outcome of one commit."""
+    """The report of one commit."""
 
     table: str
     kind: str | None = None
     """The kind of the snapshot in the words of the format, such as ``APPEND`` in Paimon and
-    ``append`` in Iceberg; None when there was nothing to commit."""
+    ``append`` in Iceberg; None if there was nothing to commit."""
     snapshot_id: int | None
-    """Snapshot with the change; None when there was nothing to commit."""
+    """The snapshot with the change; None if there was nothing to commit."""
     rows: int
-    """Rows added."""
+    """The number of added rows."""
     files: int
-    """Files added."""
+    """The number of added files."""
     bytes: int
     deleted_files: int = 0
     unpublished_files: int = 0
-    """For a repeated commit of messages: their files that the earlier attempt did not publish;
-    ``abort`` removes them."""
+    """For a repeated commit: files of its messages that the earlier attempt did not publish. Delete
+    them with ``abort``."""
     attempts: int
     replayed: bool
-    """True if an earlier attempt with the same identity had already published."""
+    """True if an earlier attempt with the same identity had already published the commit."""
     reason: str
     """The outcome in one sentence, for the log."""
 
     @property
     def sentence(self) -> str:
-        """The snapshot with its numbers, for the log."""
+        """The snapshot and its numbers in one sentence, for the log."""
         added = f"{counted(self.files, 'file')} of {size(self.bytes)} added"
         taken = f", {self.deleted_files:,} deleted" if self.deleted_files else ""
         tries = f", in {self.attempts} attempts" if self.attempts > 1 else ""

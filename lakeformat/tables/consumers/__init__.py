@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Consumers: readers of changes, and their progress in files."""
+"""Consumers: named readers of changes, whose progress is stored in files."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Consumers as files: ``consumer-<id>`` is the progress of a reader of changes.
+"""The files of consumers: ``consumer-<id>`` stores the progress of one reader of changes.
 
-A file is overwritten in place, so a reader may find it empty or half written. It reads the file
-again before it reports damage.
+A writer overwrites the file in place, so a reader may find it empty or incomplete. The reader reads
+it again before it reports damage.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class ConsumerFiles:
-    """The consumers in one directory."""
+    """The files of all consumers in one directory."""
 
     storage: Storage
     directory: str
 
     def modified(self) -> Iterator[tuple[str, int]]:
-        """Yield the id of each consumer and its file's last change in epoch milliseconds."""
+        """Yield the id of each consumer, and the time of its last progress in epoch
+        milliseconds.
+        """
         for info in self.storage.list(self.directory):
             name = suffixed(info.name, _PREFIX)
             if name is not None and not info.is_directory:
@@ -53,7 +55,7 @@ class ConsumerFiles:
         remedy: str,
         environment: Environment,
     ) -> _T | None:
-        """Build a value from the members of a consumer's file; None if it does not exist."""
+        """Read the progress of a consumer with ``build``; None if the consumer does not exist."""
         path = self._path(consumer_id)
         for remaining in reversed(range(TRIES)):
             try:
@@ -76,11 +78,11 @@ class ConsumerFiles:
         self.storage.overwrite(self._path(consumer_id), content)
 
     def delete(self, consumer_id: str) -> None:
-        """Delete a consumer: nothing is kept for it from now on."""
+        """Store the progress of a consumer."""
         self.storage.delete(self._path(consumer_id))
 
     def unknown(self, consumer_id: str, table: str) -> NotFoundError:
-        """Return the error for a consumer that does not exist."""
+        """Return the error that this consumer does not exist."""
         known = self.ids()
         named = f"it has {', '.join(map(repr, known))}" if known else "it has none"
         return NotFoundError(f"{table} has no consumer {consumer_id!r}; {named}")
@@ -88,7 +90,7 @@ class ConsumerFiles:
     def clear(
         self, table: str, including: str, excluding: str | None, *, dry_run: bool
     ) -> ConsumerReport:
-        """Delete consumers whose whole id matches ``including`` and not ``excluding``."""
+        """Delete the consumers whose whole id matches ``including`` but not ``excluding``."""
         wanted = _pattern("including", including)
         unwanted = None if excluding is None else _pattern("excluding", excluding)
         return self._forget(
@@ -101,7 +103,7 @@ class ConsumerFiles:
         )
 
     def expire(self, table: str, older_than: int, *, dry_run: bool) -> ConsumerReport:
-        """Delete the consumers whose file was last written before a time in epoch milliseconds."""
+        """Delete the consumers without progress since ``older_than``, in epoch milliseconds."""
         return self._forget(table, lambda _, modified: modified < older_than, dry_run=dry_run)
 
     def _forget(

@@ -15,21 +15,22 @@ __all__ = ["ConsumerReport", "ConsumerState"]
 
 @dataclass(frozen=True, slots=True)
 class ConsumerState:
-    """A reader of changes and its progress."""
+    """A consumer and its progress."""
 
     id: str
     next_snapshot: int
     modified_millis: int
-    """The time of its last progress."""
+    """The time when its progress was last stored, in epoch milliseconds."""
     behind: int
     """The number of snapshots that the consumer has not read yet."""
     is_stale: bool
-    """True if its next snapshot has expired: it fell behind, and nothing is kept for it."""
+    """True if the snapshot that it reads next has expired; no snapshots are kept for such a
+    consumer."""
     position: Position
     """The position up to which the consumer has read."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the state as plain values, with the names of ``$consumers``."""
+        """Return the state as a dict, with the column names of the system table ``$consumers``."""
         return {
             "consumer_id": self.id,
             "next_snapshot_id": self.next_snapshot,
@@ -41,7 +42,7 @@ class ConsumerState:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerReport(Report):
-    """The consumers that were deleted, or in a dry run would be."""
+    """The consumers that were deleted; in a dry run, those that would be deleted."""
 
     table: str
     dry_run: bool
@@ -49,5 +50,5 @@ class ConsumerReport(Report):
     kept: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain values."""
+        """Return the report as a dict."""
         return {**asdict(self), "removed": [*self.removed], "kept": [*self.kept]}

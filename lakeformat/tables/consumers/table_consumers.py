@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moves and deletes the consumers of a table."""
+"""Sets, moves and deletes the consumers of a table."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from lakeformat.tables.position import Position
 __all__ = ["AnyTableConsumers"]
 
 PlaceT = TypeVar("PlaceT")
-"""The progress of a consumer, as the format stores it."""
+"""The progress of a consumer in the form that the table format stores."""
 
 
 class AnyTableConsumers(ABC, Generic[PlaceT]):
-    """The consumers of one branch of a table: readers of changes and their progress."""
+    """The consumers of one branch of a table."""
 
     _next_snapshot: str
-    """The meaning of ``next_snapshot``: ``the number of the snapshot``."""
+    """The meaning of ``next_snapshot`` in this format, for error messages."""
 
     def __init__(self, table: str, environment: Environment) -> None:
         self._table = table
@@ -37,14 +37,15 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
         after: Position | None = None,
         dry_run: bool = False,
     ) -> None:
-        """Set the progress of a consumer.
+        """Set the progress of a consumer; create the consumer if it does not exist.
 
-        Pass ``after``, the position up to which it has read, or ``next_snapshot``, the number of
-        the snapshot that it reads next: in Paimon its id, in Iceberg its sequence number. In Paimon
-        that snapshot and all later ones are kept from now on.
+        Pass one of two arguments. ``after`` is the position up to which it has read.
+        ``next_snapshot`` is the number of the snapshot that it reads next: in Paimon the snapshot
+        id, in Iceberg the sequence number. In Paimon that snapshot and all later ones are kept from
+        now on.
 
-        Refused if that snapshot has expired, or if the history of the branch does not lead to it.
-        A dry run only checks this.
+        Refused if that snapshot has expired, or is not in the history of the branch. A dry run only
+        checks this.
         """
         if (next_snapshot is None) is (after is None):
             raise InvalidRequestError(
@@ -80,7 +81,7 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
     def clear(
         self, *, including: str = ".*", excluding: str | None = None, dry_run: bool = False
     ) -> ConsumerReport:
-        """Delete consumers whose whole id matches ``including`` and not ``excluding``."""
+        """Delete the consumers whose whole id matches ``including`` but not ``excluding``."""
         return self._files().clear(self._table, including, excluding, dry_run=dry_run)
 
     def expire(self, *, older_than: PastTime, dry_run: bool = False) -> ConsumerReport:
@@ -89,7 +90,7 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
         return self._files().expire(self._table, before, dry_run=dry_run)
 
     def _readable(self, consumer_id: str) -> PlaceT | None:
-        """Return the stored progress; None also for a damaged file, which is replaced."""
+        """Return the stored progress; None if there is none, or if its file is damaged."""
         try:
             return self._read(consumer_id)
         except CorruptTableError:
@@ -97,11 +98,11 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
 
     @abstractmethod
     def _files(self) -> ConsumerFiles:
-        """Return the files of all consumers."""
+        """Return the files in which progress is stored."""
 
     @abstractmethod
     def _read(self, consumer_id: str) -> PlaceT | None:
-        """Return the stored progress of a consumer; None without such a consumer."""
+        """Return the stored progress of a consumer; None if the consumer does not exist."""
 
     @abstractmethod
     def _write(self, consumer_id: str, place: PlaceT) -> None:
@@ -111,8 +112,10 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
     def _available(
         self, consumer_id: str, next_snapshot: int | None, after: Position | None
     ) -> PlaceT:
-        """Return a place from which changes can be read; raise if there is none."""
+        """Return the progress to store for these arguments; raise if no changes can be read from
+        there.
+        """
 
     @abstractmethod
     def _require_kept(self, consumer_id: str, place: PlaceT) -> None:
-        """Raise if snapshots of the place expired before the consumer was written."""
+        """Raise if the snapshots that the consumer needs expired while its file was written."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files grouped by a common property, such as their partition, as columns."""
+"""Groups files by a common property, such as their partition."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class FileGroups:
-    """Files grouped by a common property."""
+    """Files in groups, numbered from 0."""
 
     of_file: Counts
-    """The number of each file's group."""
+    """For each file the number of its group."""
     first: Counts
-    """The position of one file of each group."""
+    """For each group the index of its first file."""
 
     def __len__(self) -> int:
         return len(self.first)
 
     def count(self, mask: Mask) -> Counts:
-        """Return the number of files of each group that a mask picks."""
+        """Return for each group the number of files that ``mask`` selects."""
         return np.bincount(self.of_file[mask], minlength=len(self)).astype(np.int64)
 
     def sum(self, numbers: Counts, mask: Mask) -> Counts:
-        """Return the sum over the picked files of each group."""
+        """Return for each group the sum of ``numbers`` over the files that ``mask`` selects."""
         total = np.zeros(len(self), np.int64)
         np.add.at(total, self.of_file[mask], numbers[mask])
         return total
 
 
 def grouped(codes: Counts) -> FileGroups:
-    """Group files with equal codes."""
+    """Put files with equal codes into one group."""
     _, first, of_file = np.unique(codes, return_index=True, return_inverse=True)
     return FileGroups(of_file, first)

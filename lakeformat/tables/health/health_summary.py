@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The members that the report of ``table.health()`` has for a table of any format."""
+"""The members that a health report has for tables of every format."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ __all__ = ["HealthSummary"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthSummary(Report):
-    """Verdict, score and reasons of a table at its newest snapshot."""
+    """The verdict, the score and the reasons for the newest snapshot of a table."""
 
     table: str
     location: str
     snapshot_id: int | None
     verdict: Verdict
     reasons: tuple[Reason, ...]
-    """Severe ones first; none if the table is healthy."""
+    """The problems, severe ones first; empty if the table is healthy."""
     score: int
-    """From 0 to 100: the sum of the parts, limited to the scores of the verdict."""
+    """From 0 to 100: the sum of the parts, moved into the range of scores that the verdict
+    allows."""
     score_parts: Score
     score_notes: tuple[str, ...]
-    """The parts of the score that do not apply to this kind of table."""
+    """The parts of the score that are not measured for this kind of table."""
 
     @property
     def why_they_differ(self) -> str | None:
-        """The reason why the score is not the sum of its parts; None if it is the sum."""
+        """The reason why the score differs from the sum of its parts; None if both are equal."""
         if self.score == self.score_parts.total:
             return None
         if self.reasons:
@@ -46,10 +47,10 @@ class HealthSummary(Report):
 
     @property
     def first_step(self) -> str | None:
-        """The command to run first: that of the first reason; None where no reason has one."""
+        """The command of the first reason whose advice is a command; None if there is none."""
         return next((each.advice for each in self.reasons if each.advice.startswith("lake ")), None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return the report as a dict, ready for JSON."""
         more = {"verdict": str(self.verdict), "why_they_differ": self.why_they_differ}
         return {**asdict(self), **more}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers that the health report has for a table of any format."""
+"""Numbers about history and storage in the health report of a table of any format."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["HistoryNumbers", "StorageNumbers"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryNumbers:
-    """The snapshots that have not expired, and the names that keep some of them."""
+    """The number and age of the snapshots, and the number of tags and branches."""
 
     count: int = 0
     oldest: int | None = None
@@ -25,10 +25,10 @@ class HistoryNumbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageNumbers:
-    """Bytes of files by their use."""
+    """Bytes of files, by what needs them."""
 
     live_bytes: int = 0
-    """Read by the newest snapshot."""
+    """Bytes that the newest snapshot needs."""
     time_travel_files: int | None = None
     time_travel_bytes: int | None = None
-    """Only for older snapshots, tags, branches and changelogs; None without ``time_travel``."""
+    """Bytes that only older snapshots, tags, branches or changelogs need; None if not measured."""

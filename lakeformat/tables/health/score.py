@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The points of the score, from 0 to 100; 100 means that nothing is due for compaction or expiry.
+"""The score of a table, from 0 to 100: 100 means that no compaction or expiry is due.
 
-Per partition, over the files that still need attention: N files with S bytes and R rows; deletes
-that each read merges (``deletes``: delete rows, or keys of equality deletes); and rows that
-deletion vectors or position deletes hide (``hidden``).
-``norm(a, b)`` is ``min(a, b) / b``.
+For each partition, its files that a compaction would still rewrite are counted: N files with S
+bytes and R rows. ``deletes`` is the number of deletes that a read must merge: delete rows, or keys
+of equality deletes. ``hidden`` is the number of rows that deletion vectors or position deletes mark
+as deleted. ``norm(a, b)`` is ``min(a, b) / b``.
 
     f      = 0 if N <= 1 else norm(N, enough files) * norm(S, enough bytes)
     small  = ceil(40 - 40 * f * (1 - norm(S / N, enough bytes)))
     merge  = ceil(40 - 40 * f * norm(deletes / R, 0.1))
     hidden = ceil(20 - 20 * f * norm(hidden / R, 0.2))
 
-Each is averaged over the partitions and rounded up; their sum is 100 if no file needs attention.
-Points are taken off for history that should have been deleted, as a part ``u`` of all snapshots,
-changelogs or bytes, whichever is the greatest:
+Each part is averaged over the partitions and rounded up. The sum of the parts is 100 if no file
+must be rewritten. Points are subtracted for history that should have been deleted. ``u`` is its
+share of all snapshots, changelogs or bytes, whichever share is the largest:
 
     history = -ceil(20 * u)
 
-The sum of the four, 0 at least, is limited to the scores of the verdict: see ``verdict.py``.
+The sum of the four parts is at least 0. It is then limited to the scores of the verdict: see
+``verdict.py``.
 """
 
 from __future__ import annotations
@@ -34,20 +35,21 @@ Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 ENOUGH_FILES = 12
-"""The number of files that gives the worst score, unless an option sets another."""
+"""With so many files to rewrite, a partition gets the worst score, unless an option sets another
+number."""
 BYTES_PART = 0.75
-"""Files of at least this share of the target size are large enough."""
+"""A file is large enough if it has at least this share of the target size."""
 
 _SMALL_POINTS, _MERGE_POINTS, _HIDDEN_POINTS = 40, 40, 20
 _HISTORY_POINTS = 20
 _MOST_DELETES, _MOST_HIDDEN = 0.1, 0.2
 _DIGITS = 9
-"""32.00000000001 is 32 and must not be rounded up to 33."""
+"""Digits after the point that count: 32.00000000001 is 32, and must not be rounded up to 33."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
-    """The files of each partition that a compaction would still rewrite."""
+    """The files that a compaction would still rewrite: one number for each partition."""
 
     files: Counts
     bytes: Counts
@@ -55,35 +57,37 @@ class Pending:
     deletes: Counts
     hidden: Counts
     enough_files: Floats
-    """The number of files of the partition that gives the worst score."""
+    """The number of files that gives the worst score."""
     enough_bytes: float
-    """The size from which on a file is large enough."""
+    """A file of at least this size is large enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The parts of the score, and the score."""
+    """The parts of the score."""
 
     small_files: int = _SMALL_POINTS
-    """Out of 40."""
+    """Points for few small files, at most 40."""
     rows_to_merge: int = _MERGE_POINTS
-    """Out of 40."""
+    """Points for few deletes that reads must merge, at most 40."""
     hidden_rows: int = _HIDDEN_POINTS
-    """Out of 20."""
+    """Points for few rows that are marked as deleted, at most 20."""
     history: int = 0
-    """Subtracted: from 0 to -20."""
+    """Subtracted points for history that should have been deleted, from 0 to -20."""
 
     @property
     def total(self) -> int:
         return max(self.small_files + self.rows_to_merge + self.hidden_rows + self.history, 0)
 
     def with_history(self, undeleted: float) -> Score:
-        """Return the score if the share ``undeleted`` of the history should have been deleted."""
+        """Return the score with points subtracted for the share of history that should have been
+        deleted.
+        """
         return replace(self, history=-math.ceil(round(_HISTORY_POINTS * undeleted, _DIGITS)))
 
 
 def score(pending: Pending) -> Score:
-    """Return the score; it is full without partitions."""
+    """Return the score; all points if no partition has files to rewrite."""
     if not len(pending.files):
         return Score()
     enough = np.full(len(pending.files), pending.enough_bytes)
@@ -113,6 +117,6 @@ def _norm(numbers: npt.NDArray[np.generic], most: Floats) -> Floats:
 
 
 def _ratio(numbers: npt.NDArray[np.generic], of: npt.NDArray[np.generic]) -> Floats:
-    """Divide; the result is 0 where the divisor is 0."""
+    """Divide, with 0 where the divisor is 0."""
     found: Floats = np.divide(numbers, of, out=np.zeros(len(numbers)), where=np.asarray(of) > 0)
     return found

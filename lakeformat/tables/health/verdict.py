@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict on a table and its score: one rule makes both, so they cannot contradict."""
+"""Finds the verdict and the score of a table together, so that they cannot contradict each
+other.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ __all__ = ["Reason", "Verdict", "in_order", "judge"]
 
 
 class Verdict(StrEnum):
-    """One word for the whole table."""
+    """The verdict on a table, in one word."""
 
     EMPTY = "empty"
     """The table has no commit yet."""
@@ -25,7 +27,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One reason against a healthy verdict, with advice."""
+    """A problem of the table, with the advice that solves it."""
 
     finding: str
     advice: str
@@ -42,18 +44,18 @@ _LIMITS: Final = {
     Verdict.HEALTHY: (90, 100),
     Verdict.EMPTY: (100, 100),
 }
-"""The lowest and the highest score of each verdict."""
+"""The lowest and the highest score that each verdict allows."""
 
 
 def in_order(*reasons: Reason) -> tuple[Reason, ...]:
-    """Severe ones first."""
+    """Return the reasons, severe ones first."""
     return tuple(sorted(reasons, key=lambda reason: not reason.is_severe))
 
 
 def judge(reasons: Sequence[Reason], points: int, *, is_empty: bool) -> tuple[Verdict, int]:
     """Return the verdict that follows from the reasons, and the score.
 
-    The score is the points of the parts, limited to the scores of the verdict.
+    The score is ``points``, moved into the range of scores that the verdict allows.
     """
     verdict = _verdict(reasons, points, is_empty=is_empty)
     least, most = _LIMITS[verdict]

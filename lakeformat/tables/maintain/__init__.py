@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of a maintenance that tables of all formats share: steps, report and obstacles."""
+"""Steps, report and remaining problems of a maintenance, for tables of any format."""
 
 from lakeformat.tables.maintain.maintain_report import MaintainProgress, MaintainReport
 

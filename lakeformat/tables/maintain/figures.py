@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures that follow from the reports of the steps."""
+"""Calculates the numbers after a maintenance from the reports of its steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["expected", "with_dead_files"]
 
 
 def expected(before: Figures, steps: Sequence[StepReport]) -> Figures:
-    """Return the figures that a dry run expects after its steps; None where plans lack them."""
+    """Return the numbers that a dry run expects after its steps; None for those it cannot know."""
     files_in, files_out = (sum(s.files_in for s in steps), sum(s.files_out for s in steps))
     return Figures(
         files=_less(before.files, files_in - files_out),
@@ -25,8 +25,9 @@ def expected(before: Figures, steps: Sequence[StepReport]) -> Figures:
 def with_dead_files(
     before: Figures, after: Figures, steps: Sequence[StepReport]
 ) -> tuple[Figures, Figures]:
-    """Return ``before`` with the orphan files that the last step found, ``after`` with those it
-    left.
+    """Add the numbers of orphan files, from the report of the step that removes them.
+
+    ``before`` gets the orphan files that the step found, ``after`` those that it did not remove.
     """
     for step in steps:
         found = step.report

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a maintenance: figures before and after, each step, and remaining problems."""
+"""The report of a maintenance: numbers before and after, each step, and remaining problems."""
 
 from __future__ import annotations
 
@@ -36,44 +36,45 @@ ORPHANS: Final = "orphans"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintainProgress:
-    """The running step, and the part of its work that is done."""
+    """The running step of a maintenance, and how much of its work is done."""
 
     table: str
     step: str
     done: int = 0
     total: int | None = None
-    """None if the step does not know the total in advance."""
+    """The total of the step; None if it is not known in advance."""
     unit: str = "files"
 
     steps: ClassVar[tuple[str, ...]] = (PARTITIONS, COMPACT, EXPIRE, ORPHANS)
-    """The names of the steps, in the order in which they run."""
+    """The names of all steps, in the order in which they run."""
 
 
 class StepOutcome(StrEnum):
-    """The outcome of a step in one word."""
+    """The result of a step in one word."""
 
     DONE = "done"
     PLANNED = "planned"
     """A dry run found work for the step."""
     NOT_NEEDED = "not needed"
     SKIPPED = "skipped"
-    """The step has work, but needs an argument of the caller."""
+    """The step has work, but the caller did not pass an argument that it needs."""
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepReport(Report):
-    """One step of a maintenance."""
+    """The report of one step of a maintenance."""
 
     step: str
     outcome: StepOutcome
     reason: str
-    """The work in one sentence, or the reason why none was done."""
+    """The work of the step in one sentence, or the reason why there was none."""
     report: Reported | None = None
-    """The report of the operation; after several rounds, that of the last one."""
+    """The report of the operation that the step ran; after several rounds, that of the last
+    round."""
     error: LakeError | None = None
     advice: str | None = None
-    """The command that does the remaining work, if the step could not do all of it."""
+    """A command for the rest of the work, if the step could not do all of it."""
     files_in: int = 0
     files_out: int = 0
     snapshots: int = 0
@@ -84,7 +85,7 @@ class StepReport(Report):
     """The snapshots that the step published."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON; the error as its class and message."""
+        """Return a dict, ready for JSON; an error becomes its class and message."""
         values = {name: getattr(self, name) for name in _NUMBERS}
         return {
             "step": self.step,
@@ -103,79 +104,81 @@ _NUMBERS = ("files_in", "files_out", "snapshots", "changelogs", "removed_files",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """The state of a table in numbers; None where a number is unknown."""
+    """Numbers about the state of a table; a number is None if it is not known."""
 
     verdict: Verdict | None = None
     score: int | None = None
     files: int | None = None
-    """Data files of the newest snapshot."""
+    """The number of data files of the newest snapshot."""
     level_0_files: int | None = None
-    """None for an append table, which has no levels."""
+    """The number of files in level 0; None for an append table, which has no levels."""
     most_sorted_runs: int | None = None
     live_bytes: int | None = None
     snapshots: int | None = None
     changelogs: int | None = None
     delete_files: int | None = None
-    """Delete files of the newest snapshot of an Iceberg table."""
+    """The number of delete files of the newest snapshot; only for Iceberg tables."""
     manifests: int | None = None
-    """Manifests of the newest snapshot of an Iceberg table."""
+    """The number of manifests of the newest snapshot; only for Iceberg tables."""
     time_travel_files: int | None = None
     time_travel_bytes: int | None = None
-    """Bytes of files that only older snapshots, changelogs, tags and branches need."""
+    """Bytes of files that only older snapshots, changelogs, tags or branches need."""
     dead_files: int | None = None
-    """Orphan files: nothing refers to them, and they are older than the age limit."""
+    """Orphan files that are older than the age limit."""
     dead_bytes: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return the numbers as a dict, ready for JSON."""
         return {**asdict(self), "verdict": None if self.verdict is None else str(self.verdict)}
 
 
 def warning_of(obstacle: Reason) -> str:
-    """Return an obstacle in one line, for a log."""
+    """Return a remaining problem as one line for a log."""
     return f"{obstacle.finding}. To do: {obstacle.advice}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintainReport(Report):
-    """The result of a maintenance of one table, or of its dry run."""
+    """The report of a maintenance of one table, or of its dry run."""
 
     table: str
     location: str
     dry_run: bool
     before: Figures
     after: Figures
-    """The figures after the last step; in a dry run the expected ones, None where unknown."""
+    """The numbers after the last step. A dry run has expected numbers, None for those it cannot
+    know."""
     steps: tuple[StepReport, ...]
     obstacles: tuple[Reason, ...]
     """The remaining problems of the table, each with the next step for you."""
     note: str | None = None
-    """Files that are kept only for time travel, and until when; no problem, but disk space."""
+    """The number of files that are kept only for time travel, and until when; this needs no
+    action."""
 
     @property
     def failed(self) -> tuple[LakeError, ...]:
-        """The errors of failed steps, without those of refused requests."""
+        """The errors of failed steps; errors of refused requests are left out."""
         errors = (step.error for step in self.steps if step.error is not None)
         return tuple(each for each in errors if not isinstance(each, InvalidRequestError))
 
     @property
     def is_healthy(self) -> bool:
-        """True if no obstacle is left."""
+        """True if no problem remains."""
         return not self.obstacles
 
     @property
     def snapshot_ids(self) -> tuple[int, ...]:
-        """The snapshots that were published, oldest first."""
+        """The snapshots that the steps published, oldest first."""
         return tuple(number for step in self.steps for number in step.snapshot_ids)
 
     @property
     def is_idle(self) -> bool:
-        """True if no step was needed."""
+        """True if no step had work."""
         return all(step.outcome is StepOutcome.NOT_NEEDED for step in self.steps)
 
     @property
     def summary(self) -> str:
-        """One sentence for the log: the verdict, and the work of each step."""
+        """The verdict and the work of each step, in one sentence for the log."""
         worked = [
             step.reason
             for step in self.steps
@@ -185,7 +188,7 @@ class MaintainReport(Report):
 
     @property
     def reason(self) -> str:
-        """The summary with the first obstacle to a healthy table."""
+        """The summary, with the first remaining problem."""
         if not self.obstacles:
             return self.summary
         more = f" and {len(self.obstacles) - 1} more" if len(self.obstacles) > 1 else ""
@@ -202,7 +205,7 @@ class MaintainReport(Report):
         return f"{before} before, {after} now"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return the report as a dict, ready for JSON."""
         return {
             "table": self.table,
             "location": self.location,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the problems of a table that remain after all steps of its maintenance."""
+"""Finds the problems of a table that remain after its maintenance."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _COMMANDS = {
     EXPIRE: "lake expire ",
     ORPHANS: "lake orphans ",
 }
-"""The command of each step, as an advice begins with it."""
+"""The beginning of the command for each step, to recognise it in an advice."""
 
 
 def find_obstacles(
@@ -41,9 +41,11 @@ def find_obstacles(
     holders: Mapping[str, Reason],
     reasons: Sequence[Reason],
 ) -> tuple[Reason, ...]:
-    """Return failed steps first, then stalled consumers, then the reasons of the verdict.
+    """Return the remaining problems: failed steps, then stalled consumers, then other reasons.
 
-    ``holders`` has the problem of each stalled consumer, by the name that reasons give it.
+    ``holders`` has the problem of each stalled consumer, by the name of the consumer in the
+    reasons. ``reasons`` are those of the health report; a reason that a failed step or a consumer
+    explains is left out.
     """
     errors = [str(step.error) for step in steps if step.error is not None]
     found = [*_of_failures(table, steps, reasons), *_of_left_work(steps), *holders.values()]
@@ -52,7 +54,7 @@ def find_obstacles(
         is_known = any(name in reason.finding for name in holders) or any(
             reason.advice in error or error in reason.finding for error in errors
         )
-        is_known = is_known or reason.advice.startswith(again)  # that step has just failed
+        is_known = is_known or reason.advice.startswith(again)  # advice to repeat a failed step
         found += [] if is_known else [reason]
     return tuple(found)
 
@@ -60,7 +62,7 @@ def find_obstacles(
 def _of_failures(
     table: str, steps: Sequence[StepReport], reasons: Sequence[Reason]
 ) -> Iterator[Reason]:
-    """Yield one obstacle for each cause, with the names of the steps that failed for it."""
+    """Yield one problem for each cause; it names all steps that failed for that cause."""
     by_cause = dict[str, list[StepReport]]()
     for step in steps:
         if step.error is not None:
@@ -76,7 +78,7 @@ def _of_failures(
 
 
 def _of_failure(table: str, names: str, cause: str, step: StepReport) -> Reason:
-    """Return the finding and the advice for one cause."""
+    """Return the problem and the advice for one cause of failed steps."""
     error, again = step.error, f"lake maintain {table}"
     if isinstance(error, CommitConflictError | UnavailableError):
         return Reason(f"{names} failed: {cause}", again)
@@ -88,7 +90,7 @@ def _of_failure(table: str, names: str, cause: str, step: StepReport) -> Reason:
     if isinstance(error, UnsupportedError):
         engine = "this version cannot do this step: run it with another engine, such as Spark"
         return Reason(f"{names} failed: {cause}", engine)
-    # The message of a CorruptTableError ends with a semicolon and the next step.
+    # The message of a CorruptTableError ends with "; " and the next step.
     said, _, advice = cause.rpartition("; ")
     if not said or not isinstance(error, CorruptTableError) or error.report is not None:
         return Reason(f"{names} failed: {cause}", f"correct the cause, then {again}")

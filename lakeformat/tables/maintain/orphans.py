@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports the step that removes orphan files."""
+"""Reports the step of a maintenance that removes orphan files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["of_orphans"]
 def of_orphans(
     report: OrphanReport, request: MaintainRequest, table: str, *, usual_age: str
 ) -> StepReport:
-    """Return the report of the step; ``table`` is the argument of a command."""
+    """Return the report of the step; ``table`` is the name of the table in a command."""
     is_left = bool(report.failures) or report.objection is not None
     return StepReport(
         step=ORPHANS,
@@ -48,7 +48,7 @@ def _reason(report: OrphanReport, table: str, usual_age: str) -> str:
 
 
 def _young_files(report: OrphanReport, table: str, usual_age: str) -> str:
-    """Return the clause about unreferenced files that are too young to be removed."""
+    """Return words about orphan files that are too young to be removed; empty if there are none."""
     young = counted(report.young_files, "file")
     if report.kept_by_commit is None:
         return f"kept {young} younger than {usual_age}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The request for a maintenance, and its progress callback."""
+"""The arguments of a maintenance."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from lakeformat.tables.removal import Removal
 __all__ = ["MaintainRequest", "OnProgress"]
 
 OnProgress: TypeAlias = Callable[[MaintainProgress], None]
-"""Called when each step begins, and during the step."""
+"""Called when each step begins, and while it runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintainRequest:
-    """The arguments of a maintenance; the table options decide everything else."""
+    """The arguments of a maintenance; everything else follows from the table options."""
 
     dry_run: bool = False
     expire_consumers: PastTime | None = None
-    """Consumers that have not moved since then are deleted, too, regardless of the options."""
+    """Also delete consumers without progress since this time, also if table options keep them."""
     executor: str | Executor | None = None
     on_progress: OnProgress | None = None
     commit_comes_first: bool = False
-    """True in a dry run if an earlier step has planned a commit."""
+    """True in a dry run if an earlier step would commit before this one runs."""
 
     progress: type[MaintainProgress] = MaintainProgress
-    """The class that knows the steps of the format."""
+    """The class of progress reports, which names the steps of the table format."""
 
     def check(self, now_millis: int) -> None:
-        """Raise InvalidRequestError for a wrong argument, before the first step runs."""
+        """Raise ``InvalidRequestError`` for a wrong argument, before the first step runs."""
         where_to_work(self.executor)
         if self.on_progress is not None and not callable(self.on_progress):
             raise InvalidRequestError(
@@ -47,13 +47,14 @@ class MaintainRequest:
             past_millis("expire_consumers", self.expire_consumers, now_millis)
 
     def begins(self, table: str, step: str) -> None:
-        """Report that a step begins."""
+        """Call ``on_progress`` at the beginning of a step."""
         if self.on_progress is not None:
             self.on_progress(self.progress(table=table, step=step))
 
     def units(self, table: str, step: str) -> Callable[[CompactProgress], None] | None:
-        """Return a function that reports each finished unit of a compaction; None without
-        ``on_progress``.
+        """Return a function that passes each completed unit of a compaction to ``on_progress``.
+
+        None without ``on_progress``.
         """
         if (listener := self.on_progress) is None:
             return None
@@ -65,8 +66,9 @@ class MaintainRequest:
         return heard
 
     def removals(self, table: str, step: str) -> Callable[[Removal], None] | None:
-        """Return a function that reports each deleted file of a step; None without
-        ``on_progress``.
+        """Return a function that passes each deleted file of a step to ``on_progress``.
+
+        None without ``on_progress``.
         """
         if (listener := self.on_progress) is None:
             return None

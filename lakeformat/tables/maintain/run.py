@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the steps of a maintenance: a failed one does not stop the next."""
+"""Runs the steps of a maintenance; the next step runs even if one fails."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ Step: TypeAlias = Callable[[T, MaintainRequest], StepReport]
 
 @dataclass(frozen=True, slots=True)
 class StepRunner(Generic[T]):
-    """Runs the steps of one table."""
+    """Runs the steps of a maintenance of one table."""
 
     table: str
-    """The name for progress and logs."""
+    """The name of the table for progress reports and logs."""
     uri: str
     subject: T
-    """The argument of each step, such as the handle of the table."""
+    """The object that each step gets, such as the handle of the table."""
     log: Logger
 
     def run(self, steps: Mapping[str, Step[T]], request: MaintainRequest) -> list[StepReport]:
@@ -63,7 +63,7 @@ class StepRunner(Generic[T]):
         return done
 
     def _run(self, request: MaintainRequest, name: str, step: Step[T]) -> StepReport:
-        """Run one step; its error becomes part of the report, so the next steps run."""
+        """Run one step. Its error is put into the report, so that the next steps can run."""
         request.begins(self.table, name)
         try:
             report = step(self.subject, request)
@@ -82,7 +82,7 @@ class StepRunner(Generic[T]):
 
 
 def failed_step(name: str, error: LakeError) -> StepReport:
-    """Return the report of a failed step, with the work it completed."""
+    """Return the report of a failed step, with the work that it had completed."""
     said = f"{type(error).__name__}: {error}"
     failed = StepReport(step=name, outcome=StepOutcome.FAILED, reason=said, error=error)
     if name == COMPACT and isinstance(error.report, CompactSummary):
@@ -92,7 +92,7 @@ def failed_step(name: str, error: LakeError) -> StepReport:
 
 
 def of_compaction(report: CompactSummary, idle: str) -> StepReport:
-    """Return the report of a compaction's step; ``idle`` is its reason if nothing was published."""
+    """Return the report of the compaction step; ``idle`` is the reason if it had no work."""
     if not report.snapshot_ids:
         return not_needed(COMPACT, idle)
     return StepReport(
@@ -115,14 +115,14 @@ def not_needed(step: str, reason: str) -> StepReport:
 
 
 def outcome_of(has_work: bool, request: MaintainRequest) -> StepOutcome:
-    """Return the outcome of a step that did its work, or planned it in a dry run."""
+    """Return the outcome of a step that has done its work, or would do it in a dry run."""
     if not has_work:
         return StepOutcome.NOT_NEEDED
     return StepOutcome.PLANNED if request.dry_run else StepOutcome.DONE
 
 
 def log_report(log: Logger, report: MaintainReport) -> None:
-    """Log the outcome, and a warning for each obstacle."""
+    """Log the result of a maintenance, and a warning for each remaining problem."""
     log.info("maintenance of %s: %s", report.table, report.summary)
     if report.note is not None:
         log.info("maintenance of %s: %s", report.table, report.note)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that a table keeps only for older snapshots, in words."""
+"""Describes the files that a table keeps only for older snapshots."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ __all__ = ["files_for_time_travel"]
 def files_for_time_travel(
     storage: StorageNumbers | None, steps: Sequence[StepReport], *, dry_run: bool
 ) -> str | None:
-    """Return the number of files; None if there are none. A dry run counts those to replace."""
+    """Return the number and size of files kept for time travel, in words; None if there are none.
+
+    A dry run that would compact files counts only those files, which then remain for time travel.
+    """
     replaced = sum(step.files_in for step in steps) if dry_run else 0
     if replaced:
         return f"the compaction replaces {counted(replaced, 'file')}, kept for time travel"

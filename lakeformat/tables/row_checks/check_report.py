@@ -19,16 +19,16 @@ class CheckResult:
     """The result of one check."""
 
     name: str
-    """Such as ``not_null(id)``."""
+    """The name of the check, such as ``not_null(id)``."""
     columns: tuple[str, ...] = ()
     outcome: Outcome
     bad_rows: int = 0
     examples: tuple[str, ...] = ()
-    """Up to three bad rows, as ``id=7, status='paied'``."""
+    """Up to three rows that fail the check, such as ``id=7, status='paied'``."""
     finding: str
     """One sentence with numbers."""
     advice: str = ""
-    """The next step, if the check has not passed."""
+    """The next step; empty if the check passed."""
 
     def __str__(self) -> str:
         return f"{self.name}: {self.finding}" + (f": {self.advice}" if self.advice else "")
@@ -40,9 +40,9 @@ class CheckReport(Report):
 
     table: str
     snapshot_id: int | None
-    """The newest snapshot; with staged results, the one that uniqueness was checked against."""
+    """The newest snapshot. With staged results: the snapshot whose keys ``unique`` also checked."""
     staged: tuple[str, ...] = ()
-    """The staged results that were checked; empty if the published rows were."""
+    """The addresses of the checked staged results; empty if published rows were checked."""
     rows: int
     """The number of checked rows."""
     checks: tuple[CheckResult, ...]
@@ -54,12 +54,12 @@ class CheckReport(Report):
 
     @property
     def warned(self) -> tuple[CheckResult, ...]:
-        """The checks that did not pass, but only warn."""
+        """The checks that found bad rows but only warn."""
         return tuple(each for each in self.checks if each.outcome == "warned")
 
     @property
     def reason(self) -> str:
-        """One sentence for the log."""
+        """The outcome in one sentence, for the log."""
         of_rows = f"{counted(self.rows, 'staged row' if self.staged else 'row')}"
         all_checks = counted(len(self.checks), "check")
         if not self.failed and not self.warned:
@@ -69,7 +69,7 @@ class CheckReport(Report):
         return f"{of_rows}: {all_checks}, {shown}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+        """Return the report as a dict, ready for JSON."""
         members = {name: getattr(self, name) for name in ("table", "snapshot_id", "rows")}
         return {
             **members,

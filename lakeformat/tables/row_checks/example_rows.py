@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A few rows as text, for messages about bad rows."""
+"""Formats a few rows as text, for messages about bad rows."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _BYTES = (TypeName.BINARY, TypeName.VARBINARY)
 def example_texts(
     rows: pa.RecordBatch | pa.Table, fields: Sequence[DataField], most: int = MOST_EXAMPLES
 ) -> list[str]:
-    """Return the first rows as ``id=7, status='paied'``.
+    """Return up to ``most`` rows as texts such as ``id=7, status='paied'``.
 
-    Long values are cut, and values of columns that are named like a secret are hidden.
+    Long values are cut. Values of a column are hidden if its name looks like that of a secret.
     """
     texts = [_texts(rows.column(field.name).slice(0, most), field) for field in fields]
     names = [field.name for field in fields]

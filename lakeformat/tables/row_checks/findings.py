@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sentences and advice of results of checks."""
+"""Makes the finding and the advice of each check from its counts."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _CORRECT = "correct these rows in the source, and write them again"
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Words results about a number of rows."""
+    """Makes the result of each check from its counts."""
 
     checks: Checks
     rows: int
     now_millis: int
 
     def of_rows(self) -> CheckResult:
-        """Return the result of the check ``rows``."""
+        """Return the result of the check ``rows``, which limits the number of rows."""
         least, most = self.checks.min_rows, self.checks.max_rows
         allowed = " and ".join(
             f"{word} {limit:,}"
@@ -43,17 +43,17 @@ class Findings:
         )
 
     def of_nulls(self, found: RowCondition, column: str) -> CheckResult:
-        """Return the result of ``not_null``."""
+        """Return the result of a check ``not_null``."""
         return self._of_condition(found, [column], f"{self._share(found.bad_rows)} a null")
 
     def of_other_values(self, found: RowCondition, column: str) -> CheckResult:
-        """Return the result of ``accepted_values``."""
+        """Return the result of a check ``accepted_values``."""
         accepted = ", ".join(map(repr, self.checks.accepted_values[column]))
         finding = f"{self._share(found.bad_rows)} a value other than {accepted}"
         return self._of_condition(found, [column], finding)
 
     def of_condition(self, found: RowCondition) -> CheckResult:
-        """Return the result of ``condition``."""
+        """Return the result of a check ``condition``."""
         do = "does" if found.bad_rows == 1 else "do"
         finding = f"{self._of_all(found.bad_rows)} {do} not meet the condition"
         return self._of_condition(found, sorted(found.condition.columns), finding)
@@ -61,7 +61,7 @@ class Findings:
     def of_repeated(
         self, name: str, columns: Sequence[str], bad_rows: int, examples: Sequence[str]
     ) -> CheckResult:
-        """Return the result of ``unique``."""
+        """Return the result of a check ``unique``."""
         return self._result(
             name,
             not bad_rows,
@@ -73,7 +73,7 @@ class Findings:
         )
 
     def of_time(self, found: NewestTime) -> CheckResult:
-        """Return the result of ``freshness``."""
+        """Return the result of a check ``freshness``."""
         column, newest = found.column.name, found.newest_millis
         allowed = age_millis(column, self.checks.freshness[column])
         if newest is None:

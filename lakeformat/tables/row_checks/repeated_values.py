@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the rows whose values in given columns occur more than once, in bounded memory.
+"""Counts rows whose values in given columns occur more than once, in bounded memory.
 
-Equal values are joined while they are collected. What does not fit into memory waits in temporary
-files, in parts by the hash of the values; each part is counted alone.
+Equal values are kept once, with a count. Values that do not fit into memory are written to
+temporary files, divided by their hash. So equal values are in the same part, and each part is
+counted alone.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ _FILES_OF_ONE_SIZE = 64
 
 
 class RepeatedValues:
-    """Collects the values of ``columns``; rows with a null in any of these columns are left out."""
+    """Counts repeated values in ``columns``; a row with a null in one of them is ignored."""
 
     def __init__(self, columns: Sequence[DataField], options: SpillOptions) -> None:
         self._columns = columns
         self._names = [column.name for column in columns]
-        # Rows are held twice while they are counted.
+        # Counting needs the rows in memory twice.
         self._most_bytes = max(options.write_buffer_size_bytes // 2, 1)
         self._spill = Spill(options)
         self._held: list[pa.Table] = []
@@ -45,7 +46,7 @@ class RepeatedValues:
         self.examples: list[str] = []
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Collect the values of a batch."""
+        """Add the values of a batch."""
         values = batch.select(self._names)
         known = reduce(pc.and_, map(pc.is_valid, values.columns))
         rows = pa.Table.from_batches([values.filter(known)])
@@ -55,7 +56,7 @@ class RepeatedValues:
             self._join_held()
 
     def finish(self) -> None:
-        """Count ``repeated_rows`` and find ``examples``; removes the temporary files."""
+        """Set ``repeated_rows`` and ``examples``, then remove the temporary files."""
         try:
             for part in self._parts():
                 is_repeated = pc.greater(part.column(_COUNT), 1)
@@ -68,7 +69,9 @@ class RepeatedValues:
 
     @property
     def _limit(self) -> int:
-        """The bytes to hold in memory; more with many temporary files, which are read at once."""
+        """The bytes to hold in memory. More temporary files allow more, as they must be read
+        together.
+        """
         return min(_FIRST_BYTES << (len(self._spill) // _FILES_OF_ONE_SIZE), self._most_bytes)
 
     def _hold(self, rows: pa.Table) -> None:
@@ -76,12 +79,14 @@ class RepeatedValues:
         self._held_bytes += rows.nbytes
 
     def _take_held(self) -> pa.Table:
-        """Return the rows in memory with equal values joined, and hold none."""
+        """Return the rows in memory, each different value once, and empty the memory."""
         held, self._held, self._held_bytes = self._held, [], 0
         return self._joined(pa.concat_tables(held))
 
     def _join_held(self) -> None:
-        """Join equal values in memory; if most of them differ, write them to a temporary file."""
+        """Keep equal values in memory once; write them to a temporary file if they are still too
+        many.
+        """
         rows = self._take_held()
         if rows.nbytes < self._limit // 2:
             self._hold(rows)
@@ -99,7 +104,7 @@ class RepeatedValues:
         )
 
     def _parts(self) -> Iterator[pa.Table]:
-        """Yield the different values with their counts; equal values are in the same part."""
+        """Yield all different values with their counts, in parts; equal values are in one part."""
         if self._held and not len(self._spill):
             yield self._take_held()
             return

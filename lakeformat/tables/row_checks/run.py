@@ -28,7 +28,7 @@ __all__ = ["CheckedRows", "SplitScan", "run_checks"]
 
 
 class SplitScan(Protocol):
-    """A scan whose splits can be read alone, on any machine."""
+    """A scan whose splits can be read separately, also on other machines."""
 
     def splits(self) -> Sequence[Any]:
         """Return the splits of the scan."""
@@ -45,18 +45,20 @@ class SplitScan(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedRows:
-    """The rows to check, and what their table promises about them."""
+    """The rows to check, and the columns that identify them."""
 
     location: str
     fields: Sequence[DataField]
     identifying: Sequence[DataField]
-    """The columns by which a person finds a row."""
+    """Columns shown in an example, so that you find the row."""
     keys: frozenset[str] = frozenset()
-    """Columns whose values the table has only once; empty if it promises none."""
+    """Columns whose values are unique by the rules of the table, such as its primary key; else
+    empty."""
     scan: Callable[[Sequence[str]], SplitScan]
-    """Scans columns of the rows."""
+    """Returns a scan of the given columns over the rows to check."""
     scan_all: Callable[[Sequence[str]], SplitScan]
-    """Scans columns of the rows, and of those beside which they must be unique."""
+    """Returns a scan over all rows that must be unique together: also those of the published
+    table."""
     memory: SpillOptions = field(default_factory=SpillSettings)
 
 
@@ -65,7 +67,7 @@ def run_checks(
 ) -> tuple[int, tuple[CheckResult, ...]]:
     """Return the number of rows, and the result of each check in the order of their names.
 
-    ``executor`` checks single rows in parallel; repeated values are found in this process.
+    ``executor`` runs the checks in parallel, except for ``unique``, which runs in this process.
     """
     run = _Run(rows, checks, executor)
     nulls = {name: run.no_nulls(name) for name in checks.not_null}
@@ -94,7 +96,7 @@ class _Run:
     executor: Executor | None
 
     def look(self, row_checks: Sequence[RowCheck]) -> int:
-        """Let the checks look at each row, and return the number of rows."""
+        """Run the checks over all rows, and return the number of rows."""
         names = {name for each in row_checks for name in each.columns}
         if not names:
             return self.rows.scan([self.rows.fields[0].name]).count()
@@ -168,7 +170,9 @@ class _Run:
         return by_name[name]
 
     def _shown(self, *names: str) -> tuple[DataField, ...]:
-        """Return the columns of an example: those that identify the row, and the checked ones."""
+        """Return the columns to show in an example: those that identify the row, and the checked
+        ones.
+        """
         fields = [*self.rows.identifying, *(self._field(name) for name in names)]
         return tuple(dict.fromkeys(fields))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that look at each row alone; parts of the rows can be checked anywhere and added up."""
+"""Checks that need only one row at a time, so parts of the rows can be checked in parallel."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ _TIMES = (TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ)
 
 @dataclass(slots=True)
 class RowCondition:
-    """Counts the rows that do not meet a condition; a row for which it is unknown meets it."""
+    """Counts the rows that fail a condition; a row passes if the condition is unknown, as in
+    SQL.
+    """
 
     name: str
     condition: PredicateFilter
     shown: tuple[DataField, ...]
-    """The columns of an example."""
+    """The columns to show in an example."""
     bad_rows: int = 0
     examples: list[str] = field(default_factory=list)
 
@@ -40,12 +42,12 @@ class RowCondition:
             self.examples += example_texts(batch.filter(is_bad), self.shown, missing)
 
     def join(self, other: RowCondition) -> None:
-        """Add the counts of a check of other rows."""
+        """Add the counts of the same check on other rows."""
         self.bad_rows += other.bad_rows
         self.examples = [*self.examples, *other.examples][:MOST_EXAMPLES]
 
     def blank(self) -> RowCondition:
-        """Return the same check without rows."""
+        """Return the same check with all counts at zero."""
         return replace(self, bad_rows=0, examples=[])
 
     @property
@@ -63,15 +65,15 @@ class NewestTime:
     newest_millis: int | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Look at the rows of a batch."""
+        """Check the times of a batch."""
         self._take(_millis(pc.max(batch.column(self.column.name))))
 
     def join(self, other: NewestTime) -> None:
-        """Add the times of another check."""
+        """Add the newest time that the same check found in other rows."""
         self._take(other.newest_millis)
 
     def blank(self) -> NewestTime:
-        """Return the same check without rows."""
+        """Return the same check without a newest time."""
         return replace(self, newest_millis=None)
 
     @property
@@ -88,7 +90,7 @@ RowCheck: TypeAlias = RowCondition | NewestTime
 
 
 def is_time(column: DataField) -> bool:
-    """Return True if the values of a column are days or times of a day."""
+    """Return True if a column has dates or timestamps."""
     return isinstance(column.type, AtomicType) and column.type.name in _TIMES
 
 

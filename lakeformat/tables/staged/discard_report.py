@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of discarding a staged result that will not be published."""
+"""The report of discarding a staged result."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ __all__ = ["DiscardReport"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscardReport(Report):
-    """The result of discarding one staged result, or of a dry run."""
+    """The report of discarding one staged result, or of its dry run."""
 
     staged: str
     """The address of the staged result."""
     outcome: str
-    """``discarded``, ``published`` (only its note was deleted) or ``claimed`` (it is kept)."""
+    """``discarded``; ``published``, if only its record was deleted; or ``claimed``, if it was
+    kept."""
     dry_run: bool
     created_millis: int
     files: int
     bytes: int
     left: tuple[str, ...] = ()
-    """Files that could not be deleted; remove_orphans deletes them."""
+    """The addresses of files that could not be deleted; ``remove_orphans`` deletes them."""
     reason: str

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Staged results as files: the commit messages of a run, to be published later.
+"""The files of staged results, which hold commit messages until another job publishes them.
 
-A staged result is a JSON file ``staged-<name>``. Its name is derived from a commit identity, so
-that a retry finds it, or is unique. The publishing job first writes ``claim-<name>``. No other
-engine uses the directory.
+A staged result is a JSON file ``staged-<name>``. With a commit identity the name is derived from
+it, so that a retry finds the file. Otherwise the name is unique. The job that publishes the result
+first writes ``claim-<name>``. No other engine uses the directory.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MessageT = TypeVar("MessageT", bound=StagedMessage)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedResult(Generic[MessageT]):
-    """The unpublished files that one run has staged."""
+    """Files that one run has written but not yet published."""
 
     name: str
     created_millis: int
@@ -53,7 +53,7 @@ class StagedResult(Generic[MessageT]):
 
 
 def staged_name(user: str, identifier: int) -> str:
-    """Return the name of the staged result for a commit identity."""
+    """Return the name of the staged result that belongs to a commit identity."""
     digest = hashlib.blake2b(json.dumps([user, identifier]).encode(), digest_size=16)
     return digest.hexdigest()
 
@@ -66,9 +66,9 @@ class StagedFiles(Generic[MessageT]):
     directory: str
     read_message: Callable[[bytes], MessageT]
     sizes: Callable[[MessageT], Iterable[tuple[int, int]]]
-    """Returns the rows and bytes of each new file of a message."""
+    """Returns the number of rows and the size in bytes for each new file of a message."""
     table_directory: str | None = None
-    """The directory of the table, if the results are further below it than one directory."""
+    """The directory of the table; only needed if ``directory`` is more than one level below it."""
 
     def names(self) -> list[str]:
         """Return the names of all staged results."""
@@ -88,18 +88,18 @@ class StagedFiles(Generic[MessageT]):
         return self.storage.uri(self.path(name))
 
     def named(self, address: str) -> str | None:
-        """Return the name in an address; None if no staged result can have it."""
+        """Return the name in an address; None if it cannot be the address of a staged result."""
         return suffixed(address.rpartition("/")[2], _PREFIX)
 
     def read(self, name: str) -> StagedResult[MessageT]:
-        """Return a staged result by its name."""
+        """Return a staged result by its name; raise if it does not exist."""
         found = self.read_if_present(name)
         if found is None:
             raise self.missing(name)
         return found
 
     def missing(self, name: str) -> NotFoundError:
-        """Return the error about a name without a staged result."""
+        """Return the error that no staged result has this name."""
         return NotFoundError(
             f"{self.address(name)} is not a staged result: it was published under another "
             "identity, discarded, or never staged. table.staged.list() returns the results that "
@@ -107,7 +107,7 @@ class StagedFiles(Generic[MessageT]):
         )
 
     def read_if_present(self, name: str) -> StagedResult[MessageT] | None:
-        """Return a staged result; None if the name has none."""
+        """Return a staged result by its name; None if it does not exist."""
         path = self.path(name)
         try:
             content = self.storage.read(path, LARGE_FILE)
@@ -136,37 +136,37 @@ class StagedFiles(Generic[MessageT]):
         )
 
     def write(self, name: str, messages: Sequence[MessageT], environment: Environment) -> bool:
-        """Write a staged result; return False and change nothing if the name exists."""
+        """Write a staged result; if one with this name exists, return False and change nothing."""
         content = _content(environment.now_millis(), messages)
         path = self.path(name)
         try:
             return self._create(path, content)
         except UnavailableError:
-            # The answer was lost: the content of the file shows who wrote it.
+            # The answer of the storage was lost. The content shows if this call wrote the file.
             if self.storage.exists(path) and self.storage.read(path, LARGE_FILE) == content:
                 return True
             raise
 
     def restore(self, result: StagedResult[MessageT]) -> None:
-        """Write a deleted staged result again, unchanged."""
+        """Write a deleted staged result again, with the same content."""
         content = _content(result.created_millis, result.messages)
         self._create(self.path(result.name), content)
 
     def delete(self, name: str) -> None:
-        """Delete a staged result and then its claim; its data files are kept."""
+        """Delete a staged result and then its claim; the data files are kept."""
         self.delete_unclaimed(name)
         self.release(name)
 
     def delete_unclaimed(self, name: str) -> None:
-        """Delete a staged result, but no claim."""
+        """Delete a staged result, but keep its claim."""
         self.storage.delete(self.path(name))
 
     def claim(self, name: str, user: str) -> bool:
-        """Claim a result for publication; return False if it is claimed already."""
+        """Claim a result for publication by ``user``; return False if it is already claimed."""
         return self._create(self._path(_CLAIM, name), user.encode("utf-8"))
 
     def claimant(self, name: str) -> str | None:
-        """Return the job that is publishing a result or was interrupted; None if there is none."""
+        """Return the user that claimed a result for publication; None if it is not claimed."""
         try:
             return self.storage.read(self._path(_CLAIM, name)).decode("utf-8", "replace")
         except NotFoundError:
@@ -177,7 +177,9 @@ class StagedFiles(Generic[MessageT]):
         self.storage.delete(self._path(_CLAIM, name))
 
     def _create(self, path: str, content: bytes) -> bool:
-        """Create a file; a table that was dropped or renamed meanwhile gets no directory again."""
+        """Create a file, and its directory if needed, unless the table was dropped or renamed
+        meanwhile.
+        """
         try:
             return self.storage.create(path, content)
         except NotFoundError:

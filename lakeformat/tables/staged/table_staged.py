@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``table.staged``: results that one job writes and another publishes later."""
+"""The methods of ``table.staged``: results that one job writes and another publishes later."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ReportT = TypeVar("ReportT", bound=WriteReport)
 
 
 class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
-    """The staged results of one table, or of one of its branches."""
+    """The staged results of one table or branch."""
 
     def __init__(self, table: str, environment: Environment, files: StagedFiles[MessageT]) -> None:
         self._table = table
@@ -39,12 +39,12 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         self._files = files
 
     def list(self) -> list[StagedResult[MessageT]]:
-        """Return every result that is not published yet, by name."""
+        """Return all results that are not published yet, in the order of their names."""
         found = (self._files.read_if_present(name) for name in self._files.names())
         return [result for result in found if result is not None]
 
     def address(self, name: str) -> str:
-        """Return the address of the result with this name, for ``publish`` and ``discard``."""
+        """Return the address of a result by its name, for ``publish`` and ``discard``."""
         check_file_name_part("staged result", name)
         return self._files.address(name)
 
@@ -61,10 +61,10 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
     def add(
         self, messages: Iterable[MessageT], *, commit: CommitId | None = None
     ) -> StagedResult[MessageT]:
-        """Record prepared files for a later publication; remove_orphans keeps them.
+        """Record written files for a later publication; ``remove_orphans`` keeps them.
 
-        If the same ``commit`` has staged a result before, that result is returned: then remove the
-        files of these messages with ``Table.abort``.
+        If the same ``commit`` has already staged a result, that earlier result is returned. Then
+        delete the files of these messages with ``Table.abort``.
         """
         if commit is None:
             name = staged_name(self._environment.new_id(), 0)
@@ -83,13 +83,16 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         where: Where | None = None,
         with_published: bool = False,
     ) -> Results:
-        """Scan the rows of staged results, which readers of the table do not see yet."""
+        """Scan the rows of staged results; readers of the table do not see these rows yet.
+
+        ``with_published`` also scans the published rows.
+        """
 
     def publish(self, addresses: Sequence[str], *, commit: CommitId | None = None) -> ReportT:
-        """Publish staged results in one snapshot, once, and delete their notes.
+        """Publish staged results in one snapshot, exactly once, and delete their records.
 
-        Without ``commit`` the identity is made of their names: a call with the same results
-        publishes nothing again.
+        Without ``commit`` the identity is derived from the results: a repeated call with the same
+        results publishes nothing.
         """
         require_list("addresses", addresses, "[result.address]")
         names = sorted({self._name(address) for address in addresses})
@@ -100,7 +103,7 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
             for name in claimed:
                 self._files.release(name)
 
-        # While the outcome is unknown, the claims are kept, so ``discard`` keeps the results.
+        # If the outcome is unknown, the claims are kept, so that discard keeps the results, too.
         with kept_if_published(give_back):
             report = self._publish(names, commit)
         for name in names:
@@ -114,10 +117,10 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         older_than: PastTime | None = None,
         dry_run: bool = True,
     ) -> Sequence[DiscardReport]:
-        """Discard results that will not be published, with their files; a dry run by default.
+        """Delete staged results and their files without publishing them; a dry run by default.
 
-        Choose them by name, or by ``older_than``: a time, or an age such as ``"7 d"``. A result
-        whose publication has begun is kept: publish it again.
+        Choose them by ``addresses``, or by ``older_than``: a time, or an age such as ``"7 d"``. A
+        result whose publication has begun is kept: publish it again.
         """
         if (addresses is None) is (older_than is None):
             raise InvalidRequestError(
@@ -133,24 +136,27 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
 
     @abstractmethod
     def _checked(self, messages: Iterable[MessageT]) -> Sequence[MessageT]:
-        """Return the messages of a caller; raise if they are of another kind."""
+        """Return the messages of a caller; raise if they are not messages of this format."""
 
     @abstractmethod
     def _require_own(self, messages: Sequence[MessageT]) -> None:
-        """Raise if messages name a file that a writer of the table does not write."""
+        """Raise if a message names a file that no writer of this table would write."""
 
     @abstractmethod
     def _where_published(self, messages: Sequence[MessageT]) -> str | None:
-        """Return the reason if the table has files of the messages, so they are published; else
-        None.
+        """Return the reason why the messages count as published; None if the table has none of
+        their files.
         """
 
     @abstractmethod
     def _find_commit(self, commit: CommitId) -> ReportT | None:
-        """Return the report of an earlier commit; None if there is none."""
+        """Return the report of an earlier commit with this identity; None if there is none."""
 
     def _require_order(self, results: Sequence[StagedResult[MessageT]]) -> None:
-        """Raise if it is unknown which rows of a key are newer; rows without keys have no order."""
+        """Raise if the results have rows of one key and it is unknown which row is newer.
+
+        Rows without keys need no order.
+        """
 
     @abstractmethod
     def _commit(self, messages: Sequence[MessageT], commit: CommitId) -> ReportT:
@@ -158,14 +164,14 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
 
     @abstractmethod
     def _delete(self, messages: Sequence[MessageT]) -> Sequence[str]:
-        """Delete the files of messages; return the addresses of files that are left."""
+        """Delete the files of messages; return the addresses of files that could not be deleted."""
 
     def _publish(self, names: Sequence[str], commit: CommitId) -> ReportT:
         read = {name: self._files.read_if_present(name) for name in names}
         results = [result for result in read.values() if result is not None]
         done = self._find_commit(commit)
         if done is not None and len(results) < len(names):
-            # An earlier attempt was interrupted while it deleted their notes.
+            # An earlier attempt was interrupted while it deleted the records.
             if any(self._where_published(each.messages) is None for each in results):
                 raise self._something_else(commit, done)
             return done
@@ -188,8 +194,8 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
     def _discard(self, result: StagedResult[MessageT], *, dry_run: bool) -> DiscardReport:
         """Delete one staged result with its files.
 
-        The note is deleted before this looks for a claim. A publisher writes its claim before it
-        reads the note. So at least one of the two finds the other.
+        The record is deleted before the claim is looked for. A publishing job writes its claim
+        before it reads the record. So at least one of the two jobs notices the other.
         """
         self._require_own(result.messages)
         if not dry_run:
@@ -217,7 +223,9 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         )
 
     def _name(self, address: str) -> str:
-        """Return the name in an address; raise if the address is of another table."""
+        """Return the name in an address; raise if it is not the address of a result of this
+        table.
+        """
         require_text("the address of a staged result", address)
         name = self._files.named(address)
         is_ours = name is not None and address == self.address(name)
@@ -229,7 +237,7 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         return name
 
     def _is_at(self, address: str, name: str) -> bool:
-        """Return True if an address names the file of a result, perhaps in another spelling."""
+        """Return True if an address names the file of a result, also in another spelling."""
         place, found = resolve(address, self._files.storage)
         return place.uri(found) == self._files.address(name)
 
