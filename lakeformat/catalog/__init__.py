@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Catalogs map names to tables: by directories alone, or by a list in a SQL database."""
+"""Catalogs: they map names to tables, by directories alone or by rows in a SQL database."""
 
 from __future__ import annotations
 

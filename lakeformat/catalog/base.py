@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of all catalogs; each subclass keeps its list of databases and tables in its own way."""
+"""The base class of catalogs of Paimon tables; a subclass decides where databases are listed."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Catalog(ABC):
 
     @property
     def location(self) -> str:
-        """The address of the warehouse, for people and other programs."""
+        """The URI of the warehouse."""
         return self._storage.uri(self._root)
 
     # ------------------------------------------------------------------ databases
@@ -100,7 +100,7 @@ class Catalog(ABC):
         """Change the properties of a database."""
 
     def plan_drop_database(self, name: str, *, cascade: bool = False) -> list[DropPlan]:
-        """Return the plan of ``drop_database``, table by table; nothing is deleted."""
+        """Return what ``drop_database`` would delete, a plan for each table; nothing is deleted."""
         return [plan for _, plan in self._plans(name, cascade=cascade)]
 
     def _plans(self, name: str, *, cascade: bool) -> list[tuple[TableName, DropPlan]]:
@@ -116,8 +116,9 @@ class Catalog(ABC):
         return [(table, self._plan_drop(table)) for table in names]
 
     def drop_database(self, name: str, *, cascade: bool = False, missing_ok: bool = False) -> None:
-        """Delete a database. One with tables needs ``cascade``, which deletes them with all their
-        data.
+        """Delete a database. With ``cascade`` its tables are deleted first, with all their data.
+
+        Without ``cascade`` a database with tables is refused.
         """
         check_name("database", name)
         refuse_system_database(name)
@@ -125,7 +126,7 @@ class Catalog(ABC):
             return
         plans = self._plans(name, cascade=cascade)
         self._check_remove_database(name, cascade=cascade)
-        for table, plan in plans:  # tables with names that are invalid today are dropped, too
+        for table, plan in plans:  # also drops tables whose names a new table could not have
             self._remove_table(table, plan)
         self._remove_database(name, cascade=cascade)
 
@@ -192,7 +193,7 @@ class Catalog(ABC):
         return self.table(name)
 
     def table(self, name: str) -> Table:
-        """Open ``database.table``, its branch ``…$branch_dev`` or its system table ``…$files``."""
+        """Open ``database.table``, its branch ``…$branch_dev``, or its system table ``…$files``."""
         parsed = parse_name(name)
         layout = self._existing_table(parsed)
         found = load_table(
@@ -205,7 +206,7 @@ class Catalog(ABC):
         return found if parsed.system_table is None else found.system_table(parsed.system_table)
 
     def plan_drop_table(self, name: str) -> DropPlan:
-        """Return the plan of ``drop_table``; nothing is deleted."""
+        """Return what ``drop_table`` would delete; nothing is deleted."""
         parsed = parse_plain_name(name)
         self._require_droppable(parsed)
         return self._plan_drop(parsed)
@@ -222,8 +223,9 @@ class Catalog(ABC):
     def rename_table(self, old: str, new: str, *, force: bool = False) -> Table:
         """Rename a table, in the same database or into another one.
 
-        An object store cannot rename a directory: ``force`` copies every file there. Rows that a
-        writer commits during the copy are lost, so stop all writers first.
+        An object store cannot rename a directory. There ``force`` copies every file and then
+        deletes the old one. Rows that a writer commits during the copy are lost, so stop all
+        writers first.
         """
         source, target = parse_plain_name(old), parse_plain_name(new)
         if source == target:
@@ -248,10 +250,12 @@ class Catalog(ABC):
 
     @abstractmethod
     def repair(self, name: str | None = None) -> RepairReport:
-        """Finish changes that a crash interrupted: of all databases, of one, or of one table."""
+        """Finish changes that a crash interrupted: in all databases, in one, or for one table."""
 
     def place_of_new_table(self, name: str) -> tuple[Storage, TableLayout]:
-        """Return the storage and layout of ``database.table``, even if it does not exist."""
+        """Return the storage and the paths of ``database.table``, even if the table does not
+        exist.
+        """
         parsed = parse_plain_name(name)
         self._require_database(parsed.database)
         self._check_new("table", parsed.table)
@@ -268,7 +272,7 @@ class Catalog(ABC):
 
     def check_external_paths(self, name: str, addresses: Sequence[str]) -> None:
         """Refuse external paths that ``external-roots`` does not allow, or that overlap with
-        tables.
+        directories of tables.
         """
         for address in addresses:
             self._external_roots.require(address, f"table {name!r}")
@@ -284,14 +288,14 @@ class Catalog(ABC):
         return self._database_place(database)[0]
 
     def _publishing(self, name: TableName) -> Storage:
-        """Return the storage that a table publishes its commits on."""
+        """Return the storage with which a table publishes its commits, such as one with a lock."""
         return self._storage_of(name.database)
 
     def _layout(self, name: TableName) -> TableLayout:
         return TableLayout(f"{self._database_place(name.database)[1]}/{name.table}", name.branch)
 
     def _files_of(self, name: TableName) -> TableLayout:
-        """Return the layout where a table's files are now.
+        """Return the paths at which a table's files are now.
 
         After an interrupted rename in a SQL catalog, this may still be the old directory.
         """
@@ -319,7 +323,7 @@ class Catalog(ABC):
         )
 
     def _names_like(self, name: TableName) -> str:
-        """Return a hint with the most similar table of the database; it costs one request."""
+        """Return a hint with the most similar name in the database; it costs one request."""
         storage, directory = self._database_place(name.database)
         with suppress(LakeError):
             tables = [info.name for info in storage.list(directory) if info.is_directory]
@@ -327,8 +331,10 @@ class Catalog(ABC):
         return ""
 
     def _require_droppable(self, name: TableName) -> None:
-        """Raise NotFoundError unless the catalog lists the table, or files of a former table are in
-        its directory.
+        """Raise ``NotFoundError`` if there is nothing to drop.
+
+        A table can be dropped if the catalog lists it, or if its directory has files of an earlier
+        table.
         """
         self._require_database(name.database)
         if self._is_listed(name) or not has_leftovers(
@@ -379,7 +385,9 @@ class Catalog(ABC):
             refuse_places_of_tables(table, address, warehouse, databases)
 
     def _check_planned(self, name: TableName, plan: DropPlan) -> None:
-        """Refuse a plan that no longer fits: the table may have been replaced since."""
+        """Refuse a drop plan if the table has changed since it was made, for example was created
+        again.
+        """
         self._require_droppable(name)
         if self._plan_drop(name) != plan:
             raise CommitConflictError(
@@ -395,7 +403,7 @@ class Catalog(ABC):
                 if other != name:
                     yield str(other), storage, self._files_of(other)
 
-    # ------------------------------------------------------------------ kept by each subclass
+    # ------------------------------------------------------------------ for each subclass
 
     @abstractmethod
     def _is_case_sensitive(self) -> bool: ...
@@ -417,7 +425,7 @@ class Catalog(ABC):
     def _table_names(self, database: str) -> list[str]: ...
 
     def _likely_tables(self, database: str) -> set[str]:
-        """Return names that may be tables, with one request; every table is among them."""
+        """Return all tables and perhaps other names, with a single request."""
         return {*self._table_names(database)}
 
     @abstractmethod

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compacts many tables: those of a warehouse whose names match."""
+"""Compacts many tables of a warehouse, chosen by their names."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def matching_tables(
     including: str = ".*",
     excluding: str | None = None,
 ) -> list[str]:
-    """Return the tables ``database.table`` whose whole names match the regular expressions.
+    """Return the tables ``database.table`` whose names match regular expressions.
 
-    ``including`` and ``excluding`` are compared with ``database.table``, ``databases`` with the
-    database.
+    ``including`` and ``excluding`` must match all of ``database.table``, ``databases`` all of the
+    name of the database.
     """
     database, wanted = _pattern("databases", databases), _pattern("including", including)
     unwanted = None if excluding is None else _pattern("excluding", excluding)
@@ -51,7 +51,7 @@ def matching_tables(
 def _tables_of(catalog: Catalog, database: str) -> list[str]:
     try:
         return catalog.list_tables(database)
-    except NotFoundError:  # dropped since the databases were listed: its tables are dropped, too
+    except NotFoundError:  # the database was dropped since it was listed
         return []
 
 
@@ -67,11 +67,11 @@ def compact_tables(
     on_progress: OnUnit | None = None,
     began: Callable[[str], None] | None = None,
 ) -> Iterator[TableOutcome[CompactReport]]:
-    """Compact one table after the other, each as ``Table.compact`` does. A failed table does not
-    stop the next.
+    """Compact one table after the other, as ``Table.compact`` does. After an error the next one
+    follows.
 
-    ``began`` is called with the name of each table before it is compacted. The same ``commit``
-    serves all tables: each table knows its own snapshots.
+    ``began`` is called with the name of each table before its compaction. You can pass one
+    ``commit`` for all tables: each table searches only its own snapshots for it.
     """
     _require(strategy, idle)
     where_to_work(executor)
@@ -97,7 +97,9 @@ def plan_tables(
     where: Where | None = None,
     idle: Idle | None = None,
 ) -> Iterator[TableOutcome[CompactPlan]]:
-    """Plan what ``compact_tables`` would do with each table; nothing is changed."""
+    """Return for each table the plan that ``compact_tables`` would carry out; nothing is
+    changed.
+    """
     _require(strategy, idle)
 
     def plan(name: str) -> CompactPlan:
@@ -107,7 +109,7 @@ def plan_tables(
 
 
 def _require(strategy: str, idle: Idle | None) -> None:
-    """Refuse arguments that no table accepts, before the first one is compacted."""
+    """Refuse arguments that are wrong for every table, before the first compaction."""
     require_strategy(strategy)
     if idle is not None:
         idle_millis(idle)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drops the files of a table: plans the deletion first, then deletes."""
+"""Deletes the files of a dropped table: makes a plan first, then deletes."""
 
 from __future__ import annotations
 
@@ -37,23 +37,25 @@ SCHEMA_DIRECTORY = "schema"
 
 @dataclass(frozen=True, slots=True)
 class DropPlan:
-    """The directories that a drop deletes with everything in them."""
+    """The directories that a drop deletes, with all files in them."""
 
     table: str
     directory: str
     external_paths: tuple[str, ...]
-    """External paths that a schema of any branch names. A drop deletes only the bucket directories
-    of the table there: the path may hold other files.
+    """External paths named in the schemas of any branch.
+
+    Such a path may hold other files. So a drop deletes only the bucket directories of the table
+    there.
     """
     partition_keys: tuple[str, ...] = ()
     data_path: str = ""
     roots: ExternalRoots = field(default=NO_ROOTS, repr=False)
-    """The places outside of the table that the caller of the drop allows."""
+    """The directories outside of the table that the caller allows for its files."""
     identity: str = field(default="", repr=False)
-    """A hash of the table's first schema: a table created again under the same name has another."""
+    """A hash of the first schema; if the table is created again under the same name, it differs."""
 
     def to_dict(self) -> dict[str, object]:
-        """Return the plan as plain values."""
+        """Return the plan as a dict."""
         return {
             "table": self.table,
             "directory": self.directory,
@@ -62,10 +64,10 @@ class DropPlan:
 
 
 def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: ExternalRoots) -> DropPlan:
-    """Return the directories that dropping a table deletes.
+    """Return the directories that a drop of the table deletes.
 
-    External paths that the caller does not allow (``roots``), or that hold more than the table, are
-    refused. If the table is a link, only the link is deleted.
+    External paths are refused if ``roots`` does not allow them, or if they contain the directory of
+    the table. If that directory is a link, only the link is deleted.
     """
     if is_link(storage, layout.root):
         return DropPlan(table, storage.uri(layout.root), (), identity=_identity(storage, layout))
@@ -87,13 +89,14 @@ def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: External
             partition_keys=tuple(schema.partition_keys),
             data_path=schema.table_options.data_file_path_directory,
         )
-    _outside(storage, plan)  # refuses directories of other tables
+    _outside(storage, plan)  # raises if a directory there has a table of its own
     return plan
 
 
 def refuse_shared_paths(plan: DropPlan, others: Iterable[tuple[str, Storage, TableLayout]]) -> None:
-    """Refuse to drop a table if another one has files in the same external path: they would be
-    lost.
+    """Refuse to drop a table if another table has files in the same external path.
+
+    The drop would delete files of the other table.
     """
     mine = [location_of(path).real() for path in plan.external_paths]
     for name, place, layout in others:
@@ -109,10 +112,11 @@ def refuse_shared_paths(plan: DropPlan, others: Iterable[tuple[str, Storage, Tab
 def run_drop(
     storage: Storage, layout: TableLayout, plan: DropPlan, new_id: Callable[[], str]
 ) -> None:
-    """Delete the directories of a plan; after a crash, run it again to delete the rest.
+    """Delete the directories of a plan; after a crash, call it again to delete the rest.
 
-    A storage that can move directories first gives the table a hidden name, so that readers never
-    see half of it. Other storages delete the schemas last: until then they identify the files.
+    If the storage can move a directory, the table first gets a hidden name, so that no reader sees
+    a part of it. On other storages the schemas are deleted last, because they show whose files
+    remain.
     """
     for place, root in _outside(storage, plan):
         for bucket in _buckets_below(place, root, plan.partition_keys):
@@ -136,14 +140,14 @@ def _hide(
     plan: DropPlan,
     hidden: str,
 ) -> str | None:
-    """Rename the directory of a table to ``hidden`` and return it.
+    """Rename the directory of a table to ``hidden``, and return ``hidden``.
 
-    None if the directory is missing, because an earlier attempt has renamed it.
+    Return None if the directory does not exist, because an earlier attempt has renamed it.
     """
     try:
         at_once.rename_directory(layout.root, hidden)
     except NotFoundError:
-        return None  # an earlier attempt has done this
+        return None  # an earlier attempt has renamed it
     if plan.identity and _identity(storage, TableLayout(hidden)) != plan.identity:
         at_once.rename_directory(hidden, layout.root)
         raise CommitConflictError(
@@ -154,7 +158,7 @@ def _hide(
 
 
 def _remove_hidden(storage: Storage, directory: str, hidden: str | None, plan: DropPlan) -> None:
-    """Delete the hidden table first, then those that earlier drops left."""
+    """Delete the hidden directory, and then those that earlier drops did not delete."""
     try:
         if hidden is not None:
             storage.delete_directory(hidden)
@@ -168,20 +172,22 @@ def _remove_hidden(storage: Storage, directory: str, hidden: str | None, plan: D
 
 
 def _identity(storage: Storage, layout: TableLayout) -> str:
-    """Return a hash of the first schema, which holds the creation time; empty if there is none."""
+    """Return a hash of the first schema, which has the creation time; empty if there is no
+    schema.
+    """
     known = schema_ids(storage, layout)
     return hashlib.sha256(storage.read(layout.schema(known[0]))).hexdigest() if known else ""
 
 
 def _outside(storage: Storage, plan: DropPlan) -> list[tuple[Storage, str]]:
-    """Return the table's directory in each external path; refuse a directory of another table."""
+    """Return the table's directory in each external path; refuse a path with a table of its own."""
     found, table = [], f"table {plan.table!r}"
     below = [name for name in plan.data_path.split("/") if name]
     for address in plan.external_paths:
         plan.roots.require_no_table(address, storage, table, below)
         place, path = plan.roots.place(address, storage, table)
         if place.exists(f"{path}/{REGISTERED_MARK}"):
-            continue  # plain files, which a migration registered: they are kept
+            continue  # a migration registered these plain files: they are kept
         root = _joined(path, *below)
         for info in _next_below(place, root, plan.partition_keys):
             plan.roots.require_no_table(address, storage, table, (*below, info.name))
@@ -192,7 +198,7 @@ def _outside(storage: Storage, plan: DropPlan) -> list[tuple[Storage, str]]:
 def _buckets_below(
     storage: Storage, directory: str, partition_keys: Sequence[str]
 ) -> Iterator[str]:
-    """Yield the bucket directories that a table has below a directory, partition by partition."""
+    """Yield the bucket directories of a table below ``directory``."""
     for info in _next_below(storage, directory, partition_keys):
         if partition_keys:
             yield from _buckets_below(storage, info.path, partition_keys[1:])
@@ -203,7 +209,7 @@ def _buckets_below(
 def _next_below(
     storage: Storage, directory: str, partition_keys: Sequence[str]
 ) -> Iterator[FileInfo]:
-    """Yield the directories of the next partition key, or of buckets after the last key."""
+    """Yield the directories one level below: those of the next partition key, or buckets."""
     start = partition_directory([(partition_keys[0], "")]) if partition_keys else ""
     for info in storage.list(directory):
         is_next = info.name.startswith(start) if start else _BUCKET.fullmatch(info.name)

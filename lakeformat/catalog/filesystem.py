@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The filesystem catalog: databases and tables are directories; there is no other list."""
+"""The filesystem catalog: each database and each table is a directory; nothing else lists them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["FileSystemCatalog"]
 
 
 class FileSystemCatalog(Catalog):
-    """A catalog of the directories in a warehouse."""
+    """A catalog whose databases and tables are directories of the warehouse."""
 
     def list_databases(self) -> list[str]:
         """Return the names of all databases."""
@@ -46,7 +46,7 @@ class FileSystemCatalog(Catalog):
         ]
 
     def database_properties(self, name: str) -> dict[str, str]:
-        """Return the location of a database, the only property that a directory has."""
+        """Return the location of a database; a directory has no other properties."""
         self._require_database(name)
         storage, directory = self._database_place(name)
         return {"location": storage.uri(directory)}
@@ -54,14 +54,14 @@ class FileSystemCatalog(Catalog):
     def alter_database(
         self, name: str, *, set: Mapping[str, str] | None = None, remove: Iterable[str] = ()
     ) -> None:
-        """Raise UnsupportedError: a directory has no properties."""
+        """Raise ``UnsupportedError``: a directory has no properties that you can change."""
         self._require_database(name)
         _refuse_properties([*require_texts("set", set), *require_keys("remove", remove)])
 
     def repair(self, name: str | None = None) -> RepairReport:
-        """Delete the files that interrupted drops left; there is no list to repair.
+        """Delete the files that interrupted drops did not delete.
 
-        Directories with an invalid name of a table or database are reported as damaged.
+        Directories with an invalid name of a database or table are reported as damaged.
         """
         given: object = name
         if name is not None and (not isinstance(given, str) or "." in name):
@@ -113,7 +113,7 @@ class FileSystemCatalog(Catalog):
     def _plans(self, name: str, *, cascade: bool) -> list[tuple[TableName, DropPlan]]:
         storage, directory = self._database_place(name)
         if is_link(storage, directory):
-            return []  # only the link is deleted
+            return []  # a link: only the link is deleted
         plans = super()._plans(name, cascade=cascade)
         for info in storage.list(directory) if cascade else []:
             if info.is_directory and not table_exists(storage, TableLayout(info.path)):
@@ -138,7 +138,8 @@ class FileSystemCatalog(Catalog):
             storage.delete(directory)
             return
         remove_dropped(storage, directory)
-        # Listed from inside, links are files, also broken ones.
+        # This lists the content of the directory, where a link counts as a file, even if it is
+        # broken.
         for info in within(storage, directory).list(directory) if cascade else []:
             if not info.is_directory:
                 storage.delete(info.path)
@@ -146,7 +147,7 @@ class FileSystemCatalog(Catalog):
                 storage.delete_directory(info.path)
         if remove_empty_directory(storage, directory):
             return
-        self.plan_drop_database(name)  # the error names a table that was created meanwhile
+        self.plan_drop_database(name)  # raises an error that names a table created meanwhile
         self._check_remove_database(name, cascade=False)
         raise CommitConflictError(
             f"database {name!r} was not dropped: another program wrote files in it meanwhile. Drop "
@@ -159,12 +160,12 @@ class FileSystemCatalog(Catalog):
             entry.name
             for entry in storage.list(directory)
             if entry.is_directory
-            and not entry.name.startswith(".")  # an interrupted drop
+            and not entry.name.startswith(".")  # a hidden directory: an interrupted drop
             and table_exists(storage, TableLayout(entry.path))
         ]
 
     def _likely_tables(self, database: str) -> set[str]:
-        """Return every directory; opening one shows whether it is a table."""
+        """Return the names of all directories, without checking which of them are tables."""
         storage, directory = self._database_place(database)
         return {entry.name for entry in storage.list(directory) if entry.is_directory}
 
@@ -189,7 +190,7 @@ class FileSystemCatalog(Catalog):
     def _move_table(
         self, old: TableName, new: TableName, source: TableLayout, target: TableLayout
     ) -> None:
-        # Copies of an earlier attempt are listed too.
+        # This also lists the copies that an earlier attempt made.
         if self._is_listed(new) and (
             mover(self._storage) is not None
             or not is_moving(self._storage, source.root, target.root)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files without a table, left by an interrupted drop or by a writer of a dropped table."""
+"""Finds and deletes files that remain of dropped tables.
+
+They remain after an interrupted drop, or if a writer wrote to a table after it was dropped.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +31,14 @@ _DROPPED = ".dropped-"
 
 
 def dropped_sibling(directory: str, new_id: Callable[[], str]) -> str:
-    """Return the hidden directory a table is moved to before its files are deleted."""
+    """Return the name of the hidden directory to which a dropped table is moved before it is
+    deleted.
+    """
     return f"{directory.rpartition('/')[0]}/{_DROPPED}{new_id()}"
 
 
 def remove_dropped(storage: Storage, directory: str) -> list[str]:
-    """Delete the hidden directories that interrupted drops left in a database; return their
-    names.
-    """
+    """Delete the hidden directories of interrupted drops in a database, and return their names."""
     found = [
         info
         for info in storage.list(directory)
@@ -47,8 +50,8 @@ def remove_dropped(storage: Storage, directory: str) -> list[str]:
 
 
 def has_leftovers(storage: Storage, layout: TableLayout) -> bool:
-    """Return True if a place has files of a table without a schema, and no table of another
-    format.
+    """Return True if a directory has files of a former table, but neither a schema nor a table of
+    another format.
     """
     return (
         not table_exists(storage, layout)
@@ -58,7 +61,7 @@ def has_leftovers(storage: Storage, layout: TableLayout) -> bool:
 
 
 def refuse_leftovers(storage: Storage, layout: TableLayout, name: TableName) -> None:
-    """Refuse a directory with files of another table: the new table would show its rows."""
+    """Refuse a new table in a directory with files of a former table: it would show their rows."""
     refuse_another_kind(storage, layout, str(name))
     found = _leftover(storage, layout)
     if found is not None and not table_exists(storage, layout):
@@ -70,8 +73,9 @@ def refuse_leftovers(storage: Storage, layout: TableLayout, name: TableName) -> 
 
 
 def refuse_another_kind(storage: Storage, layout: TableLayout, name: str) -> None:
-    """Refuse a directory with a table of another format: dropping the new table would delete the
-    rows of the other one.
+    """Refuse a new table in a directory with a table of another format.
+
+    Dropping the new table would delete the rows of the other one.
     """
     if not storage.list(layout.root) or table_exists(storage, layout):
         return
@@ -92,8 +96,8 @@ def _leftover(storage: Storage, layout: TableLayout) -> str | None:
 
 
 def _first_file(storage: Storage, directory: str) -> str | None:
-    """Return a file below a directory, None without one; hidden files, which readers ignore, do not
-    count.
+    """Return a file below a directory; None if it has none. Hidden files are ignored, as readers
+    do.
     """
     for info in storage.list(directory):
         if info.name.startswith("."):

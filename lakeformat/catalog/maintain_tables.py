@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maintenance of many tables, one after the other."""
+"""Maintains many tables, one after the other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def maintain_tables(
     began: Callable[[str], None] | None = None,
     **how: Any,
 ) -> Iterator[TableOutcome[MaintainReport]]:
-    """Maintain each table as ``Table.maintain`` does; a failed table does not stop the next.
+    """Maintain each table as ``Table.maintain`` does; after an error the next table follows.
 
     ``began`` is called with the name of each table before its first step.
     """

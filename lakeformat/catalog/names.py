@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of tables: ``database.table``, followed by a branch or a system table after ``$``."""
+"""Parses names of tables: ``database.table``, optionally with ``$`` and a branch or a system
+table.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +27,15 @@ __all__ = [
 BRANCH_PREFIX = "branch_"
 SYSTEM_DATABASE = "sys"
 _ROOM = 255
-"""The most bytes that file systems, including HDFS, allow for one name."""
-# A control character, a line end or half of a UTF-16 pair cannot be part of a directory's name.
+"""The largest number of bytes in a name that all file systems, including HDFS, allow."""
+# Names of directories cannot have control characters, line ends or half of a UTF-16 pair.
 _FORBIDDEN = r"./\\$%:*?\"<>|\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
 _NAME = re.compile(rf"[^\s{_FORBIDDEN}][^{_FORBIDDEN}]*")
 
 
 @dataclass(frozen=True, slots=True)
 class TableName:
-    """``database.table[$branch_<branch>][$<system table>]``."""
+    """A parsed name ``database.table[$branch_<branch>][$<system table>]``."""
 
     database: str
     table: str
@@ -46,7 +48,7 @@ class TableName:
 
 
 def parse_name(name: str) -> TableName:
-    """Return the parts of a name; each is checked."""
+    """Return the parsed name; raise if a part of it is not allowed."""
     if not isinstance(name, str):
         raise InvalidRequestError(f"{name!r} is not a table name: write 'database.table'")
     database, dot, rest = name.partition(".")
@@ -61,9 +63,9 @@ def parse_name(name: str) -> TableName:
 
 
 def parse_nested_name(name: str) -> TableName:
-    """Return the parts of a name in a catalog whose databases can be nested, as ``a.b.table``.
+    """Return the parsed name in a catalog with nested databases, such as ``a.b.table``.
 
-    Other programs choose the names there, so only empty parts are refused.
+    Other programs choose the names in such a catalog, so only empty parts are refused.
     """
     given: object = name
     plain, *suffixes = given.split("$") if isinstance(given, str) else [""]
@@ -86,7 +88,7 @@ def _with_suffixes(name: str, database: str, table: str, suffixes: list[str]) ->
 
 
 def parse_plain_name(name: str) -> TableName:
-    """Return the parts of a table's name; raise if it names a branch or a system table."""
+    """Return the parsed name; raise if it has a branch or a system table."""
     parsed = parse_name(name)
     if parsed.branch != MAIN_BRANCH or parsed.system_table is not None:
         raise InvalidRequestError(
@@ -96,7 +98,7 @@ def parse_plain_name(name: str) -> TableName:
 
 
 def is_name(what: str, name: object) -> bool:
-    """Return True if a name that was found in a warehouse could be created today."""
+    """Return True if the name of an existing directory is allowed for a new database or table."""
     try:
         check_name(what, name)
     except InvalidRequestError:
@@ -120,7 +122,7 @@ def check_name(what: str, name: object) -> None:
 
 
 def refuse_system_database(database: object) -> None:
-    """Refuse the system database, whose name is reserved by the format."""
+    """Refuse the database name that Paimon reserves for system tables."""
     if database == SYSTEM_DATABASE:
         raise UnsupportedError(
             f"{SYSTEM_DATABASE!r} is the system database: it cannot be created, changed or "

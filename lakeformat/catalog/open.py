@@ -65,13 +65,14 @@ def open_catalog(
 ) -> Catalog | IcebergCatalog:
     """Open the catalog of a warehouse: a local path or a URI such as ``s3://bucket/warehouse``.
 
-    ``format="iceberg"`` opens a catalog of Iceberg tables: see ``docs/iceberg-catalogs.md``. The
-    rest is about Paimon tables, the default.
+    ``format="iceberg"`` opens a catalog of Iceberg tables: see ``docs/iceberg-catalogs.md``. All
+    that follows is about Paimon tables, the default.
 
-    The databases and tables are its directories, or with ``metastore="jdbc"`` rows in the SQL
-    database of ``uri``: a SQLAlchemy URL, or Java's ``jdbc:sqlite:`` and ``jdbc:postgresql:``.
-    ``options`` are Paimon's catalog options, which may also hold the three arguments, and options
-    of the storage such as ``s3.endpoint``: see ``docs/storage.md``.
+    Databases and tables are directories of the warehouse. With ``metastore="jdbc"`` they are rows
+    in the SQL database of ``uri``: a SQLAlchemy URL, or Java's ``jdbc:sqlite:`` and
+    ``jdbc:postgresql:``. ``options`` are Paimon's catalog options, which may also include
+    ``format``, ``metastore`` and ``uri``, and options of the storage such as ``s3.endpoint``: see
+    ``docs/storage.md``.
     """
     if not isinstance(warehouse, str | os.PathLike):
         raise InvalidRequestError(f"warehouse must be a path or a URI, got {warehouse!r}")
@@ -85,7 +86,7 @@ def open_catalog(
             )
         said[key] = value
     if _format(said.pop("format", "paimon")) == "iceberg":
-        # Opening a catalog of Paimon tables does not need it.
+        # A catalog of Paimon tables does not need this module.
         from lakeformat.catalog.iceberg.open import open_iceberg_catalog
 
         return open_iceberg_catalog(warehouse, said, environment)
@@ -107,9 +108,7 @@ def _format(name: object) -> object:
 
 
 def _is_of_storage(key: object) -> bool:
-    """Return True for a storage option; any other object is left to the check of catalog
-    options.
-    """
+    """Return True if an option is for the storage; else the catalog checks it."""
     return isinstance(key, str) and is_storage_option(key)
 
 

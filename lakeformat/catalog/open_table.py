@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens a table by its place alone, without a catalog."""
+"""Opens a table by its path or URI, without a catalog."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def open_table(
     environment: Environment = SYSTEM,
     external_roots: Iterable[str] = (),
 ) -> Table | IcebergTable:
-    """Open the table at a path or URI, without a catalog; the options are those of its storage.
+    """Open the table at a path or URI, without a catalog; ``options`` are those of its storage.
 
-    The files there decide the format. Of an Iceberg table the newest metadata file is read, or
-    the metadata file that ``location`` names.
+    The format is found from the files. For an Iceberg table, ``location`` may also be a metadata
+    file; otherwise the newest one is read.
 
-    ``external_roots`` are directories outside of the table that its files may lie in. By default
-    there is none: files that its metadata names elsewhere are neither read nor deleted.
+    ``external_roots`` lists directories outside of the table where its files may be. The default is
+    none: then files that the metadata names elsewhere are neither read nor deleted.
 
-    A table of another format raises ``UnsupportedError``, which names the format.
+    For a table of another format ``UnsupportedError`` is raised, which names the format.
     """
     storage, root = open_storage(location, options)
     roots = ExternalRoots.of(external_roots)
@@ -70,7 +70,7 @@ def _iceberg_table(
     environment: Environment,
     file: str | None = None,
 ) -> IcebergTable:
-    # Opening a Paimon table does not need it.
+    # A Paimon table does not need this module.
     from lakeformat.iceberg.table import load_iceberg_table
 
     return load_iceberg_table(within(storage, root), root, roots, branch, file, environment)
@@ -84,7 +84,7 @@ def alter_table_at(
     branch: str = MAIN_BRANCH,
     environment: Environment = SYSTEM,
 ) -> TableSchema:
-    """Change the schema of the table at a path or URI; no lock of a catalog is used."""
+    """Change the schema of the table at a path or URI, without the lock of a catalog."""
     if external_paths_in(changes):
         raise InvalidRequestError(
             f"external paths of {location} cannot be set by its directory, because only a catalog "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every catalog option, declared once: key, type, default and metastore."""
+"""Declares every catalog option once: key, type, default and metastores."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ class CatalogOption(Declaration[T]):
 
 
 class CatalogOptions:
-    """The typed options of one catalog; its repr shows only keys, as values may be secrets."""
+    """The checked options of one catalog; its repr shows only keys, because values may be
+    secrets.
+    """
 
     metastore = CatalogOption(
         "metastore",
@@ -106,21 +108,21 @@ class CatalogOptions:
         return f"<CatalogOptions {', '.join(sorted(self._raw))}>"
 
     def get(self, option: CatalogOption[T]) -> T:
-        """Return the typed value, or the default."""
+        """Return the value of an option in its type; the default if it is not set."""
         return option.parse(self._raw.get(option.key, option.default))
 
     def get_or(self, option: CatalogOption[T], default: D) -> T | D:
-        """Return the typed value, or ``default`` if the option is not set."""
+        """Return the value of an option in its type; ``default`` if it is not set."""
         return option.parse(self._raw[option.key]) if option.key in self._raw else default
 
     @property
     def driver_properties(self) -> dict[str, str]:
-        """The options that begin with ``jdbc.``, without this prefix."""
+        """The options with the prefix ``jdbc.``, without this prefix."""
         return self._below(_DRIVER_PREFIX)
 
     @property
     def table_defaults(self) -> dict[str, str]:
-        """The options that new tables get unless they set them."""
+        """The options that a new table gets if it does not set them."""
         return self._below(_DEFAULT_PREFIX)
 
     def _below(self, prefix: str) -> dict[str, str]:
@@ -138,7 +140,8 @@ class CatalogOptions:
             if key in known:
                 known[key].parse(self._raw[key])
             elif not (key.startswith((_DRIVER_PREFIX, _DEFAULT_PREFIX)) and "." in key[:-1]):
-                from lakeformat.storage.store_options import STORE_OPTIONS  # only for a message
+                # Needed only for the message.
+                from lakeformat.storage.store_options import STORE_OPTIONS
 
                 near = closest(key, [*known, *(each.name for each in STORE_OPTIONS)])
                 raise InvalidRequestError(
@@ -157,6 +160,6 @@ class CatalogOptions:
 
 
 def declared_catalog_options() -> list[CatalogOption[Any]]:
-    """Return every declaration, sorted by key."""
+    """Return all declared options, sorted by key."""
     found = [value for value in vars(CatalogOptions).values() if isinstance(value, CatalogOption)]
     return sorted(found, key=lambda option: option.key)

@@ -20,9 +20,9 @@ def remove_orphans_of(
     began: Callable[[str], None] | None = None,
     **how: Any,
 ) -> Iterator[TableOutcome[OrphanReport]]:
-    """Remove the orphans of each table; a failure does not stop the next table.
+    """Remove the orphan files of each table; after an error the next table follows.
 
-    ``began`` is called with the name of each table before it is processed.
+    ``began`` is called with the name of each table before its search.
     """
 
     def remove(name: str) -> OrphanReport:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""External paths: those that schemas name, and checks that they do not overlap with tables."""
+"""Finds the external paths that schemas name, and checks that they do not overlap with tables."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["external_paths_in", "external_paths_of", "location_in", "refuse_plac
 
 
 def location_in(storage: Storage, path: str) -> Location:
-    """Return the place of a directory, with links of the local file system followed."""
+    """Return the location of a path, after following links of the local file system."""
     return location_of(storage.uri(path), is_literal=False).real()
 
 
 def external_paths_of(storage: Storage, layout: TableLayout) -> list[str]:
-    """Return the external paths that any schema of any branch names."""
+    """Return the external paths that the schemas of all branches name."""
     storage = within(storage, layout.root)
     found: dict[str, None] = {}
     for branch in (layout, *_other_branches(storage, layout)):
@@ -34,7 +34,7 @@ def external_paths_of(storage: Storage, layout: TableLayout) -> list[str]:
 
 
 def external_paths_in(changes: Iterable[SchemaChange]) -> list[str]:
-    """Return the external paths that changes of a schema would give a table."""
+    """Return the external paths that a table would have after schema changes."""
     option = TableOptions.data_file_external_paths
     return [
         address
@@ -47,10 +47,10 @@ def external_paths_in(changes: Iterable[SchemaChange]) -> list[str]:
 def refuse_places_of_tables(
     table: str, address: str, warehouse: Location, databases: Iterable[tuple[str, Location]]
 ) -> None:
-    """Refuse an external path that equals, holds or lies in a directory of tables.
+    """Refuse an external path that overlaps with a directory of tables.
 
-    These directories are the warehouse itself, each ``<name>.db`` below it, and the locations of
-    databases outside. Any other directory below the warehouse may hold external files.
+    These are the warehouse itself, each ``<name>.db`` below it, and the locations of databases
+    outside of it. Any other directory below the warehouse may hold external files.
     """
     found = location_of(address).real()
     if found.holds(warehouse):

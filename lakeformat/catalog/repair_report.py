@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The outcome of repairing a catalog."""
+"""The report of repairing a catalog."""
 
 from __future__ import annotations
 
@@ -12,26 +12,29 @@ __all__ = ["RepairReport"]
 
 @dataclass(frozen=True, slots=True)
 class RepairReport(Report):
-    """Table names, by the repair each needed; all empty if nothing was wrong."""
+    """The tables that a repair changed or found damaged; all empty if nothing was wrong."""
 
     registered: tuple[str, ...] = ()
-    """Tables that had files, but were not listed: now they are listed."""
+    """Tables that had files but were not listed; they are listed now."""
     moved: tuple[str, ...] = ()
-    """Tables whose rename was interrupted: now their files are at the place of the new name."""
+    """Tables whose rename was interrupted; their files are now in the directory of the new name."""
     dropped: tuple[str, ...] = ()
-    """Tables whose drop was interrupted: now their files are deleted. Some have a hidden name."""
+    """Tables whose drop was interrupted; their files are deleted now. Some have a hidden name."""
     synchronized: tuple[str, ...] = ()
-    """Tables whose options in the SQL database differed from their schema: now they are equal."""
+    """Tables whose options in the SQL database differed from those of their schema; they are equal
+    now."""
     without_files: tuple[str, ...] = ()
-    """Tables that are listed, but have no files: restore the files, or drop the table."""
+    """Listed tables that have no files: restore the files, or drop the table."""
     damaged: tuple[str, ...] = ()
-    """Tables that were not repaired, for one of three reasons. A schema is missing or unreadable:
-    restore it. Files of another table are at the place that a rename moves files to: delete them.
-    The name of the table, or the old name that the database noted for a rename, is not valid.
+    """Tables that were not repaired, for one of three reasons.
+
+    - A schema is missing or unreadable: restore it.
+    - The directory to which a rename moves the files has files of another table: delete those.
+    - The name of the table is not valid, or the old name that a rename stored is not.
     """
 
     def to_dict(self) -> dict[str, list[str]]:
-        """Return the report as plain values."""
+        """Return the report as a dict."""
         return {field.name: [*getattr(self, field.name)] for field in fields(self)}
 
     def __add__(self, other: RepairReport) -> RepairReport:

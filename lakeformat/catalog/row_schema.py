@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns of a table of any format, in the types that readers of other files convert to."""
+"""Returns the columns of a table of any format, for readers that convert other files to them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["row_schema"]
 def row_schema(table: Table | IcebergTable) -> TableSchema:
     """Return the columns of a table.
 
-    Columns of an Iceberg table are nullable here, because its writer checks for nulls. Its
-    partition columns are those without a transform.
+    For an Iceberg table all columns are nullable, because its writer checks for nulls itself. Its
+    partition columns are those whose values are used without a transform.
     """
     schema = table.schema
     if isinstance(schema, TableSchema):
         return schema
-    # A Paimon table does not need it.
+    # A Paimon table does not need this module.
     from lakeformat.iceberg.read.condition_fields import condition_fields
 
     fields = condition_fields(schema)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table format at a place: a Paimon table, one of another format, or plain files.
+"""Finds the format of the table in a directory, if it has no Paimon table.
 
-Only a place without a Paimon schema is looked at, so opening a Paimon table costs nothing more,
-and Iceberg metadata that a Paimon table publishes beside its schema changes nothing.
+Only a directory without a Paimon schema is examined. So opening a Paimon table costs nothing more,
+and Iceberg metadata that it publishes does not matter.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _ICEBERG_ENDS = (".metadata.json", ".metadata.json.gz")
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """A table format that catalogs of this library do not open."""
+    """A table format that this library does not open."""
 
     name: str
     sign: str
     advice: str
-    """A sentence with ``{uri}``: what reads the table."""
+    """Advice with the placeholder ``{uri}``: a program that reads the table."""
 
 
 def _other(name: str, sign: str, reader: str) -> _Format:
@@ -57,9 +57,10 @@ _WRITTEN = (".csv", ".json")
 
 
 def sign_of_another_kind(storage: Storage, directory: str) -> str | None:
-    """Return the file or directory that marks an Iceberg, Delta or Hudi table; None without one.
+    """Return the file or directory that shows an Iceberg, Delta or Hudi table; None if there is
+    none.
 
-    Only Iceberg catalogs of plain directories write Iceberg's hint file; all metadata files count.
+    Any Iceberg metadata file counts: only catalogs of plain directories also write a version hint.
     """
     found = _other_format(storage, directory)
     return None if found is None else found[1]
@@ -77,12 +78,13 @@ def is_iceberg(storage: Storage, root: str) -> bool:
 
 
 def explain_missing(storage: Storage, root: str, missing: NotFoundError) -> LakeError:
-    """Return the error for a place where no Paimon table was found.
+    """Return the error for a place without a Paimon table.
 
-    It names a table of another format, or adds to ``missing`` how plain files become a table.
+    It names the format of another table. For plain files it adds to ``missing`` how to make a table
+    of them.
     """
     try:
-        # The usual cases: nothing is there, or the branch of a Paimon table is missing.
+        # The usual cases: the place is empty, or a Paimon table lacks this branch.
         if not storage.list(root) or table_exists(storage, TableLayout(root)):
             return missing
         if (found := _other_format(storage, root)) is not None:
@@ -109,10 +111,10 @@ def _other_format(storage: Storage, directory: str) -> tuple[_Format, str] | Non
 
 
 def _hint_for_plain_files(storage: Storage, root: str) -> str | None:
-    """Return a sentence that explains how the plain files in ``root``, or in its partition
-    directories, become a table.
+    """Return advice how to make a table of the plain files in ``root`` or its partition
+    directories.
 
-    None if there is no such file.
+    None if there are no such files.
     """
     name = _first_data_file(storage, root)
     if name is None:
@@ -129,8 +131,10 @@ def _hint_for_plain_files(storage: Storage, root: str) -> str | None:
 
 
 def _first_data_file(storage: Storage, directory: str) -> str | None:
-    """Return the name of a data file, following one partition directory at each level; None without
-    one.
+    """Return the name of a data file in a directory or its partition directories; None if there is
+    none.
+
+    Only one partition directory is searched at each level.
     """
     partition = None
     for info in storage.list(directory):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks names, keys and values of callers that use no type checker."""
+"""Checks arguments that must be a mapping or a list of str."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["require_keys", "require_mapping", "require_texts"]
 
 
 def require_mapping(what: str, given: object) -> dict[str, str]:
-    """Return a copy of the mapping; None gives an empty one."""
+    """Return a copy of the mapping; empty for None; raise if it is not a mapping."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -20,7 +20,7 @@ def require_mapping(what: str, given: object) -> dict[str, str]:
 
 
 def require_texts(what: str, given: object) -> dict[str, str]:
-    """Return a copy of the mapping; keys and values must be text that can be stored."""
+    """Return a copy of the mapping; raise if a key or value is not a str that can be stored."""
     said = require_mapping(what, given)
     for key, value in said.items():
         _require_text(f"a key of {what}", key)
@@ -29,8 +29,8 @@ def require_texts(what: str, given: object) -> dict[str, str]:
 
 
 def require_keys(what: str, given: object) -> list[str]:
-    """Return the keys as a list; a single str is refused, because it would be read letter by
-    letter.
+    """Return the keys as a list; raise for a single str, which would be read as a list of
+    letters.
     """
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise InvalidRequestError(

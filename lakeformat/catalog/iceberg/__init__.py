@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Catalogs of Iceberg tables: directories, a SQL database, or the service of another program."""
+"""Catalogs of Iceberg tables: in directories, in a SQL database, or in the service of another
+program.
+"""
 
 from __future__ import annotations
 

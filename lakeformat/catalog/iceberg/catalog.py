@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The catalog of Iceberg tables that users hold."""
+"""The public class of a catalog of Iceberg tables."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ class IcebergCatalog:
 
     @property
     def location(self) -> str:
-        """The address of the warehouse, or its name in a REST catalog."""
+        """The URI of the warehouse, or its name in a REST catalog."""
         return self._location
 
     @property
     def is_directory(self) -> bool:
-        """True if the databases and tables are directories of the warehouse, without a service."""
+        """True if databases and tables are directories of the warehouse, without a service."""
         return self._metastore.is_directory
 
     # ------------------------------------------------------------------ databases
 
     def list_databases(self) -> list[str]:
-        """Return the names of the databases; a nested one is named in full, ``a.b``.
+        """Return the names of the databases; a nested database has its full name ``a.b``.
 
-        A REST catalog lists only its top level.
+        A REST catalog returns only databases that are not nested.
         """
         return sorted(self._metastore.databases())
 
@@ -78,7 +78,7 @@ class IcebergCatalog:
     def plan_drop_database(
         self, name: str, *, cascade: bool = False, purge: bool = False
     ) -> list[IcebergDropPlan]:
-        """Return the plan of ``drop_database``, table by table; raise where it would raise."""
+        """Return the plan of ``drop_database`` for each table; raise where that would raise."""
         tables = self.list_tables(name)
         if tables and not cascade:
             shown = ", ".join(tables[:5]) + (", …" if len(tables) > 5 else "")
@@ -91,10 +91,11 @@ class IcebergCatalog:
     def drop_database(
         self, name: str, *, cascade: bool = False, purge: bool = False, missing_ok: bool = False
     ) -> None:
-        """Delete a database. One with tables needs ``cascade``, which drops its tables first.
+        """Delete a database. With ``cascade`` its tables are dropped first; else one with tables is
+        refused.
 
-        ``purge`` deletes the files of the tables, as ``drop_table`` does. No table is dropped
-        if one of them cannot be dropped.
+        ``purge`` also deletes the files of the tables, as ``drop_table`` does. If one table cannot
+        be dropped, none is.
         """
         _check_database_name(name)
         if missing_ok and not self._metastore.has_database(name):
@@ -111,7 +112,7 @@ class IcebergCatalog:
         return sorted(self._metastore.tables(database))
 
     def table(self, name: str) -> IcebergTable | IcebergSystemTable:
-        """Open ``database.table``, its branch ``…$branch_dev`` or its system table ``…$files``.
+        """Open ``database.table``, its branch ``…$branch_dev``, or its system table ``…$files``.
 
         Each operation on the table asks the catalog for the current metadata file.
         """
@@ -138,12 +139,12 @@ class IcebergCatalog:
     ) -> IcebergTable:
         """Create a table ``database.table``; with ``exist_ok`` return an existing one unchanged.
 
-        ``partition_by`` has columns and transforms such as ``day(ts)`` and ``bucket(16, id)``;
-        ``sort_by`` has the same with ``desc`` and ``nulls last``. The values of ``primary_key``
-        identify a row. ``options`` are properties of the table. ``format_version`` is 1, 2 (the
-        default) or 3.
+        ``partition_by`` lists columns and transforms such as ``day(ts)`` and ``bucket(16, id)``.
+        ``sort_by`` lists the same, each optionally with ``desc`` or ``nulls last``. ``primary_key``
+        lists the columns whose values identify a row. ``options`` are table properties.
+        ``format_version`` is 1, 2 (the default) or 3.
         """
-        from lakeformat.catalog.iceberg.columns import arrow_columns  # only for a new table
+        from lakeformat.catalog.iceberg.columns import arrow_columns  # only a new table needs it
         from lakeformat.iceberg.create.new_table import new_table_metadata
 
         parsed = self._plain_name(name)
@@ -174,9 +175,9 @@ class IcebergCatalog:
     def drop_table(self, name: str, *, purge: bool = False, missing_ok: bool = False) -> None:
         """Remove a table from the catalog; its files are kept.
 
-        ``purge`` deletes the files as well: in a catalog of directories the directory; in a
-        REST catalog the service deletes them; elsewhere those that the metadata names, below the
-        table or in an allowed directory. Stop all writers first.
+        ``purge`` also deletes the files. In a catalog of directories the directory is deleted; in a
+        REST catalog the service deletes the files. In any other catalog the files are deleted that
+        the metadata names, below the table or in an allowed directory. Stop all writers first.
         """
         parsed = self._plain_name(name)
         try:
@@ -196,7 +197,7 @@ class IcebergCatalog:
         delete_files(files)
 
     def plan_drop_table(self, name: str, *, purge: bool = False) -> IcebergDropPlan:
-        """Return what ``drop_table`` would do, and refuse what it would refuse."""
+        """Return what ``drop_table`` would do; raise where it would raise."""
         from lakeformat.catalog.iceberg.drop_plan import IcebergDropPlan
         from lakeformat.iceberg.purge import files_to_purge
 
@@ -216,8 +217,8 @@ class IcebergCatalog:
         )
 
     def drop_new_table(self, name: str) -> bool:
-        """Remove a table that has no snapshot and no file but its metadata; return False to keep
-        it.
+        """Remove a table if it has no snapshot and no file except metadata; else keep it and return
+        False.
         """
         parsed = self._plain_name(name)
         if self._open(parsed).latest_snapshot() is not None:
@@ -239,7 +240,7 @@ class IcebergCatalog:
 
     def _open(self, name: TableName) -> IcebergTable:
         found = IcebergTable(self._handle(name))
-        found.snapshots()  # the table and the branch exist
+        found.snapshots()  # raises if the table or the branch does not exist
         return found
 
     def _plain_name(self, name: str) -> TableName:
@@ -262,7 +263,7 @@ class IcebergCatalog:
             return f"{self.location}/{parsed.database}/{parsed.table}"
 
     def _likely_tables(self, database: str) -> set[str]:
-        """Return the names of the tables of a database; none if it does not exist."""
+        """Return the names of the tables of a database; empty if the database does not exist."""
         try:
             return {*self.list_tables(database)}
         except NotFoundError:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of tables that a catalog names by address.
+"""Opens files of tables whose addresses come from a catalog.
 
-A catalog can be asked to point to any file, by every program that may write to it. So its tables
-are read only below the warehouse, or below a directory that the caller allows.
+Any program with write access to the catalog can make it name any file. So files are read only below
+the warehouse, or below a directory that the caller allows.
 """
 
 from __future__ import annotations
@@ -26,26 +26,32 @@ __all__ = ["Answer", "CatalogFiles"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of a catalog about one table; its repr shows no option, as some are secrets."""
+    """The answer of a catalog about one table.
+
+    Its repr leaves out the options of the storage, because some are secrets.
+    """
 
     metadata_file: str
-    """The address of the current metadata file."""
+    """The URI of the current metadata file."""
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Options of the storage from the catalog, with Iceberg's names."""
+    """Options with which the catalog lets the storage be opened, with Iceberg's names."""
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogFiles:
-    """Opens metadata files below the warehouse and the allowed directories outside of it."""
+    """Opens metadata files below the warehouse, and below allowed directories outside of it."""
 
     storage: Storage | None
-    """The storage of the warehouse; None if only the catalog knows its address."""
+    """The storage of the warehouse; None if only the catalog knows where the warehouse is."""
     root: str
     options: Mapping[str, str] = field(repr=False)
     external_roots: ExternalRoots
 
     def load(self, table: str, answer: Answer, known: LoadedMetadata | None) -> LoadedMetadata:
-        """Return the metadata that the catalog names; ``known`` spares reading the same file."""
+        """Return the metadata that the catalog names.
+
+        If ``known`` was read from the same file, the file is not read again.
+        """
         near = self._near(answer)
         storage, path = self._place(answer.metadata_file, near, table)
         if known is not None and known.path == path:
@@ -58,12 +64,12 @@ class CatalogFiles:
         return LoadedMetadata(places, metadata, path)
 
     def new_places(self, table: str, location: str) -> FilePlaces:
-        """Return the places of a new table at an address."""
+        """Return where the files of a new table at ``location`` are."""
         storage, root = self._place(location, self.storage or LocalStorage(), table)
         return places_of(storage, root, location, self.external_roots)
 
     def _near(self, answer: Answer) -> Storage:
-        """Return the storage of a metadata file, opened with the options for the table."""
+        """Return the storage of the metadata file, opened with the options for this table."""
         match = SCHEME.match(answer.metadata_file)
         if match is None or match[1].lower() not in OBJECT_SCHEMES:
             return self.storage or LocalStorage()
@@ -106,7 +112,7 @@ class CatalogFiles:
 
 
 def _require_own_file(table: str, address: str, metadata: TableMetadata) -> None:
-    """Refuse a metadata file that is not where the metadata itself keeps its files."""
+    """Refuse a metadata file that is outside of the metadata directory of its own table."""
     directory = metadata_directory(metadata)
     if location_of(address).above(1) != location_of(directory):
         raise InvalidRequestError(

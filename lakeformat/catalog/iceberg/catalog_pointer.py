@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pointer to the metadata of a table that a catalog keeps."""
+"""The current metadata of a table, as a catalog names it."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ __all__ = ["CatalogPointer", "Names"]
 
 
 class Names(Protocol):
-    """A metastore that names the metadata file of each table."""
+    """The operations that ``CatalogPointer`` needs of a catalog service."""
 
     def answer(self, name: TableName) -> Answer:
-        """Return the current metadata file of a table; ``NotFoundError`` without one."""
+        """Return the current metadata file of a table; raise ``NotFoundError`` if it has none."""
         ...
 
     def require_writable(self) -> None:
-        """Raise ``UnsupportedError`` if this version only reads the tables of the metastore."""
+        """Raise ``UnsupportedError`` if this version cannot write tables of this metastore."""
         ...
 
     def publish(
         self, name: TableName, current: Answer, base: LoadedMetadata, metadata: TableMetadata
     ) -> tuple[Answer, LoadedMetadata] | None:
-        """Publish metadata if ``current`` is still the answer, which names the file of ``base``.
+        """Publish metadata if the catalog still names ``current``, the metadata file of ``base``.
 
-        Return None if it is not. Errors are those of ``MetadataPointer.publish``.
+        Otherwise return None. It raises the same errors as ``MetadataPointer.publish``.
         """
         ...
 
 
 class CatalogPointer:
-    """Asks the catalog for the current metadata file at each call."""
+    """Asks the catalog for the current metadata file of one table at each call."""
 
     def __init__(self, names: Names, name: TableName, files: CatalogFiles) -> None:
         self._names = names
@@ -46,17 +46,20 @@ class CatalogPointer:
         self._known: tuple[Answer, LoadedMetadata] | None = None
 
     def __reduce__(self) -> tuple[type[SentPointer], tuple[LoadedMetadata]]:
-        """Pickle the metadata without the catalog, so that tasks do not get its login."""
+        """Pickle the metadata without the catalog, so that tasks do not get the login of the
+        catalog.
+        """
         return SentPointer, (self.load(),)
 
     @property
     def uri(self) -> str:
-        """The address of the table, which only its metadata has."""
+        """The URI of the table, which is read from its metadata."""
         return (self.load() if self._known is None else self._known[1]).places.uri
 
     def load(self) -> LoadedMetadata:
-        """Return the current metadata; if only options of the storage are new, no file is read
-        again.
+        """Return the current metadata.
+
+        If the catalog names the same file with other storage options, the file is not read again.
         """
         answer = self._names.answer(self._name)
         if self._known is None or answer != self._known[0]:
@@ -65,15 +68,15 @@ class CatalogPointer:
         return self._known[1]
 
     def require_writable(self) -> None:
-        """Refuse metastores whose tables this version only reads."""
+        """Raise ``UnsupportedError`` if this version cannot write tables of this metastore."""
         self._names.require_writable()
 
     def turn(self) -> AbstractContextManager[None]:
-        """Wait for nothing: the catalog decides which writer is first."""
+        """Return a context that waits for nothing: the catalog decides which commit is first."""
         return nullcontext()
 
     def publish(self, base: LoadedMetadata, metadata: TableMetadata) -> LoadedMetadata | None:
-        """Publish metadata; None if the catalog names another file than that of ``base``."""
+        """Publish metadata; None if the catalog no longer names the file of ``base``."""
         if self._known is None or self._known[1].path != base.path:
             return None
         found = self._names.publish(self._name, self._known[0], base, metadata)

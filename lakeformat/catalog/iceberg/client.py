@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metastores that PyIceberg's clients reach: they list names, and point to metadata files.
+"""Metastores that are reached with a client of PyIceberg, such as REST, Hive and Glue.
 
-PyIceberg neither reads nor writes metadata of tables here, because its own types refuse tables that
-this library reads.
+The client only lists names and finds metadata files. This library reads and writes the metadata
+itself, because PyIceberg refuses some tables that this library reads.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class ClientMetastore(Metastore):
-    """Databases and tables of another program."""
+    """The databases and tables of a metastore that PyIceberg has a client for."""
 
     def __init__(self, options: IcebergOptions, files: CatalogFiles) -> None:
         self._options = options
@@ -39,10 +39,10 @@ class ClientMetastore(Metastore):
 
     @abstractmethod
     def _find(self, client: Any, name: TableName, doing: str) -> Answer:
-        """Return the answer about a table."""
+        """Ask the metastore for the metadata file of a table."""
 
     def databases(self) -> list[str]:
-        """Return the top level of the databases."""
+        """Return the names of the databases that are not nested."""
         found = self._ask("list the databases", lambda client: client.list_namespaces())
         return [".".join(each) for each in found]
 
@@ -73,7 +73,7 @@ class ClientMetastore(Metastore):
         return self._ask(f"create database {database!r}", create)
 
     def remove_database(self, database: str) -> None:
-        """Delete a database without tables."""
+        """Delete a database that has no tables."""
         self._ask(
             f"drop database {database!r}", lambda client: client.drop_namespace(parts_of(database))
         )
@@ -87,7 +87,7 @@ class ClientMetastore(Metastore):
         return [each[-1] for each in found]
 
     def answer(self, name: TableName) -> Answer:
-        """Return the metadata file of a table, and the options that read it."""
+        """Return the metadata file of a table, and the storage options to read it."""
         doing = f"find table '{name}'"
         return self._ask(doing, lambda client: self._find(client, name, doing))
 
@@ -101,5 +101,5 @@ class ClientMetastore(Metastore):
 
 
 def parts_of(database: str) -> tuple[str, ...]:
-    """Return the names of a nested database, from the outermost one."""
+    """Return the parts of the name of a nested database, the outermost first."""
     return tuple(database.split("."))

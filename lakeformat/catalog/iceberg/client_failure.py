@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translates failures of PyIceberg's clients into the library's own, without secrets."""
+"""Translates errors of PyIceberg's clients to errors of this library, without secrets."""
 
 from __future__ import annotations
 
@@ -55,29 +55,32 @@ _KINDS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[LakeErro
     ((RequestException, OSError), UnavailableError, _RETRY),
 )
 _OF_SERVICES = ("botocore", "hive_metastore", "thrift")
-"""Packages that an environment may lack, whose errors come from the service or on the way to it."""
+"""Packages whose errors mean that the service failed or was not reached; they may not be
+installed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """The failures of one service."""
+    """Translates the errors of one service."""
 
     uri: str = field(repr=False)
     secrets: tuple[str, ...] = field(repr=False)
 
     @property
     def address(self) -> str:
-        """The address of the service, without credentials."""
+        """The URI of the service, without credentials."""
         return self._shown(self.uri)
 
     @contextmanager
     def translated(self, doing: str) -> Iterator[None]:
-        """Raise the library's error for any failure of the client, with the operation."""
+        """Run a with block that calls the client; translate its errors, which then name the
+        operation.
+        """
         try:
             yield
         except LakeError:
             raise
-        # Without their cause: a traceback shows the client's error, which may quote a secret.
+        # "from None", because a traceback would show the client's error, which may quote a secret.
         except ValidationError:
             raise CorruptTableError(
                 f"cannot {doing} in {self.address}: the answer is not one of a REST "
@@ -92,7 +95,7 @@ class Failures:
             raise
 
     def require_success(self, response: Response, doing: str, subject: str) -> None:
-        """Raise the error for the status of ``response``, unless it reports success."""
+        """Raise the error for the status of ``response``; return if it reports success."""
         status = response.status_code
         if status < 400:
             return
@@ -118,7 +121,7 @@ class Failures:
 
 
 def _said(response: Response) -> str:
-    """Return the status and the message of an answer that is an error."""
+    """Return the status and the message of an error response."""
     try:
         message = response.json()["error"]["message"]
     except (ValueError, KeyError, TypeError):

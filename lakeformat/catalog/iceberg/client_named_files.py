@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metastores that a client of PyIceberg asks, and that only name the metadata file of a table."""
+"""Metastores with a client of PyIceberg that store only the name of a table's metadata file."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ __all__ = ["ClientNamedFilesMetastore", "Sent"]
 
 @dataclass(slots=True)
 class Sent:
-    """True once the request is on its way, so that a lost answer may hide its success."""
+    """Records if a request was sent: if its answer is lost after that, it may have succeeded."""
 
     is_sent: bool = False
 
 
 class ClientNamedFilesMetastore(ClientMetastore, NamedFilesMetastore):
-    """Sends changes through a client, and finds out about those whose answer was lost."""
+    """Sends changes with a client, and checks if a change succeeded whose answer was lost."""
 
     _ending = ".db"
 
@@ -39,7 +39,9 @@ class ClientNamedFilesMetastore(ClientMetastore, NamedFilesMetastore):
     def _send(
         self, doing: str, name: TableName, file: str, change: Callable[[Any, Sent], bool]
     ) -> bool:
-        """Return the result of a change that lets the metastore name a metadata file."""
+        """Send a change that makes ``file`` the metadata file of a table; return False if it was
+        refused.
+        """
         sent = Sent()
         try:
             return self._ask(doing, lambda client: change(client, sent))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns of a table as PyIceberg has them, for catalogs that list columns."""
+"""Converts the columns of a table to PyIceberg's classes, for catalogs that list columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["client_schema"]
 
 
 def client_schema(metadata: TableMetadata, failed: str) -> Schema:
-    """Return the current columns; ``failed`` begins the message for an unknown type."""
+    """Return the current columns; ``failed`` begins the error message for an unknown type."""
     try:
         return Schema.model_validate(schema_to_json(metadata.schema))
     except ValidationError as error:

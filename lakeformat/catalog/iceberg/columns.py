@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns of a new table: an Arrow schema, or names with SQL types."""
+"""Parses the columns of a new table: an Arrow schema, or names with SQL types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lakeformat.types.type_text import parse_type
 __all__ = ["Columns", "arrow_columns"]
 
 Columns: TypeAlias = "pa.Schema | Sequence[tuple[str, str]]"
-"""The columns of a call: an Arrow schema or (name, type) pairs."""
+"""An Arrow schema, or pairs of a name and a SQL type."""
 
 
 def arrow_columns(columns: Columns) -> pa.Schema:

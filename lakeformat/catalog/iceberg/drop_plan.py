@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of a drop of an Iceberg table."""
+"""The plan of dropping an Iceberg table."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ __all__ = ["IcebergDropPlan"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IcebergDropPlan(Report):
-    """The planned effect of a drop; nothing is changed yet."""
+    """The planned effect of dropping a table; nothing is changed yet."""
 
     table: str
     location: str
     purge: bool
-    """True if the files are deleted, too."""
+    """True if the drop also deletes the files."""
     files: int = 0
-    """Files that the metadata names and a purge deletes."""
+    """The number of files that the drop deletes."""
     bytes: int = 0
-    """Their size, as far as metadata knows it."""
+    """The size of these files; a file of unknown size counts as 0."""
     outside: int = 0
-    """Files outside of the table's directory and of allowed ones, which are kept."""
+    """The number of files that are kept, because they are outside of the table and of allowed
+    directories."""
 
     @property
     def sentence(self) -> str:
-        """The plan, for people."""
+        """The plan in one sentence."""
         where = f"table {self.table} at {self.location} is removed from the catalog"
         if not self.purge:
             return f"{where}; its files are kept"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The AWS Glue catalog."""
+"""The metastore AWS Glue."""
 
 from __future__ import annotations
 
@@ -29,10 +29,13 @@ __all__ = ["GlueMetastore"]
 
 
 class GlueMetastore(ClientNamedFilesMetastore):
-    """Databases and Iceberg tables of AWS Glue."""
+    """The databases and Iceberg tables of AWS Glue."""
 
     def rename_table(self, old: TableName, new: TableName) -> None:
-        """Refuse: Glue would list the table twice, or not at all, if the second step failed."""
+        """Refuse the rename: Glue has no single step for it.
+
+        If the second step failed, Glue would list the table twice or not at all.
+        """
         raise UnsupportedError(
             f"Glue cannot rename table '{old}' in one step: create '{new}' and copy the rows, or "
             "rename it with Spark while no program writes"
@@ -67,7 +70,7 @@ class GlueMetastore(ClientNamedFilesMetastore):
             try:
                 client._create_glue_table(name.database, name.table, given)
             except TableAlreadyExistsError:
-                # The client repeats a request without an answer.
+                # The client sends a request again if it got no answer.
                 return self._was_named(name, address)
             return True
 
@@ -92,7 +95,7 @@ class GlueMetastore(ClientNamedFilesMetastore):
             try:
                 client._update_glue_table(name.database, name.table, given, version)
             except CommitFailedException:
-                # The client repeats a request without an answer.
+                # The client sends a request again if it got no answer.
                 return self._was_named(name, new)
             return True
 
@@ -100,7 +103,7 @@ class GlueMetastore(ClientNamedFilesMetastore):
 
 
 def _columns(name: TableName, metadata: TableMetadata) -> list[dict[str, Any]]:
-    """Return the columns as Glue lists them for Athena."""
+    """Return the columns in the form that Glue stores for Athena."""
     schema = client_schema(metadata, f"Glue cannot list table '{name}'")
     return [
         {

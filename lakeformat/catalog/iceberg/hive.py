@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Hive metastore, a service of Thrift."""
+"""The Hive metastore, which is reached with the protocol Thrift."""
 
 from __future__ import annotations
 
@@ -34,23 +34,26 @@ from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 __all__ = ["HiveMetastore"]
 
 _LOCKED_MILLIS = 60_000
-"""The longest time between the lock and the change; the metastore keeps a lock for 300 seconds."""
+"""A change is given up if it comes later than this after the lock, which expires after 300
+seconds."""
 _LOCK_WAIT = {"least_millis": 50, "longest_millis": 2000}
 _LOCK_ATTEMPTS = 40
-"""With the pauses between them, a writer waits for more than a minute."""
+"""The number of times that a writer asks for the lock; with the pauses it waits for over a
+minute."""
 
 
 class HiveMetastore(ClientNamedFilesMetastore):
-    """Databases and Iceberg tables of a Hive metastore."""
+    """The databases and Iceberg tables of a Hive metastore."""
 
     def __init__(
         self, options: IcebergOptions, files: CatalogFiles, environment: Environment
     ) -> None:
         super().__init__(options, files, environment)
-        timeout_seconds(options.client)  # a wrong option is an error when the catalog is opened
+        # Raises for a wrong option as soon as the catalog is opened.
+        timeout_seconds(options.client)
 
     def rename_table(self, old: TableName, new: TableName) -> None:
-        """Give a table another name; its files are not moved."""
+        """Rename a table; its files are not moved."""
 
         def rename(client: HiveCatalog) -> None:
             with _opened(client) as opened:
@@ -113,10 +116,10 @@ class HiveMetastore(ClientNamedFilesMetastore):
                     return False
                 table.parameters = parameters_after(table.parameters, new, base, metadata)
                 if self._environment.now_millis() - began > _LOCKED_MILLIS:
-                    return False  # a process that slept: another one may have the lock by now
+                    return False  # the process slept: another writer may have the lock now
                 sent.is_sent = True
                 try:
-                    # Newer metastores compare the file themselves.
+                    # Newer metastores also compare the file name themselves.
                     expected = {"expected_parameter_key": "metadata_location"}
                     expected["expected_parameter_value"] = old
                     _alter(opened, name, table, expected)
@@ -132,7 +135,7 @@ class HiveMetastore(ClientNamedFilesMetastore):
 
 
 def _opened(client: HiveCatalog) -> Client:
-    """Return a new connection, because threads cannot share one."""
+    """Return a new connection, because threads cannot share a connection."""
     return client._create_hive_client(client.properties)
 
 
@@ -150,9 +153,9 @@ def _alter(opened: Client, name: TableName, table: HiveTable, more: dict[str, st
 
 
 class _Lock:
-    """The lock that Java and PyIceberg take for a commit.
+    """The lock of a table that Java and PyIceberg also take for a commit.
 
-    It is a class, because an exception of Thrift cannot pass through a generator.
+    It is a class and not a generator, because a generator cannot pass on an exception of Thrift.
     """
 
     def __init__(
@@ -163,7 +166,7 @@ class _Lock:
         self._environment = environment
 
     def __enter__(self) -> bool:
-        """Return False if another program keeps the lock."""
+        """Take the lock; return False if another program does not release it in time."""
         lock = self._opened.lock(self._request)
         self._id = lock.lockid
         for attempt in range(1, _LOCK_ATTEMPTS):
@@ -174,7 +177,7 @@ class _Lock:
         return bool(lock.state == LockState.ACQUIRED)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        # If an answer was lost, the metastore may still make the change, and the connection is of
-        # no more use. The lock protects that change until the metastore lets it expire.
+        # If an answer was lost, the metastore may still make the change, and the connection cannot
+        # be used again. The lock is then kept until it expires, so that no other writer interferes.
         if kind is None or not issubclass(kind, TTransportException):
             self._opened.unlock(UnlockRequest(lockid=self._id))

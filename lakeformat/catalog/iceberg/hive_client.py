@@ -26,7 +26,7 @@ _SECONDS = 60.0
 
 
 class HiveClient(HiveCatalog):  # type: ignore[misc]  # read without its types
-    """The client; each of its connections has the time limit of the catalog's options."""
+    """The client; its connections have the time limit of the catalog options."""
 
     @staticmethod
     def _create_hive_client(properties: dict[str, str]) -> _HiveClient:
@@ -34,7 +34,7 @@ class HiveClient(HiveCatalog):  # type: ignore[misc]  # read without its types
 
 
 class _Connection(_HiveClient):  # type: ignore[misc]  # read without its types
-    """A connection, which PyIceberg opens without a time limit."""
+    """A connection with a time limit; PyIceberg sets none."""
 
     def __init__(self, properties: dict[str, str]) -> None:
         self._millis = 1000 * timeout_seconds(properties)
@@ -56,7 +56,7 @@ class _Connection(_HiveClient):  # type: ignore[misc]  # read without its types
 
 
 def timeout_seconds(properties: Mapping[str, str]) -> float:
-    """Return the longest time that the metastore may take to connect, or for the next bytes."""
+    """Return the time limit for a connection, and for each part of an answer."""
     given = properties.get(HIVE_TIMEOUT)
     if given is None:
         return _SECONDS

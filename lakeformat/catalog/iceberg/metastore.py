@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contract of a metastore: it lists databases and tables, and points to their metadata."""
+"""The contract of a metastore: it lists databases and tables, and names their metadata files."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 __all__ = ["Describe", "Metastore"]
 
 Describe: TypeAlias = Callable[[str], TableMetadata]
-"""Returns the metadata of a new table for its address."""
+"""A function that returns the metadata of a new table at a given location."""
 
 
 class Metastore(ABC):
     """The list of databases and tables of one catalog.
 
-    A method raises ``NotFoundError`` for a database or a table that does not exist.
+    Methods raise ``NotFoundError`` if the database or the table does not exist.
     """
 
     is_directory: ClassVar[bool] = False
     deletes_files: ClassVar[bool] = True
-    """True if ``remove_table`` takes ``purge``; False if the caller deletes the files."""
+    """True if the metastore deletes the files of a purged table; False if the caller must delete
+    them."""
 
     @abstractmethod
     def databases(self) -> list[str]:
@@ -45,7 +46,7 @@ class Metastore(ABC):
 
     @abstractmethod
     def remove_database(self, database: str) -> None:
-        """Delete a database without tables."""
+        """Delete a database that has no tables."""
 
     @abstractmethod
     def tables(self, database: str) -> list[str]:
@@ -53,7 +54,9 @@ class Metastore(ABC):
 
     @abstractmethod
     def pointer(self, name: TableName) -> MetadataPointer:
-        """Return the pointer to the metadata of a table, even if the table does not exist."""
+        """Return an object that reads and publishes the metadata of a table, even before the table
+        exists.
+        """
 
     @abstractmethod
     def make_table(self, name: TableName, describe: Describe) -> bool:
@@ -62,21 +65,21 @@ class Metastore(ABC):
     def require_removable(  # noqa: B027 - most metastores remove any table
         self, name: TableName, *, purge: bool
     ) -> None:
-        """Raise if ``remove_table`` would refuse the table for its kind or its properties."""
+        """Raise if the kind or the properties of the table forbid ``remove_table``."""
 
     @abstractmethod
     def remove_table(self, name: TableName, *, purge: bool) -> None:
-        """Remove a table from the list; with ``purge`` delete its files as well."""
+        """Remove a table; with ``purge`` also delete its files, if ``deletes_files`` is True."""
 
     def remove_new_table(self, name: TableName) -> bool:
-        """Remove a table without a snapshot; return False to keep it for its other files."""
+        """Remove a table without snapshots; keep it and return False if it has other files."""
         self.remove_table(name, purge=False)
         return True
 
     @abstractmethod
     def rename_table(self, old: TableName, new: TableName) -> None:
-        """Give a table another name; its files are not moved."""
+        """Rename a table; its files are not moved."""
 
     def more_about_missing(self) -> str:
-        """Return the end of a message about a missing database, from what the metastore knows."""
+        """Return the end of an error message about a missing database, such as a hint."""
         return ""

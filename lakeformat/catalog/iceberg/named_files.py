@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metastores that only name the metadata file of a table: the library writes the files."""
+"""Metastores that store only the name of a metadata file; this library writes the file itself."""
 
 from __future__ import annotations
 
@@ -34,18 +34,20 @@ _log = logging.getLogger(__name__)
 
 
 class NamedFilesMetastore(Metastore):
-    """Replaces the name of a metadata file only if it is still the one that a commit read."""
+    """Commits by changing the name of the metadata file, only if it is still the name that was
+    read.
+    """
 
     deletes_files = False
 
     _files: CatalogFiles
     _environment: Environment
     _ending: ClassVar[str] = ""
-    """The end of the name of a database's directory in the warehouse."""
+    """The suffix of the directory of a database in the warehouse."""
 
     @abstractmethod
     def answer(self, name: TableName) -> Answer:
-        """Return the metadata file that the metastore names."""
+        """Return the metadata file that the metastore names for a table."""
 
     @abstractmethod
     def _name_first(self, name: TableName, address: str, metadata: TableMetadata) -> bool:
@@ -55,23 +57,25 @@ class NamedFilesMetastore(Metastore):
     def _name_next(
         self, name: TableName, old: str, new: str, base: TableMetadata, metadata: TableMetadata
     ) -> bool:
-        """Name a new metadata file; return False if the old one is not named any more."""
+        """Store the name of the new metadata file; return False if the old one is not the current
+        one.
+        """
 
     @abstractmethod
     def _forget(self, name: TableName) -> None:
         """Remove a table from the metastore."""
 
     def pointer(self, name: TableName) -> CatalogPointer:
-        """Return the pointer in the metastore."""
+        """Return the pointer that asks this metastore."""
         return CatalogPointer(self, name, self._files)
 
     def require_writable(self) -> None:
-        """Accept every write."""
+        """Return: this version can write tables of this metastore."""
 
     def make_table(self, name: TableName, describe: Describe) -> bool:
-        """Write the first metadata file, and create the table that it describes.
+        """Write the first metadata file of a table, and add the table to the metastore.
 
-        Return False, and delete the file, if the table exists.
+        If the table exists, return False and delete the file.
         """
         location = f"{self._location_of(name.database)}/{name.table}"
         places, metadata = self._files.new_places(str(name), location), describe(location)
@@ -81,7 +85,7 @@ class NamedFilesMetastore(Metastore):
     def publish(
         self, name: TableName, current: Answer, base: LoadedMetadata, metadata: TableMetadata
     ) -> tuple[Answer, LoadedMetadata] | None:
-        """Write the metadata file, and let the metastore name it."""
+        """Write the metadata file, and store its name in the metastore."""
         places, old = base.places, current.metadata_file
         address, written = write_catalog_file(places, metadata, base.path, self._environment)
 
@@ -94,11 +98,13 @@ class NamedFilesMetastore(Metastore):
         return Answer(address), written
 
     def remove_table(self, name: TableName, *, purge: bool) -> None:
-        """Remove a table from the metastore; the caller deletes its files."""
+        """Remove a table from the metastore; the caller deletes the files."""
         self._forget(name)
 
     def _is_named(self, name: TableName, new: str, lost: UnavailableError) -> bool:
-        """Return True if the metastore has a change whose answer was lost."""
+        """Return True if the metastore made a change whose answer was lost; raise if that is
+        unknown.
+        """
         with suppress(LakeError):
             if self._was_named(name, new):
                 return True
@@ -109,7 +115,7 @@ class NamedFilesMetastore(Metastore):
         ) from None
 
     def _was_named(self, name: TableName, file: str) -> bool:
-        """Return True if a metadata file is the current one, or one before it."""
+        """Return True if ``file`` is the current metadata file, or was it before."""
         answer = self.answer(name)
         if answer.metadata_file == file:
             return True
@@ -117,7 +123,9 @@ class NamedFilesMetastore(Metastore):
         return any(entry.metadata_file == file for entry in log)
 
     def _location_of(self, database: str) -> str:
-        """Return the address of a database: its property, or a directory of the warehouse."""
+        """Return the URI of a database: its property ``location``, or its directory in the
+        warehouse.
+        """
         given = self.database_properties(database).get("location")
         if given:
             return given.rstrip("/")
@@ -127,7 +135,10 @@ class NamedFilesMetastore(Metastore):
 
 
 def _keep_if(places: FilePlaces, address: str, name_it: Callable[[], bool]) -> bool:
-    """Delete a metadata file, unless the metastore names it or may name it."""
+    """Call ``name_it``, and delete the metadata file if the metastore does not name it.
+
+    If that is unknown, the file is kept.
+    """
     storage, path = places.place(address)
     with kept_if_published(lambda: _discard(storage, path)):
         if name_it():
@@ -137,7 +148,7 @@ def _keep_if(places: FilePlaces, address: str, name_it: Callable[[], bool]) -> b
 
 
 def _discard(storage: Storage, path: str) -> None:
-    """Delete a metadata file that no catalog names; a failure leaves an orphan file."""
+    """Delete a metadata file that no catalog names. If that fails, only log a warning."""
     try:
         storage.delete(path)
     except LakeError as error:

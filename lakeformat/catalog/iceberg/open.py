@@ -21,7 +21,7 @@ _EXTRA = "pip install 'airflow-provider-lake[iceberg]'"
 def open_iceberg_catalog(
     warehouse: str, options: Mapping[str, str], environment: Environment
 ) -> IcebergCatalog:
-    """Open the catalog; nothing is read before its first use."""
+    """Open the catalog; the warehouse and the service are not contacted yet."""
     checked = IcebergOptions.of(options)
     if checked.metastore == REST and not _is_address(warehouse):
         files = CatalogFiles(None, "", checked.storage, checked.external_roots)
@@ -34,7 +34,7 @@ def open_iceberg_catalog(
 
 
 def _is_address(warehouse: str) -> bool:
-    """Return True for a path or a URI; a REST catalog may also know a warehouse by a name."""
+    """Return True for a path or a URI; False for a name that only the REST catalog knows."""
     return "/" in warehouse
 
 
@@ -47,7 +47,7 @@ def _metastore(
         package = (missing.name or "").partition(".")[0]
         if package == "lakeformat":
             raise
-        # The extra leaves out boto3, which is large.
+        # boto3 is large, so the extra "iceberg" does not install it.
         how = "pip install boto3" if package in ("boto3", "botocore") else _EXTRA
         raise InvalidRequestError(
             f"the {options.metastore} metastore needs the package {package}: {how}"
@@ -57,7 +57,7 @@ def _metastore(
 def _load(
     options: IcebergOptions, files: CatalogFiles, warehouse: str, environment: Environment
 ) -> Metastore:
-    """Load the module of a metastore, whose package may be missing, and return the metastore."""
+    """Import the module of a metastore and return the metastore; raise if a package is missing."""
     if options.metastore == PATH:
         from lakeformat.catalog.iceberg.path import PathMetastore
 

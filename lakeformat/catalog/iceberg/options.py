@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of catalogs of Iceberg tables, each declared once with its metastores."""
+"""Declares every option of catalogs of Iceberg tables, once, with the metastores that have it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PAIMON = ("case-sensitive", "catalog-key")
 
 @dataclass(frozen=True, slots=True)
 class IcebergOption:
-    """An option of a catalog: its key, its metastores, and its effect."""
+    """An option of a catalog: its key, its meaning, and the metastores that have it."""
 
     key: str
     metastores: tuple[str, ...]
@@ -95,19 +95,22 @@ _BY_KEY = {option.key: option for option in ICEBERG_OPTIONS}
 
 @dataclass(frozen=True, slots=True)
 class IcebergOptions:
-    """The checked options of one catalog; its repr shows no value, as some are secrets."""
+    """The checked options of one catalog.
+
+    The repr shows no values, because some are secrets.
+    """
 
     metastore: str
     uri: str = field(repr=False)
     storage: Mapping[str, str] = field(repr=False)
-    """The options of the storage."""
+    """The options for the storage."""
     client: Mapping[str, str] = field(repr=False)
-    """The options of the metastore."""
+    """The options for the metastore."""
     external_roots: ExternalRoots
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> IcebergOptions:
-        """Check the options of a caller, with ``metastore`` and ``uri`` among them."""
+        """Check the options of a caller, which include ``metastore`` and ``uri``."""
         pairs: Iterable[tuple[object, object]] = given.items()
         for key, value in pairs:
             if not isinstance(key, str) or not isinstance(value, str):
@@ -135,7 +138,7 @@ class IcebergOptions:
             for key, value in self.client.items()
             if key.startswith(_HEADER) or (key in _BY_KEY and _BY_KEY[key].is_secret)
         ]
-        # The secret of `client-id:secret` alone is hidden, too.
+        # Of `client-id:secret` the secret alone is hidden, too.
         return tuple({*hidden, *(each.partition(":")[2] for each in hidden)} - {""})
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The path metastore: ``<warehouse>/<database>/<table>``, without any other list.
+"""The path metastore: a table is a directory ``<warehouse>/<database>/<table>``; nothing lists it.
 
-A directory of Paimon's databases, ``<database>.db``, is not a database here, so one warehouse can
-hold tables of both formats.
+Directories ``<database>.db`` belong to Paimon databases and are ignored. So one warehouse can hold
+tables of both formats.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _COLLECTED = "gc.enabled"
 
 
 class PathMetastore(Metastore):
-    """Databases and tables are directories of the warehouse."""
+    """A metastore whose databases and tables are directories of the warehouse."""
 
     is_directory = True
 
@@ -45,12 +45,14 @@ class PathMetastore(Metastore):
         self._environment = environment
 
     def databases(self) -> list[str]:
-        """Return the directories of the warehouse, but not those of Paimon's databases."""
+        """Return the directories of the warehouse, except those of Paimon databases and of
+        tables.
+        """
         return [
             entry.name
             for entry in self._storage.list(self._root)
             if entry.is_directory
-            and is_name("database", entry.name)  # Paimon's have a dot
+            and is_name("database", entry.name)  # names of Paimon databases have a dot
             and not is_iceberg(self._storage, entry.path)
         ]
 
@@ -59,7 +61,7 @@ class PathMetastore(Metastore):
         return self._storage.directory_exists(self._directory(database))
 
     def database_properties(self, database: str) -> dict[str, str]:
-        """Return the location, the only property that a directory has."""
+        """Return the location of a database; a directory has no other properties."""
         return {"location": self._storage.uri(self._directory(database))}
 
     def make_database(self, database: str, properties: Mapping[str, str]) -> bool:
@@ -84,19 +86,19 @@ class PathMetastore(Metastore):
             )
 
     def tables(self, database: str) -> list[str]:
-        """Return the directories of the database that have Iceberg metadata."""
+        """Return the directories of the database that contain Iceberg metadata."""
         storage = self._storage
         return [
             entry.name
             for entry in storage.list(self._directory(database))
             if entry.is_directory
-            and is_name("table", entry.name)  # a hidden one is an interrupted drop
+            and is_name("table", entry.name)  # a hidden directory is an interrupted drop
             and is_iceberg(within(storage, entry.path), entry.path)
         ]
 
     def make_table(self, name: TableName, describe: Describe) -> bool:
-        """Write the first metadata file; return False if another program was first, or the table
-        exists.
+        """Write the first metadata file; return False if the table exists, also if it was created
+        meanwhile.
         """
         root = self._root_of(name)
         try:
@@ -106,8 +108,9 @@ class PathMetastore(Metastore):
         return True
 
     def remove_table(self, name: TableName, *, purge: bool) -> None:
-        """Delete the directory; where possible, it gets a hidden name first. Refused without
-        ``purge``.
+        """Delete the directory of a table; without ``purge`` this is refused.
+
+        If the storage can rename directories, the directory first gets a hidden name.
         """
         storage, root = self._storage, self._root_of(name)
         self.require_removable(name, purge=purge)
@@ -118,20 +121,21 @@ class PathMetastore(Metastore):
             storage.delete_directory(hidden)
             return
         for info in storage.list(root):
-            if info.name != METADATA:  # until the end it marks the table
+            # Metadata is deleted last: until then the directory is a table.
+            if info.name != METADATA:
                 remove = storage.delete_directory if info.is_directory else storage.delete
                 remove(info.path)
         storage.delete_directory(root)
 
     def remove_new_table(self, name: TableName) -> bool:
-        """Delete the directory if it has no files but metadata."""
+        """Delete the directory of a table if it contains only metadata; else return False."""
         if _has_data(self._storage, self._root_of(name)):
             return False
         self.remove_table(name, purge=True)
         return True
 
     def rename_table(self, old: TableName, new: TableName) -> NoReturn:
-        """Refuse: metadata names every file by its address."""
+        """Refuse the rename, because the metadata names every file by its URI."""
         raise UnsupportedError(
             f"cannot rename '{old}' in a catalog of directories, because the metadata names each "
             f"file below {self._storage.uri(self._root_of(old))}: create a table '{new}', and copy "
@@ -139,14 +143,14 @@ class PathMetastore(Metastore):
         )
 
     def pointer(self, name: TableName) -> DirectoryPointer:
-        """Return the pointer of the directory."""
+        """Return the pointer to the metadata in the directory of a table."""
         root = self._root_of(name)
         return DirectoryPointer(
             within(self._storage, root), root, self._external_roots, self._environment
         )
 
     def require_removable(self, name: TableName, *, purge: bool) -> None:
-        """Refuse to keep the files, and to delete those that another table may use."""
+        """Refuse to remove a table without its files, or with files that another table may use."""
         if not purge:
             raise UnsupportedError(
                 f"table '{name}' is its directory {self._storage.uri(self._root_of(name))}, which "
@@ -176,7 +180,7 @@ class PathMetastore(Metastore):
 
 
 def _has_data(storage: Storage, root: str) -> bool:
-    """Return True if a file below a table's directory is not metadata."""
+    """Return True if the directory of a table contains files other than metadata."""
     return any(_has_file(storage, info) for info in storage.list(root) if info.name != METADATA)
 
 

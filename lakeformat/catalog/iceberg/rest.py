@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The REST metastore: a service of Iceberg's open REST specification."""
+"""The REST metastore: a service with Iceberg's REST protocol."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from lakeformat.iceberg.sort_order import order_to_json
 __all__ = ["RestMetastore"]
 
 _SECONDS = 60
-"""The longest time that the service may take to connect, or to send the next part of an answer."""
+"""The time limit in seconds for a connection, and for each part of an answer."""
 _EXPIRED = (401, 419)
 _CREDENTIAL, _TOKEN_URI = "credential", "oauth2-server-uri"
 _TOKEN_PATH = "/v1/oauth/tokens"
@@ -42,7 +42,7 @@ _UNKNOWN = (500, 502, 503, 504)
 
 
 class RestMetastore(ClientMetastore):
-    """Databases and tables of a REST catalog."""
+    """The databases and tables of a REST catalog."""
 
     def __init__(self, options: IcebergOptions, files: CatalogFiles, warehouse: str) -> None:
         super().__init__(options, files)
@@ -56,18 +56,18 @@ class RestMetastore(ClientMetastore):
         return _Client("lake", **{**given, "uri": uri})
 
     def _find(self, client: RestCatalog, name: TableName, doing: str) -> Answer:
-        # The metadata in the answer is not read, so it may be short.
+        # Only the name of the metadata file is needed, so the request asks for few snapshots.
         response = _send(client, "GET", _url(client, name), params={"snapshots": "refs"})
         self._failures.require_success(response, doing, f"table '{name}'")
         return read_answer(response, f"{self._failures.address}: the answer about table '{name}'")
 
     def pointer(self, name: TableName) -> CatalogPointer:
-        """Return the pointer that the service keeps."""
+        """Return the pointer that asks this service."""
         return CatalogPointer(self, name, self._files)
 
     def make_table(self, name: TableName, describe: Describe) -> bool:
-        """Ask the service to create a table, at a location that it chooses; return False if it
-        exists.
+        """Ask the service to create a table; return False if it exists. The service chooses the
+        location.
         """
         doing, metadata = f"create table '{name}'", describe("")
         request = {
@@ -92,7 +92,7 @@ class RestMetastore(ClientMetastore):
         return True
 
     def remove_table(self, name: TableName, *, purge: bool) -> None:
-        """Ask the service to drop a table, and with ``purge`` also to delete its files."""
+        """Ask the service to drop a table; with ``purge`` it also deletes the files."""
         parameters = {"purgeRequested": str(purge).lower()}
         doing = f"drop table '{name}'"
         response = self._ask(
@@ -111,12 +111,15 @@ class RestMetastore(ClientMetastore):
         self._failures.require_success(response, doing, f"table '{old}'")
 
     def require_writable(self) -> None:
-        """Accept every write; the service decides."""
+        """Return: the service itself decides if it accepts a write."""
 
     def publish(
         self, name: TableName, current: Answer, base: LoadedMetadata, metadata: TableMetadata
     ) -> tuple[Answer, LoadedMetadata] | None:
-        """Ask the service to apply the changes to the metadata, and to name the file it writes."""
+        """Ask the service to change the metadata; the service writes the metadata file.
+
+        Return None if another writer was first.
+        """
         doing = f"publish table '{name}'"
         request = {
             "identifier": _identifier(name),
@@ -133,7 +136,7 @@ class RestMetastore(ClientMetastore):
         except UnavailableError as lost:
             return self._find_published(name, base, metadata, str(lost))
         if response.status_code == _CONFLICT:
-            # A proxy that sent the request twice answers for the second one.
+            # A proxy may have sent the request twice. Then the conflict is with this commit itself.
             try:
                 return self._published(name, base, metadata)
             except LakeError as error:
@@ -156,7 +159,9 @@ class RestMetastore(ClientMetastore):
     def _find_published(
         self, name: TableName, base: LoadedMetadata, metadata: TableMetadata, lost: str
     ) -> tuple[Answer, LoadedMetadata]:
-        """Look for a commit whose answer was lost; raise if it is not found."""
+        """Look for a commit whose answer was lost; raise ``CommitOutcomeUnknownError`` if it is not
+        found.
+        """
         with suppress(LakeError):
             if (found := self._published(name, base, metadata)) is not None:
                 return found
@@ -165,7 +170,10 @@ class RestMetastore(ClientMetastore):
     def _published(
         self, name: TableName, base: LoadedMetadata, metadata: TableMetadata
     ) -> tuple[Answer, LoadedMetadata] | None:
-        """Return the newest metadata if it has the new snapshots of a commit; None if unknown."""
+        """Return the newest metadata if it contains the new snapshots of a commit; else None.
+
+        None also for a commit without new snapshots, which cannot be recognised.
+        """
         mine = _snapshot_ids(metadata) - _snapshot_ids(base.metadata)
         if not mine:
             return None
@@ -175,7 +183,7 @@ class RestMetastore(ClientMetastore):
 
 
 class _Client(RestCatalog):  # type: ignore[misc]  # read without its types
-    """PyIceberg's client, with a time limit for each request."""
+    """PyIceberg's client with a time limit for each request."""
 
     def _create_session(self) -> Session:
         session: Session = super()._create_session()
@@ -211,7 +219,7 @@ def _url(client: RestCatalog, name: TableName) -> str:
 
 
 def _send(client: RestCatalog, method: str, url: str, **settings: Any) -> Response:
-    """Send a request; once more with a new token if the token has expired."""
+    """Send a request; if the token has expired, get a new token and send the request again."""
     session: Session = client._session
     response = session.request(method, url, **settings)
     if response.status_code in _EXPIRED:

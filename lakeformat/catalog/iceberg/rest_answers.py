@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answers of a REST catalog about a table. No message shows their values: some are secret."""
+"""Parses the answers of a REST catalog about a table.
+
+Error messages never quote values of an answer, because some are secrets.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ __all__ = ["read_answer", "read_published"]
 
 
 def read_answer(response: Response, subject: str) -> Answer:
-    """Return the metadata file that an answer names, with the options for its storage."""
+    """Return the metadata file that an answer names, and the options for its storage."""
     found = _members(response, subject)
     address = _address(found, subject)
     options = dict(_texts(found.get("config"), f"config of {subject}"))
@@ -27,7 +30,7 @@ def read_answer(response: Response, subject: str) -> Answer:
 
 
 def read_published(response: Response, subject: str) -> tuple[str, TableMetadata]:
-    """Return the metadata file that the catalog wrote, and its content."""
+    """Return the metadata file that the catalog wrote for a commit, and its content."""
     found = _members(response, subject)
     content = json.dumps(found.get("metadata")).encode()
     return _address(found, subject), decode_metadata(content, subject)
@@ -52,7 +55,10 @@ def _address(members: Mapping[str, Any], subject: str) -> str:
 
 
 def _credentials(members: Mapping[str, Any], address: str, subject: str) -> dict[str, str]:
-    """Return the credentials with the longest prefix of the address; they replace the config."""
+    """Return the credentials of the longest matching prefix of the address; empty if none matches.
+
+    They take precedence over ``config`` of the answer.
+    """
     found: dict[str, str] = {}
     longest = -1
     for each in members.get("storage-credentials") or ():

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two states of table metadata as the request of a REST commit: requirements and updates.
+"""Makes the request of a REST commit: requirements and updates, from metadata before and after.
 
-A REST catalog writes the metadata file itself, from the changes that it is asked for. The
-requirements name the whole state that the changes were made on, so that the catalog refuses them
-if another writer was first.
+A REST catalog gets only the changes, and writes the metadata file itself. The requirements describe
+the metadata before the change. So the catalog refuses the commit if another writer was first.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 __all__ = ["commit_request"]
 
 Json = Mapping[str, Any]
-_LISTS = (  # the list, the key of an entry, and the update that adds one
+_LISTS = (  # list of the metadata, key of an entry, update that adds an entry
     ("schemas", "schema-id", "add-schema", "schema"),
     ("partition-specs", "spec-id", "add-spec", "spec"),
     ("sort-orders", "order-id", "add-sort-order", "sort-order"),
     ("snapshots", "snapshot-id", "add-snapshot", "snapshot"),
 )
-_CURRENT = (  # a member, and the update that sets it
+_CURRENT = (  # member of the metadata, update that sets it
     ("current-schema-id", "set-current-schema", "schema-id"),
     ("default-spec-id", "set-default-spec", "spec-id"),
     ("default-sort-order-id", "set-default-sort-order", "sort-order-id"),
@@ -38,7 +37,7 @@ _STATISTICS = ("statistics", "partition-statistics")
 
 
 def commit_request(base: TableMetadata, changed: TableMetadata) -> dict[str, Any]:
-    """Return the members ``requirements`` and ``updates`` of a commit."""
+    """Return a dict with the members ``requirements`` and ``updates``."""
     before, after = metadata_to_json(base), metadata_to_json(changed)
     return {
         "requirements": [*_requirements(before)],
@@ -117,7 +116,7 @@ def _statistics(listed: str, before: Json, after: Json) -> Iterator[Json]:
 
 
 def _last_column(listed: str, after: Json) -> Json:
-    """Return the member that some services still require with a new schema."""
+    """Return ``last-column-id``, which some services require with a new schema; else nothing."""
     return {"last-column-id": after["last-column-id"]} if listed == "schemas" else {}
 
 

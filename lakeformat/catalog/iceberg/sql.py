@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The SQL metastore: the two tables that Java's JDBC catalog and PyIceberg share."""
+"""The SQL metastore: uses the same two SQL tables as Java's JDBC catalog and PyIceberg."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _DATABASES = Table(
 _TYPE = _TABLES.c.iceberg_type
 _TABLE = "TABLE"
 _EXISTS = "exists"
-"""The property that Java and PyIceberg give a database without other properties."""
+"""The property with which Java and PyIceberg store a database that has no properties."""
 _JDBC = "jdbc."
 _log = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ class SqlMetastore(NamedFilesMetastore):
             return self._databases(connection)
 
     def has_database(self, database: str) -> bool:
-        """Return True if a row names the database, or one inside of it."""
+        """Return True if a row names the database, or a database inside of it."""
         return any(f"{each}.".startswith(f"{database}.") for each in self.databases())
 
     def database_properties(self, database: str) -> dict[str, str]:
@@ -104,7 +104,7 @@ class SqlMetastore(NamedFilesMetastore):
             return {key: value or "" for key, value in found if key != _EXISTS}
 
     def make_database(self, database: str, properties: Mapping[str, str]) -> bool:
-        """Add the rows of a database; the first one creates the two tables of the metastore."""
+        """Add the rows of a database; the first database also creates the two SQL tables."""
         with self._database.writing(f"create database {database!r}") as connection:
             _ROWS.create_all(connection)
             if database in self._databases(connection):
@@ -121,7 +121,7 @@ class SqlMetastore(NamedFilesMetastore):
             connection.execute(delete(_DATABASES).where(self._is(_DATABASES, database)))
 
     def tables(self, database: str) -> list[str]:
-        """Return the tables of a database, without views."""
+        """Return the names of the tables of a database; views are left out."""
         with self._database.reading(f"list the tables of {database!r}") as connection:
             if not self._is_set_up(connection):
                 return []
@@ -129,7 +129,7 @@ class SqlMetastore(NamedFilesMetastore):
             return [*connection.scalars(question.where(self._is(_TABLES, database)))]
 
     def answer(self, name: TableName) -> Answer:
-        """Return the metadata file in the row of a table."""
+        """Return the metadata file that the row of a table names."""
         with self._database.reading(f"find table '{name}'") as connection:
             found = self._row(connection, name) if self._is_set_up(connection) else None
         if found is None:
@@ -156,7 +156,7 @@ class SqlMetastore(NamedFilesMetastore):
             connection.execute(delete(_TABLES).where(self._place(name)))
 
     def _name_first(self, name: TableName, address: str, metadata: TableMetadata) -> bool:
-        """Add the row of a table; False if it exists."""
+        """Add the row of a table; return False if it exists."""
         row = {
             "catalog_name": self._catalog,
             "table_namespace": name.database,
@@ -174,7 +174,7 @@ class SqlMetastore(NamedFilesMetastore):
                     connection.execute(insert(_TABLES).values(**row, **typed))
                 except IntegrityError as error:
                     if is_unique_violation(error):
-                        return False  # another program was first
+                        return False  # another program added it first
                     raise
                 is_sent = True
         except UnavailableError as lost:
@@ -186,7 +186,9 @@ class SqlMetastore(NamedFilesMetastore):
     def _name_next(
         self, name: TableName, old: str, new: str, base: TableMetadata, metadata: TableMetadata
     ) -> bool:
-        """Replace the metadata file in the row of a table, if it is still the old one."""
+        """Store the new metadata file in the row of a table; return False if the old one is not
+        current.
+        """
         row = {"metadata_location": new, "previous_metadata_location": old}
         is_sent = False
         try:
@@ -202,7 +204,7 @@ class SqlMetastore(NamedFilesMetastore):
         return is_sent
 
     def more_about_missing(self) -> str:
-        """Name the other catalogs of the SQL database."""
+        """Return a hint that names the other catalogs in the SQL database."""
         with self._database.reading("list the catalogs") as connection:
             if not self._is_set_up(connection):
                 return ""
@@ -234,7 +236,9 @@ class SqlMetastore(NamedFilesMetastore):
         return and_(self._is(_TABLES, name.database), _TABLES.c.table_name == name.table)
 
     def _is(self, table: Table, database: str) -> ColumnElement[bool]:
-        """Return the condition for the rows of a database; rows of views are left out."""
+        """Return the SQL condition for the rows of tables in a database; rows of views are left
+        out.
+        """
         column = table.c.table_namespace if table is _TABLES else table.c.namespace
         found = and_(table.c.catalog_name == self._catalog, column == database)
         if table is _TABLES and self._has_types:
@@ -242,7 +246,9 @@ class SqlMetastore(NamedFilesMetastore):
         return found
 
     def _is_set_up(self, connection: Connection) -> bool:
-        """Return True if the tables exist; older ones have no column for the type of a row."""
+        """Return True if the SQL tables exist. Also check if they have a column for the type of a
+        row, which older ones lack.
+        """
         if self._has_types is None:
             found = inspect(connection)
             if not found.has_table(_TABLES.name) or not found.has_table(_DATABASES.name):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters of a table in Hive and Glue, which name its metadata file."""
+"""Reads and writes the parameters of a table in Hive and Glue; one names the metadata file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ _COUNTS = {"numFiles": "data-files", "numRows": "records", "totalSize": "files-s
 
 
 def metadata_file_in(parameters: Mapping[str, str] | None, name: TableName) -> str:
-    """Return the metadata file in the parameters of a table of Hive or Glue."""
+    """Return the metadata file that the parameters of a table name; raise if it is not an Iceberg
+    table.
+    """
     found = parameters or {}
     if found.get(_TYPE, "").lower() != _ICEBERG or not found.get(_FILE):
         raise InvalidRequestError(
@@ -32,9 +34,10 @@ def metadata_file_in(parameters: Mapping[str, str] | None, name: TableName) -> s
 def parameters_after(
     parameters: Mapping[str, str] | None, new: str, base: TableMetadata, metadata: TableMetadata
 ) -> dict[str, str]:
-    """Return the parameters of a table of Hive or Glue after a commit.
+    """Return the parameters of a table after a commit.
 
-    Parameters of other programs are kept, but facts of Java about the newest snapshot are renewed.
+    Parameters of other programs are kept. Parameters that Java writes about the newest snapshot are
+    updated if they exist.
     """
     found = {
         key: value
@@ -57,7 +60,7 @@ def first_parameters(address: str, metadata: TableMetadata) -> dict[str, str]:
 
 
 def _facts(metadata: TableMetadata) -> dict[str, str]:
-    """Return the parameters in which Java keeps facts about the newest snapshot."""
+    """Return the parameters that Java writes about the newest snapshot."""
     facts = {"snapshot-count": str(len(metadata.snapshots))}
     if (snapshot := metadata.current_snapshot) is not None:
         summary = snapshot.summary

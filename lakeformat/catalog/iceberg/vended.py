@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of a storage that a REST catalog gives for one table, with the names of this library.
+"""Converts storage options that a REST catalog gives for one table to options of this library.
 
-The credentials of a catalog replace all credentials of the caller, so that parts of two keys are
-never mixed. If the catalog gives credentials, its other options replace those of the caller, too.
-Otherwise they are used only where the caller set none, so that the caller decides where its own
+If the catalog gives credentials, they replace all credentials of the caller, so that parts of two
+keys are never mixed; its other options then also replace those of the caller. Otherwise an option
+of the catalog is used only if the caller did not set it. So the caller decides where its own
 credentials are sent.
 """
 
@@ -57,13 +57,13 @@ _SIGNS_REMOTELY = "s3.remote-signing-enabled"
 def options_for(
     address: str, vended: Mapping[str, str], given: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the options that open the storage of an address in an object store."""
+    """Return the options to open the storage of an address in an object store."""
     store = parse_object_address(address)[0]
     mine = {option_name(key): value for key, value in given.items()}
     theirs = {
         key: value for key, value in _renamed(vended).items() if key.startswith(f"{store.kind}.")
     }
-    if store.account:  # the address names the account
+    if store.account:  # the address itself names the account
         theirs.pop("azure.account", None)
     if _CREDENTIALS & theirs.keys():
         kept = {key: value for key, value in mine.items() if key not in _CREDENTIALS}
@@ -79,7 +79,7 @@ def options_for(
 
 def _renamed(vended: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for key, value in sorted(vended.items()):  # s3.region counts more than client.region
+    for key, value in sorted(vended.items()):  # sorted, so that s3.region replaces client.region
         if key in _NAMES:
             found[_NAMES[key]] = value
         elif key.startswith(_SAS_OF_ACCOUNT):

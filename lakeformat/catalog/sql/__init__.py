@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The SQL catalog: a database lists the tables, as Java's JDBC catalog does; files hold the rest.
+"""The SQL catalog: a SQL database lists the tables, as for Java's JDBC catalog.
 
-Each change of several steps is first noted in the database. After a crash ``repair``, or the next
-call that finds the note, finishes the change.
+Everything else is in the files of the tables. A change of several steps is first recorded in the
+database. After a crash ``repair``, or the next call that finds the record, finishes the change.
 """
 
 from __future__ import annotations

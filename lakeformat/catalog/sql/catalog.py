@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A catalog whose databases and tables are rows of a SQL database."""
+"""A catalog whose databases and tables are rows in a SQL database."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _KEPT = (_EXISTS, LOCATION)
 
 
 class SqlCatalog(Catalog):
-    """A catalog in a SQL database, which may hold several catalogs."""
+    """A catalog in a SQL database; one SQL database may hold several catalogs."""
 
     def __init__(
         self,
@@ -127,7 +127,8 @@ class SqlCatalog(Catalog):
         if self._has_database(name):
             return False
         if storage.scheme == "file" and "://" not in said[LOCATION]:
-            said[LOCATION] = directory  # the same from every working directory
+            # An absolute path, so that the working directory does not matter.
+            said[LOCATION] = directory
         self._places.refuse_shared(name, said[LOCATION])
         storage.make_directory(directory)
         return self._listing.add_database(name, said)
@@ -145,7 +146,7 @@ class SqlCatalog(Catalog):
             if table.database == name:
                 self._drops.finish(table)
         for new, old in self._listing.renames().items():
-            if old.database == name:  # its files are still here
+            if old.database == name:  # the files of this table are still in this database
                 self._renames.finish(new, old)
         storage, directory = self._database_place(name)
         tables = self._listing.remove_database(name)
@@ -155,7 +156,7 @@ class SqlCatalog(Catalog):
                 "meanwhile. Drop the database again"
             )
         remove_dropped(storage, directory)
-        remove_empty_directory(storage, directory)  # files that are not listed are kept
+        remove_empty_directory(storage, directory)  # files of unlisted tables are kept
 
     def _database_place(self, database: str) -> tuple[Storage, str]:
         return self._places.of_database(database)
@@ -182,7 +183,7 @@ class SqlCatalog(Catalog):
     def _existing_table(self, name: TableName) -> TableLayout:
         layout = super()._existing_table(name)
         table = TableName(name.database, name.table)
-        # A half-finished copy of a rename also looks like a table.
+        # A copy that a rename has not completed also looks like a table.
         if not self._places.has_files(table) or self._renames.place_of(table) != table:
             raise NotFoundError(
                 f"table '{name}' is listed in {self._listing.address}, but schema files are "
@@ -211,7 +212,8 @@ class SqlCatalog(Catalog):
             refuse_leftovers(storage, layout, name)
             made = create_schema(self._locks.creating(storage, held), layout, schema)
             if not made:
-                # A crash or another program left the files; with exist_ok they are the table.
+                # A crash or another program left files of a table; with exist_ok they become this
+                # table.
                 if not exist_ok:
                     raise AlreadyExistsError(
                         f"table '{name}' is not listed in {self._listing.address}, but its files "
@@ -222,7 +224,7 @@ class SqlCatalog(Catalog):
             try:
                 self._listing.add_table(name, schema)
             except NotFoundError:
-                if made:  # unlisted files would keep the directory of the database
+                if made:  # unlisted files would prevent deleting the directory of the database
                     storage.delete_directory(layout.root)
                     remove_empty_directory(storage, layout.root.rpartition("/")[0])
                 raise
@@ -232,13 +234,13 @@ class SqlCatalog(Catalog):
         self, name: TableName, layout: TableLayout, changes: tuple[SchemaChange, ...]
     ) -> None:
         table = TableName(name.database, name.table)
-        # A concurrent rename would leave the new schema alone at the old place.
+        # Without this check the new schema could be written to the old directory during a rename.
         with self._locks.hold(table) as held:
             self._existing_table(name)
             if name.branch == MAIN_BRANCH:
                 storage = self._locks.creating(self._storage_of(name.database), held)
             else:
-                storage = self._publishing(name)  # a branch has a lock of its own
+                storage = self._publishing(name)  # a branch has its own lock
             alter_schema(within(storage, layout.root), layout, changes, self._environment)
             if name.branch == MAIN_BRANCH:
                 self._listing.synchronize(table, lambda: self._places.newest_schema(table))
@@ -268,9 +270,9 @@ class SqlCatalog(Catalog):
     # ------------------------------------------------------------------ repair
 
     def repair(self, name: str | None = None) -> RepairReport:
-        """Finish changes that a crash interrupted: of all databases, of one, or of one table."""
+        """Finish changes that a crash interrupted: in all databases, in one, or for one table."""
         if name is not None and not isinstance(name, str):
-            parse_plain_name(name)  # raises the error for a name that is not text
+            parse_plain_name(name)  # raises for a name that is not a str or not valid
         if name is None:
             databases = sorted({*self.list_databases(), *self._places.databases_with_tables()})
             return self._repair(databases, None)

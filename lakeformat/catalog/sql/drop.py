@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drops a listed table: first its row, then its files."""
+"""Drops a listed table: deletes its row first, then its files."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ __all__ = ["Drops"]
 
 
 class Drops:
-    """Drops tables and finishes drops that were interrupted; ``plan`` returns what a drop
-    deletes.
-    """
+    """Drops tables, and finishes interrupted drops; ``plan`` returns the directories to delete."""
 
     def __init__(
         self,
@@ -40,13 +38,13 @@ class Drops:
         self._new_id = new_id
 
     def run(self, name: TableName, plan: DropPlan, check: Callable[[], None]) -> None:
-        """Drop a table; ``check`` runs under the lock and refuses a table that differs from its
+        """Drop a table; ``check`` runs under the lock and raises if the table has changed since its
         plan.
         """
         old = self._listing.renamed_from(name)
         with self._locks.hold_all(name, *(() if old is None else (old,))):
             check()
-            # A rename that a crash interrupted has left files in the old name's place.
+            # After an interrupted rename the directory of the old name also has files.
             source = self._renames.unfinished(name) if old is not None else None
             places = [name] if source is None else [source, name]
             self._listing.begin_drop(name, places)
@@ -55,16 +53,14 @@ class Drops:
                 self._listing.finish(place, DROPPED)
 
     def run_leftovers(self, name: TableName, plan: DropPlan, check: Callable[[], None]) -> None:
-        """Delete files that no row lists and that are not a table any more."""
+        """Delete files of a former table that has neither a row nor a schema."""
         with self._locks.hold(name):
             check()
             self._renames.refuse_files_on_their_way(name)
             run_drop(*self._places.of_table(name), plan, self._new_id)
 
     def finish(self, name: TableName) -> bool:
-        """Delete the files of a table whose drop was interrupted; return False if ``name`` has
-        none.
-        """
+        """Finish an interrupted drop; return False if ``name`` has none."""
         with self._locks.hold(name):
             return self.finish_held(name)
 
@@ -72,7 +68,8 @@ class Drops:
         """Do the same as ``finish``, for a caller that holds the lock of the name."""
         if name not in self._listing.drops():
             return False
-        again = self._listing.has_table(name)  # created again by a program that ignores the note
+        # Another program ignored the record and created the table again.
+        again = self._listing.has_table(name)
         if not again:
             run_drop(*self._places.of_table(name), self._rest(name), self._new_id)
         self._listing.finish(name, DROPPED)
@@ -83,6 +80,7 @@ class Drops:
         try:
             schema_ids(storage, layout)
         except CorruptTableError:
-            # Some schemas are deleted. They are deleted last, after the external files they name.
+            # Some schemas are already deleted. So the files in external paths are, too: schemas are
+            # deleted last.
             return DropPlan(str(name), storage.uri(layout.root), ())
         return self._plan(name)

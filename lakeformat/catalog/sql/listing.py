@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows that a SQL database holds for one catalog; each method is one transaction."""
+"""Reads and changes the rows of one catalog in a SQL database; each method is one transaction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Listing"]
 
 
 class Listing:
-    """The databases, the tables, their options, and the changes that are not finished."""
+    """The databases, tables, table options and unfinished changes of one catalog."""
 
     def __init__(self, database: SqlDatabase, catalog_key: str, *, shows_options: bool) -> None:
         self.address = database.address
@@ -55,7 +55,7 @@ class Listing:
             self._rows.set_database_properties(connection, name, properties)
 
     def remove_database(self, name: str) -> list[str]:
-        """Remove a database that has no table; return the tables that prevent it."""
+        """Remove a database; if it has tables, keep it and return their names."""
         with self._sql.writing(f"drop the database {name!r}") as connection:
             self._rows.keep_database(connection, name)
             tables = self._rows.tables(connection, name)
@@ -90,10 +90,10 @@ class Listing:
             )
 
     def synchronize(self, name: TableName, newest_schema: Callable[[], TableSchema]) -> bool:
-        """Copy the options of a table into the database, for other programs.
+        """Copy the options of a table from its schema to the database, for other programs.
 
-        Return False if they are equal, or the table is not listed. The schema is read inside the
-        transaction, so that of two changes the later one is copied last.
+        Return False if nothing changed, or if the table is not listed. The schema is read inside
+        the transaction, so that the last copy is that of the newest schema.
         """
         with self._sql.writing(f"note the options of '{name}'") as connection:
             if not self._rows.has_table(connection, name.database, name.table):
@@ -106,10 +106,11 @@ class Listing:
         return True
 
     def _shown_of(self, schema: TableSchema) -> dict[str, str]:
-        """Return the properties of a table that other programs see; the schema file remains the
-        truth.
+        """Return the options of a table to show to other programs; this library reads the schema
+        file.
 
-        An option that is too long for its column is left out: a truncated value would be wrong.
+        An option that is too long for its SQL column is left out, because a cut value would be
+        wrong.
         """
         if not self._shows_options:
             return {}
@@ -123,9 +124,9 @@ class Listing:
     # ------------------------------------------------------------------ unfinished changes
 
     def begin_drop(self, name: TableName, places: Iterable[TableName]) -> None:
-        """Remove a table from the list, and mark the directories that still have to be deleted.
+        """Remove a table from the list, and record the directories to delete.
 
-        ``places`` are the table names that these directories belong to.
+        ``places`` are the names of the tables to which these directories belong.
         """
         with self._sql.writing(f"drop the table '{name}'") as connection:
             if not self._rows.remove_table(connection, name.database, name.table):
@@ -135,7 +136,9 @@ class Listing:
                 self._rows.set_mark(connection, place.database, place.table, DROPPED, str(name))
 
     def begin_rename(self, old: TableName, new: TableName) -> None:
-        """List a table under its new name, and note its old name, where its files still are."""
+        """List a table under its new name, and record the old name, whose directory has the
+        files.
+        """
         with self._sql.writing(f"rename the table '{old}'") as connection:
             self._keep_database(connection, new)
             before, after = (old.database, old.table), (new.database, new.table)
@@ -152,25 +155,25 @@ class Listing:
             )
 
     def finish(self, name: TableName, mark: str) -> None:
-        """Delete the note: the change is complete."""
+        """Delete the record of a change, because the change is complete."""
         with self._sql.writing(f"finish '{name}'") as connection:
             self._rows.remove_mark(connection, name.database, name.table, mark)
 
     def drops(self) -> set[TableName]:
-        """Return the names whose directories still hold files of a dropped table."""
+        """Return the names whose directories still have files of a dropped table."""
         return {*self._marked(DROPPED)}
 
     def renames(self) -> dict[TableName, TableName]:
-        """Return the old name for each new name whose rename is not finished."""
+        """Return the old name by new name for each rename that is not finished."""
         marked = {new: _named(old) for new, old in self._marked(RENAMED_FROM).items()}
         return {new: old for new, old in marked.items() if old is not None}
 
     def unreadable_renames(self) -> set[TableName]:
-        """Return the new names whose note does not hold a valid old name."""
+        """Return the new names of renames whose recorded old name is not valid."""
         return {new for new, old in self._marked(RENAMED_FROM).items() if _named(old) is None}
 
     def renamed_from(self, name: TableName) -> TableName | None:
-        """Return the old name if a rename is not finished, else None."""
+        """Return the old name of a rename that is not finished; None if there is none."""
         with self._sql.reading(f"look for unfinished work on '{name}'") as connection:
             said = self._rows.properties(connection, name.database, name.table)
         return _named(said[RENAMED_FROM]) if RENAMED_FROM in said else None
@@ -181,8 +184,8 @@ class Listing:
         return {TableName(*name): value for name, value in found.items()}
 
     def _keep_database(self, connection: Connection, name: TableName) -> None:
-        """Lock the row of a database until the transaction ends; refuse if another program dropped
-        it.
+        """Lock the row of a database until the transaction ends; raise if the database was
+        dropped.
         """
         if not self._rows.keep_database(connection, name.database):
             raise NotFoundError(
@@ -201,4 +204,4 @@ def _named(text: str) -> TableName | None:
     try:
         return parse_plain_name(text)
     except InvalidRequestError:
-        return None  # written by another program or by hand
+        return None  # not written by this library

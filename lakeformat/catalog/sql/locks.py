@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The locks that a change of a name and a publication take."""
+"""The locks that renames, drops and commits take."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ __all__ = ["TableLocks"]
 
 
 class TableLocks:
-    """The locks of one catalog's tables; ``enabled`` is option ``lock.enabled``, None if not
-    set.
+    """The locks of the tables of one catalog.
+
+    ``enabled`` is the option ``lock.enabled``; None if it is not set.
     """
 
     def __init__(self, lock: SqlLock, enabled: bool | None) -> None:
@@ -25,39 +26,44 @@ class TableLocks:
         self._enabled = enabled
 
     def hold(self, name: TableName) -> AbstractContextManager[Held]:
-        """Lock a name for a change, also if ``lock.enabled`` is false."""
+        """Lock a name for a create, rename or drop, even if ``lock.enabled`` is false."""
         return self._lock.hold(str(name))
 
     @contextmanager
     def hold_all(self, *names: TableName) -> Iterator[dict[TableName, Held]]:
-        """Lock several names, in sorted order, so that two callers cannot block each other
+        """Lock several names in sorted order, so that two callers cannot wait for each other
         forever.
         """
         with ExitStack() as stack:
             yield {name: stack.enter_context(self.hold(name)) for name in sorted(names, key=str)}
 
     def publishing(self, storage: Storage, name: TableName) -> Storage:
-        """Return the storage that a table or branch publishes on."""
+        """Return the storage with which a table or branch publishes, with the lock if it needs
+        one.
+        """
         if not self._is_needed(storage):
             return storage
         branch = "" if name.branch == MAIN_BRANCH else f"${BRANCH_PREFIX}{name.branch}"
         return LockedCreation(storage, self._lock, f"{name}{branch}")
 
     def creating(self, storage: Storage, held: Held) -> Storage:
-        """Return the storage for publications of a caller that holds the lock already: the lock is
-        not re-entrant.
+        """Return the storage with which a caller publishes that already holds the lock.
+
+        The caller must not take the lock again: it would wait for itself.
         """
         if not self._is_needed(storage):
             return storage
         return LockedCreation(storage, _HeldAlready(held), "")
 
     def _is_needed(self, storage: Storage) -> bool:
-        """Return True if a storage needs the lock; each database may use another storage."""
+        """Return True if publishing to this storage needs the lock; databases may have different
+        storages.
+        """
         return mover(storage) is None if self._enabled is None else self._enabled
 
 
 class _HeldAlready:
-    """A lock that the caller holds already."""
+    """A lock that does nothing, because the caller already holds the real one."""
 
     def __init__(self, held: Held) -> None:
         self._held = held

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The locations of databases and tables: below the warehouse, or the location of their database."""
+"""Finds the directories of databases and tables of a SQL catalog."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from lakeformat.storage.location import one_spelling
 __all__ = ["LOCATION", "Places"]
 
 LOCATION = "location"
-"""The property of a database with its location, the same as in Paimon's Java code."""
+"""The property of a database with its location; Paimon's Java code uses the same one."""
 
 
 class Places:
-    """Maps names to storages and directories; each storage is opened once."""
+    """Returns the storage and directory for each name; each storage is opened once."""
 
     def __init__(self, storage: Storage, root: str, listing: Listing) -> None:
         self._storage = storage
@@ -29,9 +29,9 @@ class Places:
         self._elsewhere: dict[str, Storage] = {}
 
     def default_location(self, database: str) -> str:
-        """Return the location that is stored for a database without a location of its own."""
+        """Return the location that is stored for a database if the caller gives none."""
         directory = database_directory(self._root, database)
-        # Java takes a path literally, where a URI of this library would contain %20.
+        # Java reads this text as a path, and would take %20 in a URI literally.
         return directory if self._storage.scheme == "file" else self._storage.uri(directory)
 
     def of_database(self, database: str) -> tuple[Storage, str]:
@@ -40,7 +40,7 @@ class Places:
         return self.at(database, properties.get(LOCATION) or "")
 
     def at(self, database: str, location: str) -> tuple[Storage, str]:
-        """Return the storage and the directory of a location, written by this library or Java."""
+        """Return the storage and the directory of a location that this library or Java wrote."""
         if location in ("", self.default_location(database)):
             return self._storage, database_directory(self._root, database)
         storage, path = resolve(location.rstrip("/"), self._storage)
@@ -50,9 +50,10 @@ class Places:
         return storage, path
 
     def refuse_shared(self, database: str, location: str) -> None:
-        """Refuse a directory that equals, holds or lies in the directory of another database.
+        """Refuse a location that overlaps with the directory of another database.
 
-        Each database would list the tables of the other, and drop them with all their files.
+        Both databases would list the same tables, and a drop would delete them with all their
+        files.
         """
         mine = location_in(*self.at(database, location))
         above = location_in(self._storage, self._root)
@@ -77,7 +78,7 @@ class Places:
             )
 
     def _guarded(self, storage: Storage) -> Storage:
-        """Guard a storage as the warehouse's: ``unsafe.single-writer`` counts for all locations."""
+        """Return the storage with the same lock as the warehouse, if that has a lock."""
         near = self._storage
         if not isinstance(near, LockedCreation) or isinstance(storage, LockedCreation):
             return storage
@@ -89,23 +90,25 @@ class Places:
         return storage, TableLayout(f"{directory}/{name.table}")
 
     def has_files(self, name: TableName) -> bool:
-        """Return True if a table, intact or damaged, is in the directory of ``name``."""
+        """Return True if the directory of ``name`` has a table, intact or damaged."""
         return table_exists(*self.of_table(name))
 
     def newest_schema(self, name: TableName) -> TableSchema:
-        """Return the current schema; the table must have files."""
+        """Return the newest schema of a table, which must exist."""
         storage, layout = self.of_table(name)
         return read_schema(storage, layout, max(schema_ids(storage, layout)))
 
     def tables_in(self, database: str) -> list[TableName]:
-        """Return the tables in a database's directory, listed or not."""
+        """Return the tables in the directory of a database, even if the catalog does not list
+        them.
+        """
         storage, directory = self.of_database(database)
         return [TableName(database, table) for table in _tables_below(storage, directory)]
 
     def databases_with_tables(self) -> list[str]:
-        """Return the names of the databases whose directory in the warehouse holds a table.
+        """Return the names of the databases that have a table in their directory in the warehouse.
 
-        The catalog may list such a database or not.
+        They are found even if the catalog does not list them.
         """
         return [
             entry.name.removesuffix(DATABASE_SUFFIX)
@@ -122,6 +125,6 @@ def _tables_below(storage: Storage, directory: str) -> list[str]:
         entry.name
         for entry in storage.list(directory)
         if entry.is_directory
-        and not entry.name.startswith(".")  # an interrupted drop
+        and not entry.name.startswith(".")  # hidden: an interrupted drop
         and table_exists(storage, TableLayout(entry.path))
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renames a listed table: first its row, then its files."""
+"""Renames a listed table: changes its row first, then moves its files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Renames"]
 
 
 class Renames:
-    """Renames tables and finishes renames that a crash interrupted."""
+    """Renames tables, and finishes interrupted renames."""
 
     def __init__(self, listing: Listing, places: Places, locks: TableLocks) -> None:
         self._listing = listing
@@ -30,7 +30,7 @@ class Renames:
         self._locks = locks
 
     def run_held(self, old: TableName, new: TableName, held: Held) -> None:
-        """Rename a table. The caller holds the locks of both names; ``held`` is the lock of
+        """Rename a table for a caller that holds the locks of both names; ``held`` is that of
         ``new``.
         """
         self.refuse_files_on_their_way(new)
@@ -52,26 +52,26 @@ class Renames:
             ) from error
 
     def unfinished(self, new: TableName) -> TableName | None:
-        """Return the old name of table ``new`` if its files may still be in the old directory, else
+        """Return the old name of table ``new`` if its directory may still have the files; else
         None.
         """
         old = self._listing.renamed_from(new)
         if old is None or not self._listing.has_table(new):
             return None
-        if self._listing.has_table(old):  # created again: the files there belong to that table
+        # The old name is a new table, so the files there are its own.
+        if self._listing.has_table(old):
             return None
-        # A directory moves as a whole: once it has arrived, the old place is free for other tables.
+        # If the storage moves a directory at once, files at the new place prove that the move is
+        # complete.
         return old if self._copies(new) or not self._places.has_files(new) else None
 
     def place_of(self, name: TableName) -> TableName:
-        """Return the name whose directory holds the files of a table."""
+        """Return the name whose directory has the files of table ``name``."""
         old = self.unfinished(name)
         return old if old is not None and self._places.has_files(old) else name
 
     def finish(self, new: TableName, old: TableName) -> bool:
-        """Move the files of table ``new`` from the directory of ``old`` to its own; return False if
-        there are none to move.
-        """
+        """Finish the rename from ``old`` to ``new``; return False if no files were to be moved."""
         with self._locks.hold_all(old, new) as held:
             if self._listing.renamed_from(new) != old:
                 return False
@@ -80,18 +80,20 @@ class Renames:
                 return False
             source = self.unfinished(new)
             if source is not None and self._places.has_files(source):
-                self._move_files(source, new, held[new])  # from where it stopped
+                self._move_files(source, new, held[new])  # continues an interrupted move
                 return True
             if not self._places.has_files(new):
-                return False  # nothing to move: it is reported as without files
-            if source is not None:  # all files are copied: the schemas are copied last
+                return False  # no files: the repair reports the table as without files
+            if source is not None:  # schemas are copied last, so all files are copied
                 storage, layout = self._places.of_table(source)
                 storage.delete_directory(layout.root)
             self._listing.finish(new, RENAMED_FROM)
             return True
 
     def refuse_files_on_their_way(self, name: TableName) -> None:
-        """Refuse a name whose directory still holds files of a renamed table: the two would mix."""
+        """Refuse a name whose directory still has files of a renamed table, so that two tables
+        never mix.
+        """
         for new, old in self._listing.renames().items():
             if old != name or self.unfinished(new) is None:
                 continue
@@ -110,7 +112,7 @@ class Renames:
         self._listing.finish(new, RENAMED_FROM)
 
     def _is_refusal(self, error: LakeError, new: TableName) -> bool:
-        """Return True if no file has moved and the directory of ``new`` holds no copy."""
+        """Return True if the rename failed before any file was moved or copied."""
         if isinstance(error, AlreadyExistsError | CommitConflictError):
             return True
         storage, target = self._places.of_table(new)

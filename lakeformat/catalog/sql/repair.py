@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repairs a listing: finishes interrupted changes, lists unlisted tables and reports the rest."""
+"""Repairs the list of tables: finishes interrupted changes, and adds tables that are not listed.
+
+It reports tables that it cannot repair.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,11 @@ from lakeformat.errors import (
 __all__ = ["Repair"]
 
 _REFUSALS = (AlreadyExistsError, CommitConflictError, CorruptTableError, InvalidRequestError)
-"""Errors that concern one table and must not stop the repair of the next."""
+"""Errors about a single table; the repair continues with the next table."""
 
 
 class Repair:
-    """One repair of the tables that ``covers`` accepts."""
+    """Repairs the tables for which ``covers`` returns True."""
 
     def __init__(
         self,
@@ -46,12 +49,13 @@ class Repair:
         self._covers = covers
         self._damaged: dict[TableName, None] = {}
         self._stuck: set[TableName] = set()
-        """Names whose directory still holds the files of a table with another name."""
+        """Names whose directory has files of a table with another name."""
 
     def run(self, databases: Iterable[str]) -> RepairReport:
-        """Repair everything in ``databases``; the catalog lists each of them."""
-        # First across all databases: files that move from one database to another belong to the
-        # table that is listed in the latter, and must not be listed as a table in the former.
+        """Repair all tables in ``databases``, which must be listed, and return the report."""
+        # Finish drops and renames of all databases first. Files that move to another database
+        # belong to the table that is listed there. They must not be added as a table of the
+        # database that they leave.
         dropped = self._finish_drops()
         moved = self._finish_renames()
         for name in self._sorted(self._listing.unreadable_renames()):

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies tables, and makes tables of directories of plain files."""
+"""Clones tables, and creates tables from directories of plain files."""

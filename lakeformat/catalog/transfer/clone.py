@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies a table to another name, warehouse or storage, file by file and byte by byte.
 
-The schemas are copied last, and of these the newest first. Only then is the copy a table, and it is
-complete: readers see nothing before. Until then a mark names the clone, so that a repeated clone
-resumes an interrupted one.
+The schemas are copied last, the newest one first. Without its schemas the copy is not a table, so a
+reader never sees an incomplete one. Until the end a mark file names the source, so that a repeated
+call resumes an interrupted clone.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ _log = logging.getLogger(__name__)
 _CHUNK = 8 << 20
 _EVERYTHING = "everything"
 _NAMES = ("snapshot", "tag", "changelog", "branch")
-"""Directories of the metadata that references other files."""
+"""Directories of the metadata files that refer to other files."""
 
 CLONE_MARK = ".cloning"
-"""A file in the directory of a clone that names its source until the clone is complete."""
+"""A file in the directory of a clone. It names the source until the clone is complete."""
 
 OnFiles: TypeAlias = Callable[[int, int], None]
-"""Called with the number of files, and the number of those that are copied."""
+"""Called with the total number of files, and the number of copied files."""
 
 
 @renamed_argument("tell", "on_progress")
@@ -68,14 +68,13 @@ def clone_table(
     dry_run: bool = False,
     on_progress: OnFiles | None = None,
 ) -> CloneReport:
-    """Copy a table into a catalog as ``database.table``: one state of it, or with ``full``
-    everything.
+    """Copy a table into a catalog as ``database.table``: one snapshot, or with ``full`` everything.
 
-    The state is the newest snapshot, or the one given by its number or a tag, with the columns and
-    options of that time. ``full`` copies all snapshots, tags, branches and changelogs, but not the
-    progress of consumers. The source is only read. To resume an interrupted clone, repeat the call:
-    existing files are compared and kept. Tag the source first if its snapshots may expire during
-    the copy.
+    The snapshot is the newest one, or the one chosen by number or tag, with the columns and options
+    of that time. ``full`` copies all snapshots, tags, branches and changelogs, but not the progress
+    of consumers. The source is only read. To resume an interrupted clone, repeat the call: existing
+    files are compared and kept. If the source's snapshots may expire during the copy, tag the
+    snapshot first.
     """
     if isinstance(source, ReadOnlyTable):
         raise InvalidRequestError(f"cannot clone {source!r}, a system table: clone its table")
@@ -105,7 +104,9 @@ def clone_table(
 
 
 def _require_blobs_named(handle: TableHandle) -> None:
-    """Refuse to copy rows without the pack files that hold their blobs."""
+    """Refuse a table with blobs and a primary key, because no manifest names the files with its
+    blobs.
+    """
     schema = handle.schema
     blobs = [field.name for field in schema.fields if holds_blobs(field.type)]
     if blobs and schema.primary_keys:
@@ -117,7 +118,7 @@ def _require_blobs_named(handle: TableHandle) -> None:
 
 
 def _require_own_rows(handle: TableHandle) -> None:
-    """Refuse to copy one state of a table that also reads rows of other branches."""
+    """Refuse to clone one snapshot of a table that also reads rows from other branches."""
     if (key := read_through(handle.options.to_dict(), handle.layout.branch)) is not None:
         raise UnsupportedError(
             f"{handle.uri} sets {key!r} and so also reads rows of other branches, but one state "
@@ -138,9 +139,7 @@ def _contents(
 
 
 def _expired(handle: TableHandle, reason: Exception) -> Exception:
-    """Return an error for missing files; only a retry shows whether they have expired or are
-    lost.
-    """
+    """Return an error for missing files that may have expired during the copy; a retry shows it."""
     return type(reason)(
         f"{reason}. Perhaps a snapshot of {handle.uri} expired while it was copied: create a tag "
         "and clone the tag, or run the clone again"
@@ -174,13 +173,13 @@ class _Clone:
         return json.dumps(said, indent=2).encode()
 
     def finished(self) -> CloneReport | None:
-        """Finish an earlier attempt that has created the table; None if there is none."""
+        """Return the report if an earlier attempt already created the table; None otherwise."""
         listed = self.storage.list(self.layout.schema_directory)
         found = (numbered(info.name, "schema-") for info in listed)
         there = sorted(number for number in found if number is not None)
         if not there or not self._is_ours():
             return None
-        # The table may be in use by now: only older schemas are added.
+        # Other programs may use the table by now, so only older schemas are added.
         source = self.handle.layout
         for number in schema_ids(self.handle.storage, source):
             if number < there[-1] and number not in there:
@@ -194,7 +193,9 @@ class _Clone:
         )
 
     def check(self) -> None:
-        """Refuse a place that is taken, unless by an earlier attempt of the same clone."""
+        """Refuse the target if something else is there; an earlier attempt of the same clone is
+        accepted.
+        """
         if self._is_ours():
             return
         uri = self.storage.uri(self.layout.root)
@@ -211,10 +212,10 @@ class _Clone:
             )
 
     def copy(self) -> None:
-        """Copy everything; the schemas, which make it a table, are copied last."""
+        """Copy all files, and at last the schemas, with which the copy becomes a table."""
         self._resumed = self._is_ours()
         if self._resumed:
-            for directory in _NAMES:  # from an earlier plan
+            for directory in _NAMES:  # files that an earlier plan copied
                 self.storage.delete_directory(f"{self.layout.root}/{directory}")
         else:
             self.storage.make_directory(self.layout.root)
@@ -233,7 +234,7 @@ class _Clone:
         self._finish()
 
     def report(self, head: Snapshot | None, *, full: bool, dry_run: bool) -> CloneReport:
-        """Return the report: the copied files, or those a dry run would copy."""
+        """Return the report; in a dry run it has the files to copy."""
         contents = self.contents
         what = f"snapshot {head.id}" if head is not None else "the schema of an empty table"
         would = "would be copied" if dry_run else f"complete, {self.copied} of them copied now"
@@ -250,8 +251,8 @@ class _Clone:
         )
 
     def _is_ours(self) -> bool:
-        """Return True if an earlier attempt of the same clone was interrupted; refuse another
-        clone.
+        """Return True if an earlier attempt of the same clone was interrupted; raise if it is
+        another clone.
         """
         try:
             content = self.storage.read(self._mark)
@@ -268,7 +269,7 @@ class _Clone:
     def _copy_file(self, path: str) -> None:
         target = f"{self.layout.root}/{path}"
         is_there = self._resumed and self.storage.exists(target)
-        if is_there and not self._is_same(path, target):  # an interrupted attempt left half of it
+        if is_there and not self._is_same(path, target):  # an interrupted attempt wrote only a part
             self.storage.delete(target)
             is_there = False
         if not is_there:
@@ -300,6 +301,6 @@ class _Clone:
             )
 
     def _finish(self) -> None:
-        """List the table in the catalog, and delete the mark."""
+        """Add the table to the catalog's list, and delete the mark file."""
         self.catalog.repair(self.name)
         self.storage.delete(self._mark)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contents of a clone: files to copy, and small ones that complete it in the end."""
+"""Collects the files that a clone must copy."""
 
 from __future__ import annotations
 
@@ -35,29 +35,30 @@ _EXTERNAL_PATHS = "data-file.external-paths"
 
 @dataclass(slots=True)
 class Contents:
-    """The contents by path below the table."""
+    """The files to copy, by path below the directory of the table."""
 
     files: dict[str, int | None] = field(default_factory=dict)
-    """Data, index and metadata files with their sizes, where known."""
+    """Data, index and metadata files, with the size; None if it is not known."""
     names: dict[str, bytes] = field(default_factory=dict)
-    """Snapshots, tags, changelogs and branches: the metadata that references those files."""
+    """Files of snapshots, tags, changelogs and branches with their content; they refer to
+    ``files``."""
     schemas: dict[int, bytes] = field(default_factory=dict)
-    """The schemas of the main branch: with the first of them the table exists."""
+    """The schemas of the main branch with their content; the table exists from the first one on."""
     snapshot_ids: dict[str, list[int]] = field(default_factory=dict)
     """The snapshot ids of each branch."""
 
     @property
     def bytes(self) -> int:
-        """The known number of bytes to copy."""
+        """The number of bytes to copy; a file of unknown size counts as 0."""
         return sum(size or 0 for size in self.files.values())
 
 
 def contents_of_snapshot(
     handle: TableHandle, snapshot: Snapshot | None, *, all_schemas: bool
 ) -> Contents:
-    """Return the contents of one snapshot of a table, without its history and without tags.
+    """Return the files of one snapshot, without its history and without tags.
 
-    Schemas newer than that of ``snapshot`` are left out unless ``all_schemas`` is set.
+    Schemas newer than that of ``snapshot`` are included only with ``all_schemas``.
     """
     reader = _BranchFiles(handle, handle.layout, Contents())
     if snapshot is not None:
@@ -80,7 +81,9 @@ def contents_of_snapshot(
 
 
 def contents_of_table(handle: TableHandle) -> Contents:
-    """Return all snapshots, tags, branches and changelogs, but not the progress of consumers."""
+    """Return the files of all snapshots, tags, branches and changelogs; progress of consumers is
+    left out.
+    """
     found = Contents()
     main = handle.layout.on_branch(MAIN_BRANCH)
     for name in [MAIN_BRANCH, *(branch.name for branch in branches(handle.storage, main))]:
@@ -96,7 +99,7 @@ def contents_of_table(handle: TableHandle) -> Contents:
 
 @dataclass(slots=True)
 class _BranchFiles:
-    """Collects the files that one branch references."""
+    """Collects the files that one branch refers to."""
 
     handle: TableHandle
     layout: TableLayout
@@ -119,7 +122,7 @@ class _BranchFiles:
         for before, snapshot in pairwise(snapshots):
             if snapshot.position.before == before.position:
                 self._add_entries(self._added(snapshot, ListKind.DELTA))
-            else:  # a rollback to a tag was interrupted
+            else:  # an interrupted rollback to a tag
                 self.add_live(snapshot)
         named = [*snapshots[:1], *(tag.snapshot for tag in tags)]
         begun = [without_expired_changes(storage, layout, each) for each in named]
@@ -139,7 +142,7 @@ class _BranchFiles:
         self.found.snapshot_ids[layout.branch] = [snapshot.id for snapshot in snapshots]
 
     def add_live(self, snapshot: Snapshot) -> None:
-        """Add the data files of a state, with their extra files."""
+        """Add the live data files of a snapshot, with their extra files."""
         storage = self.handle.storage
         manifests = manifests_of(storage, self.layout, snapshot)
         columns = read_manifests(storage, self.layout, manifests)
@@ -150,7 +153,9 @@ class _BranchFiles:
         self._add_entries(self._added(snapshot, ListKind.CHANGELOG))
 
     def add_metadata(self, snapshot: Snapshot, lists: Sequence[ListKind]) -> None:
-        """Add lists, manifests, index manifest, index files and statistics."""
+        """Add manifest lists, manifests, index manifests, index files and statistics of a
+        snapshot.
+        """
         files, layout = metadata_of(self.handle, snapshot, lists), self.layout
         for name, size in (files.lists | files.manifests).items():
             self._add(layout.manifest(name), size)
@@ -164,8 +169,8 @@ class _BranchFiles:
             self._add(self._places.index_file(entry, "").path, entry.file_size)
 
     def add_schemas(self, newest: int | None) -> None:
-        """Add the schemas up to ``newest``; those of a branch become the main schemas of the
-        clone.
+        """Add the schemas up to ``newest``; those of a branch become schemas of the clone's main
+        branch.
         """
         storage, layout = self.handle.storage, self.layout
         for number in schema_ids(storage, layout):
@@ -173,15 +178,15 @@ class _BranchFiles:
                 self.found.schemas[number] = storage.read(layout.schema(number))
 
     def add_schema_files(self) -> None:
-        """Add the schemas of a branch, which remains a branch in the clone."""
+        """Add the schemas of a branch that is a branch in the clone, too."""
         for number in schema_ids(self.handle.storage, self.layout):
             self._add_name(self.layout.schema(number))
 
     def _add_changelog(self, changelog: Snapshot) -> None:
         """Add the files of a changelog whose snapshot has expired.
 
-        The data files of its state, and those that a compaction wrote, may have expired, too. A
-        changelog without files of its own stands for the rows that were written.
+        Data files of that snapshot may have expired, so they are not added. If the changelog has no
+        files of its own, the files of newly written rows serve as changelog.
         """
         kinds = lists_of_changelog(self.handle, changelog)
         for kind in kinds:
@@ -208,7 +213,7 @@ class _BranchFiles:
                 self._add(file.path, file.size)
 
     def _add(self, path: str, size: int | None) -> None:
-        """Add a file; the last entry of a packed changelog holds its full size."""
+        """Add a file. If a packed changelog has several entries, the last one has the full size."""
         known = self.found.files.setdefault(_below(self.layout, path), size)
         if size is not None and known is not None and size > known:
             self.found.files[_below(self.layout, path)] = size

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clones the tables of a database, one after the other; a failed table does not stop the next."""
+"""Clones the tables of a database one after the other; after an error the next table follows."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def clone_database(
 ) -> Iterator[TableOutcome[CloneReport]]:
     """Clone the tables whose whole names match the regular expressions, into database ``to``.
 
-    The database is created if it does not exist. A table that exists already gives an error of its
-    own, and the rest are cloned. Repeat the call to clone the tables that are missing.
+    The database is created if it does not exist. If a table already exists, its result is an error,
+    and the next table follows. Repeat the call to clone the tables that are missing.
     """
     wanted, refused = _pattern(including), _pattern(excluding) if excluding is not None else None
     target = to or database

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The column statistics in the footers of other programs' files, where they can be trusted.
+"""Reads column statistics from the footers of files that other programs wrote, where they are
+reliable.
 
-Texts and floats get no bounds: those of texts may be truncated, and those of floats ignore NaN.
+Strings and floats get no bounds: those of strings may be cut, and those of floats ignore NaN.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ _BOUNDED = {
 def footer_statistics(
     known: SoundStatistics | None, fields: Sequence[DataField | None]
 ) -> list[ColumnStatistics]:
-    """Return the statistics of each column; none for ORC, and for columns not in the file."""
+    """Return the statistics of each column; empty for ORC files, and for columns that the file
+    lacks.
+    """
     if known is None:
         return [NO_STATISTICS] * len(fields)
     schema = known.metadata.schema

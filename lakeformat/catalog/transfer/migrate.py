@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Creates a table from a directory of plain Parquet and ORC files, without copying where possible.
+"""Creates a table from a directory of plain Parquet and ORC files; files are copied only if needed.
 
-The source is only read, and marked. A file that is registered in place belongs to the table from
-then on: it is deleted after a compaction has replaced it and its snapshots have expired.
+The source files are not changed; a mark file is added. A file that is registered in place belongs
+to the table from then on: it is deleted when a compaction has replaced it and the snapshots that
+use it have expired.
 """
 
 from __future__ import annotations
@@ -82,9 +83,10 @@ def migrate_directory(
 ) -> MigrateReport:
     """Create an append table ``database.table`` from the Parquet and ORC files below a directory.
 
-    Directories ``key=value`` become partitions, of type STRING unless ``partition_types`` names
-    another. Files are registered in place; ``copy`` copies them into the table. Files whose columns
-    differ are always rewritten. To resume an interrupted migration, repeat the call.
+    Directories ``key=value`` become partition columns of type STRING, or of the type in
+    ``partition_types``. Files are registered in place; with ``copy`` they are copied into the
+    table. Files whose columns differ are always rewritten. To resume an interrupted migration,
+    repeat the call.
     """
     storage, root = open_storage(source, storage_options)
     directory = find_plain_files(storage, root)
@@ -99,8 +101,8 @@ def migrate_directory(
         )
     chosen = choose(storage, root, schema, directory.files, copy=copy)
     for each in chosen:
-        partition_columns(schema, each.file)  # refuses an invalid value
-    catalog.place_of_new_table(name)  # refuses an invalid name
+        partition_columns(schema, each.file)  # raises for an invalid value
+    catalog.place_of_new_table(name)  # raises for an invalid name
     registers = any(each.how == REGISTERED for each in chosen)
     if registers:
         schema = _naming_source(catalog, name, schema, address_of(storage, root))
@@ -117,9 +119,10 @@ def migrate_directory(
 
 
 def _naming_source(catalog: Catalog, name: str, schema: TableSchema, source: str) -> TableSchema:
-    """Return the schema with the source as external path, which the catalog must allow.
+    """Return the schema with the source directory as external path, if the catalog allows that
+    path.
 
-    The option is set without a strategy, so no new file is written to the source.
+    The option is set without a strategy, so no new files are written to the source directory.
     """
     key = TableOptions.data_file_external_paths.key
     if key in schema.options:
@@ -138,8 +141,8 @@ def _naming_source(catalog: Catalog, name: str, schema: TableSchema, source: str
 
 
 def _owner(catalog: Catalog, name: str) -> Owner | None:
-    """Return the owner that an earlier attempt wrote into its marks: table ``name``; None if it
-    does not exist.
+    """Return the owner that an earlier attempt wrote into its mark file; None if the table is
+    missing.
     """
     try:
         return Owner.of(catalog.table(name)._handle)
@@ -149,7 +152,9 @@ def _owner(catalog: Catalog, name: str) -> Owner | None:
 
 @contextmanager
 def _owned(table: Table, source: Storage, root: str) -> Iterator[None]:
-    """Mark the files as the table's while they are registered; delete the mark if that fails."""
+    """Mark the source directory as owned by the table in a with block; delete the mark if that
+    fails.
+    """
     made = claim(source, root, Owner.of(table._handle))
 
     def give_back() -> None:
@@ -162,7 +167,7 @@ def _owned(table: Table, source: Storage, root: str) -> Iterator[None]:
 
 
 def _identity(source: str, name: str) -> CommitId:
-    """Return the same identity for each attempt, so that files are committed once."""
+    """Return the same commit identity for each attempt, so that files are committed once."""
     return CommitId(f"migrate-{hashlib.sha256(f'{source} {name}'.encode()).hexdigest()[:32]}", 1)
 
 
@@ -173,7 +178,7 @@ def _made_table(
     schema: TableSchema,
     identity: CommitId,
 ) -> Table:
-    """Return the new table, or the one that an interrupted attempt created."""
+    """Return the new table, or the table that an interrupted attempt created."""
     table = catalog.create_table(
         name,
         columns,
@@ -195,7 +200,7 @@ def _made_table(
 
 @dataclass(slots=True)
 class _Migration:
-    """Adds the files to the table, in one commit."""
+    """Commits all files to the table in one commit."""
 
     table: Table
     source: Storage
@@ -207,7 +212,7 @@ class _Migration:
         return self.table._handle
 
     def run(self, identity: CommitId) -> CommitReport:
-        """Commit all files; delete the written files if that fails."""
+        """Commit all files; if that fails, delete the files that were written."""
         writer = self.table.new_writer()
         try:
             messages = [*self._messages(), *self._converted(writer)]
@@ -216,7 +221,7 @@ class _Migration:
             raise
         with kept_if_published(lambda: self._give_up(writer)):
             report = commit_messages(self._handle, messages, CommitOptions(commit=identity))
-        if report.replayed:  # another attempt was faster: the table uses its files
+        if report.replayed:  # another attempt committed first: the table uses its files
             self._give_up(writer)
         return report
 
@@ -236,7 +241,7 @@ class _Migration:
         return writer.prepare()
 
     def _messages(self) -> Iterator[CommitMessage]:
-        """Yield a message for each partition, with the files that are not rewritten."""
+        """Yield a commit message for each partition, with the files that are used unchanged."""
         by_partition: dict[bytes, list[DataFileMeta]] = {}
         for number, each in enumerate(self.chosen):
             if each.how != CONVERTED:
@@ -288,9 +293,10 @@ class _Migration:
         )
 
     def _in_file(self) -> list[DataField | None]:
-        """Return the table's columns, with None for each partition column.
+        """Return the columns of the table in the order of the schema, None for each partition
+        column.
 
-        The value of a partition column comes from the directory, not from the file.
+        The values of a partition column are in the name of the directory, not in the file.
         """
         schema = self._handle.schema
         return [

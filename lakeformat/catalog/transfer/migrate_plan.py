@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides for each file of a plain directory: register it in place, copy it, or convert it."""
+"""Decides for each plain file: register it in place, copy it, or rewrite it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ REGISTERED, COPIED, CONVERTED = "registered", "copied", "converted"
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file, the action for it and the reason."""
+    """A source file, what to do with it, and the reason."""
 
     file: MigratedFile
     how: str
@@ -44,7 +44,7 @@ class SourceFile:
 
 
 def columns_of(directory: PlainDirectory, partition_types: Mapping[str, str]) -> pa.Schema:
-    """Return the columns of the table: those of all files, then the partition columns."""
+    """Return the columns of the new table: those of all files, then the partition columns."""
     if unknown := [key for key in partition_types if key not in directory.keys]:
         raise InvalidRequestError(
             f"partition_types names {unknown[0]!r}, which is not a partition column: the "
@@ -61,7 +61,7 @@ def columns_of(directory: PlainDirectory, partition_types: Mapping[str, str]) ->
     columns = []
     for field in merged:
         if field.name in directory.keys:
-            continue  # the value of its directory counts for every row
+            continue  # the directory has the value of this column for all rows
         try:
             from_arrow_type(field.type)
         except LakeError as reason:
@@ -91,7 +91,7 @@ def _partition_type(key: str, text: str) -> pa.DataType:
 
 
 def partition_columns(schema: TableSchema, file: MigratedFile) -> dict[str, pa.Array]:
-    """Return the value of each partition column of a file, as an array of length one."""
+    """Return the value of each partition column for a file, as an array of length one."""
     by_name = {field.name: field for field in schema.fields}
     found = {}
     for key, text in zip(schema.partition_keys, file.values, strict=True):
@@ -111,10 +111,10 @@ def partition_columns(schema: TableSchema, file: MigratedFile) -> dict[str, pa.A
 def choose(
     storage: Storage, root: str, schema: TableSchema, files: Sequence[MigratedFile], *, copy: bool
 ) -> list[SourceFile]:
-    """Return the action for each file below ``root``.
+    """Return what to do with each file below ``root``.
 
-    A file is registered only if every reader can read it and finds it in the directory of its
-    partition: see ``lakeformat/paimon/file_places.py``.
+    A file is registered in place only if every reader can read it, and if it is in the directory of
+    its partition: see ``lakeformat/paimon/file_places.py``.
     """
     fields = [field for field in schema.fields if field.name not in schema.partition_keys]
     named = Counter((file.values, file.info.name) for file in files)
@@ -140,14 +140,12 @@ def choose(
 
 
 def address_of(storage: Storage, path: str) -> str:
-    """Return the unescaped address that metadata keeps for a place outside its table."""
+    """Return the unescaped URI that metadata stores for a place outside of the table."""
     return f"file:{path}" if storage.scheme == "file" else storage.uri(path)
 
 
 def _has_address(storage: Storage, path: str) -> bool:
-    """Return True if the address of ``path`` can be parsed back from an option that separates
-    addresses with commas.
-    """
+    """Return True if the URI of ``path`` can be stored in an option, where commas separate URIs."""
     address = address_of(storage, path)
     try:
         return "," not in address and resolve(address, storage)[1] == path
@@ -156,7 +154,7 @@ def _has_address(storage: Storage, path: str) -> bool:
 
 
 def _unfit(file: MigratedFile, fields: Sequence[DataField]) -> str | None:
-    """Return the reason the rows of a file must be rewritten; None if the file can be used."""
+    """Return the reason why a file must be rewritten; None if it can be used unchanged."""
     wanted = to_arrow_schema(tuple(fields))
     for field in wanted:
         place = file.schema.get_field_index(field.name)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The owner of registered files: a mark in their directory, so that no two tables delete them.
+"""Marks directories of registered files with their owner, so that no two tables own the same file.
 
-A registered file belongs to one table, whose expiry deletes it some day. A second table with the
-same file would lose its rows then. Readers of plain directories ignore the mark, because its name
-begins with an underscore.
+The expiry of the owner deletes a registered file some day. A second table with the same file would
+then lose rows. Readers of plain directories ignore the mark file, because its name begins with an
+underscore.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ MARK = REGISTERED_MARK
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A table, distinct from other tables that had or will have its place."""
+    """A table, and the time of its creation, which differs for a later table at the same place."""
 
     table: str
-    """The table's address when it registered the files."""
+    """The URI of the table when it registered the files."""
     made_millis: int
-    """The time of its first schema, which a rename does not change."""
+    """The time of its first schema; a rename does not change it."""
 
     @classmethod
     def of(cls, handle: TableHandle) -> Owner:
-        """Return the owner for a table."""
+        """Return the owner that stands for a table."""
         first = read_schema(handle.storage, handle.layout, 0)
         return cls(handle.uri, first.time_millis)
 
 
 def parents(root: str) -> Iterator[str]:
-    """Yield every directory above a path, the nearest first."""
+    """Yield all directories above a path, the nearest first."""
     directory = dirname(root)
     while directory.strip("/"):
         yield directory
@@ -55,7 +55,9 @@ def parents(root: str) -> Iterator[str]:
 
 
 def refuse_owned(storage: Storage, root: str, below: Sequence[str], owner: Owner | None) -> None:
-    """Refuse files that a mark gives to another table; ``below`` are the marks under ``root``."""
+    """Raise if a mark file names another table as owner; ``below`` are the mark files under
+    ``root``.
+    """
     above = [f"{directory}/{MARK}" for directory in (root, *parents(root))]
     for path in dict.fromkeys((*above, *below)):
         try:
@@ -71,7 +73,7 @@ def refuse_owned(storage: Storage, root: str, below: Sequence[str], owner: Owner
 
 
 def claim(storage: Storage, root: str, owner: Owner) -> bool:
-    """Mark a directory as owned by a table; return True if it was not marked before."""
+    """Mark a directory as owned by a table; return False if the same table had marked it before."""
     path, content = f"{root}/{MARK}", _content(owner)
     try:
         made = storage.create(path, content)
@@ -82,12 +84,12 @@ def claim(storage: Storage, root: str, owner: Owner) -> bool:
                 "table could register and delete the same files: pass copy=True to copy them"
             ) from reason
         made = True
-    refuse_owned(storage, root, [], owner)  # another table may have been first
+    refuse_owned(storage, root, [], owner)  # another table may have marked it first
     return made
 
 
 def withdraw(storage: Storage, root: str) -> None:
-    """Delete a mark; call this only if none of its files is registered."""
+    """Delete the mark file; call this only if no file of the directory is registered."""
     storage.delete(f"{root}/{MARK}")
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the data files of a plain directory, as Hive and Spark write it.
 
-A directory ``key=value`` gives a column's value for all rows below it. Names that begin with a dot
-or an underscore are hidden, as in Hive: marks, logs, and files that are being written.
+A directory ``key=value`` has the value of a column for all rows below it. Names that begin with a
+dot or an underscore are ignored, as Hive does: they are marks, logs and unfinished files.
 """
 
 from __future__ import annotations
@@ -33,37 +33,37 @@ _LONGEST_MAGIC = 4
 
 @dataclass(frozen=True, slots=True)
 class MigratedFile:
-    """One file and the content of its footer."""
+    """A file and the content of its footer."""
 
     info: FileInfo
     uri: str
     values: tuple[str, ...]
-    """The partition values, in the spelling of the directories."""
+    """The partition values, as the directories spell them."""
     format: FileFormat
     names_format: bool
-    """True if the suffix of its name is that of its format."""
+    """True if the file has the suffix of its format."""
     schema: pa.Schema
     rows: int
     statistics: SoundStatistics | None
-    """The statistics of a Parquet file."""
+    """The statistics in the footer of a Parquet file."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlainDirectory:
-    """The files of a directory."""
+    """The data files of a directory."""
 
     files: tuple[MigratedFile, ...]
     keys: tuple[str, ...]
     """The partition columns, from the outermost directory to the innermost."""
     skipped: tuple[str, ...]
     marks: tuple[str, ...] = ()
-    """Paths of the marks that give files below to a table."""
+    """Paths of the mark files below the directory."""
 
 
 def find_plain_files(storage: Storage, root: str) -> PlainDirectory:
-    """Return all files below a directory.
+    """Return all data files below a directory.
 
-    Refused if the directory holds, is or lies in a table, or if partition columns differ.
+    Refused if the directory contains, is, or is inside of a table, or if partition columns differ.
     """
     if not storage.directory_exists(root):
         raise NotFoundError(f"{storage.uri(root)} is not a directory: check the address")
@@ -180,7 +180,9 @@ def _names(name: str, uri: str, found: FileFormat) -> bool:
 
 
 def _plain(field: pa.Field) -> pa.Field:
-    """Return the column with a plain type, and nullable: footers do not guarantee NOT NULL."""
+    """Return the column as nullable and with a plain type, because footers do not guarantee NOT
+    NULL.
+    """
     kind = field.type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type

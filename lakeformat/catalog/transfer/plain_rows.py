@@ -20,7 +20,9 @@ __all__ = ["read_plain_rows"]
 def read_plain_rows(
     storage: Storage, file: MigratedFile, schema: pa.Schema, partition: Mapping[str, pa.Array]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield batches with the columns of the file and of its partition; the writer checks them."""
+    """Yield the rows with the columns of the file and of its partition; the writer checks their
+    values.
+    """
     try:
         with storage.open_input(file.info.path) as stream:
             for batch in _batches(stream, file):

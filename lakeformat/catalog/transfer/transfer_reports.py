@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports about clones and migrations, for people and programs."""
+"""The reports of clones and migrations."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ __all__ = ["CloneReport", "MigrateReport", "MigratedFile"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloneReport(Report):
-    """The outcome of cloning one table; in a dry run, what would be done."""
+    """The report of cloning one table, or of its dry run."""
 
     source: str
     target: str
     what: str
-    """The state that was copied: ``everything``, or a snapshot by its number."""
+    """The part that was copied: ``everything``, or a snapshot by its number."""
     dry_run: bool
     files: int
-    """Data, index and metadata files of the clone."""
+    """The number of data, index and metadata files of the clone."""
     copied: int
-    """Files that an earlier attempt had not copied."""
+    """The number of files that this call copied; the rest existed from an earlier attempt."""
     bytes: int
     snapshot_ids: tuple[int, ...]
     """The snapshots of the main branch of the clone."""
     reason: str
-    """One sentence for the log: what happened, or why nothing did."""
+    """The outcome in one sentence, for the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigratedFile:
-    """One file of a migrated directory, and the action for it."""
+    """A file of a migrated directory, and what was done with it."""
 
     file: str
     partition: str
@@ -45,7 +45,7 @@ class MigratedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrateReport(Report):
-    """The outcome of migrating a directory; in a dry run, what would be done."""
+    """The report of migrating a directory, or of its dry run."""
 
     source: str
     table: str
@@ -54,9 +54,9 @@ class MigrateReport(Report):
     partition_by: tuple[str, ...]
     files: tuple[MigratedFile, ...]
     skipped: tuple[str, ...]
-    """Hidden files, which are ignored."""
+    """Ignored hidden files."""
     rows: int
     snapshot_id: int | None
     replayed: bool
     reason: str
-    """One sentence for the log: what happened, or why nothing did."""
+    """The outcome in one sentence, for the log."""
