@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Iceberg tables, read from their own metadata."""
+"""Iceberg tables: this library reads and writes their metadata and files itself."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maps Iceberg's types to Arrow types, the columns in memory."""
+"""Converts Iceberg types to Arrow types."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PLAIN: dict[str, pa.DataType] = {
     "timestamp_ns": pa.timestamp("ns"),
     "timestamptz_ns": pa.timestamp("ns", tz="UTC"),
     "string": pa.string(),
-    # Bytes, because Arrow compares and sorts no values of its extension type for UUIDs.
+    # Bytes instead of Arrow's UUID type, because Arrow cannot compare or sort values of that type.
     "uuid": pa.binary(16),
     "binary": pa.binary(),
     "unknown": pa.null(),
@@ -31,7 +31,7 @@ _PLAIN: dict[str, pa.DataType] = {
 
 
 def to_arrow_type(kind: Type) -> pa.DataType:
-    """Return the Arrow type that holds every value of a type."""
+    """Return the Arrow type that can hold every value of an Iceberg type."""
     match kind:
         case PrimitiveType():
             return _primitive(kind)

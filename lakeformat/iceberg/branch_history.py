@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The history of a branch: its snapshots in their order, and the positions between them.
+"""The history of a branch: its snapshots from the oldest to the newest, and their positions.
 
-A position is the sequence number of the newest snapshot before it, and the id of that snapshot.
-Sequence numbers grow from each snapshot to its child. Version 1 has none, so its snapshots have no
-positions.
+A position is the sequence number and the id of a snapshot: all commits up to that snapshot.
+Sequence numbers grow from each snapshot to its child. Snapshots of format version 1 have no
+sequence numbers and thus no positions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _COUNTS = {
 
 @dataclass(frozen=True, slots=True)
 class BranchSnapshot:
-    """A snapshot in the history of a branch."""
+    """A snapshot of a branch, with the members that snapshots of any format have."""
 
     snapshot: Snapshot
     branch: str
@@ -40,7 +40,7 @@ class BranchSnapshot:
 
     @property
     def snapshot_id(self) -> int:
-        """The id of the snapshot, which has no order."""
+        """The id of the snapshot; ids do not show the order of snapshots."""
         return self.snapshot.snapshot_id
 
     @property
@@ -50,29 +50,32 @@ class BranchSnapshot:
 
     @property
     def identity(self) -> str:
-        """The id as text, which no other snapshot of the table has."""
+        """The id as a str; no other snapshot of the table has it."""
         return str(self.snapshot.snapshot_id)
 
     @property
     def commit_kind(self) -> str:
-        """The kind of the commit, named as for Paimon tables."""
+        """The kind of the commit, in the words of Paimon: ``APPEND``, ``OVERWRITE`` or
+        ``COMPACT``.
+        """
         return _KINDS.get(self.operation or "", "OVERWRITE")
 
     @property
     def time_millis(self) -> int:
-        """The time of the commit."""
+        """The time of the commit, in epoch milliseconds."""
         return self.snapshot.timestamp_ms
 
     @property
     def schema_id(self) -> int | None:
-        """The schema under which it was written."""
+        """The id of the schema that the commit used."""
         return self.snapshot.schema_id
 
     @property
     def delta_record_count(self) -> int:
-        """Rows added less rows deleted by file and position; those deleted by keys are not known.
+        """The number of added rows minus the number of deleted rows, from the summary of the
+        snapshot.
 
-        0 if the writer noted no counts.
+        Rows that equality deletes delete are not counted. 0 if the writer stored no counts.
         """
         return sum(sign * self._noted(key) for key, sign in _COUNTS.items())
 
@@ -82,11 +85,11 @@ class BranchSnapshot:
 
     @property
     def watermark(self) -> None:
-        """None: snapshots of Iceberg have no watermarks."""
+        """None: Iceberg snapshots have no watermarks."""
 
     @property
     def commit_user(self) -> str | None:
-        """The user in the identity of the commit; None if another program committed."""
+        """The user in the identity of the commit; None if another program made the commit."""
         return self.snapshot.summary.get(COMMIT_USER)
 
     def _noted(self, key: str) -> int:
@@ -95,17 +98,19 @@ class BranchSnapshot:
 
     @property
     def operation(self) -> str | None:
-        """The kind of the commit: ``append``, ``replace``, ``overwrite`` or ``delete``."""
+        """The operation in Iceberg's words: ``append``, ``replace``, ``overwrite`` or
+        ``delete``.
+        """
         return self.snapshot.operation
 
     @property
     def timestamp_ms(self) -> int:
-        """The time of the commit."""
+        """The time of the commit, in epoch milliseconds."""
         return self.snapshot.timestamp_ms
 
     @property
     def summary(self) -> Mapping[str, str]:
-        """The counts that the writer noted."""
+        """The summary of the snapshot: counts and notes of the writer."""
         return self.snapshot.summary
 
     @property
@@ -123,7 +128,7 @@ class BranchSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class BranchHistory:
-    """The snapshots of a branch that are kept, oldest first."""
+    """The snapshots of a branch that have not expired, oldest first."""
 
     snapshots: Sequence[BranchSnapshot]
     beginning: Position
@@ -136,25 +141,29 @@ class BranchHistory:
 
     @property
     def head(self) -> Position:
-        """The newest position; the beginning if the branch has no snapshot."""
+        """The newest position; the beginning if the branch has no snapshots."""
         return self.snapshots[-1].position if self.snapshots else self.beginning
 
     def number(self, position: AnyPosition) -> int:
-        """Return the sequence number of a position; refuse that of another branch or table."""
+        """Return the sequence number of a position; raise if it is of another branch or table."""
         given = Position.parse(position)
         return given.number if given >= self.beginning else 0
 
     def between(self, after: AnyPosition, upto: AnyPosition | None) -> list[BranchSnapshot]:
-        """Return the snapshots after a position and up to another, oldest first."""
+        """Return the snapshots after position ``after`` and up to position ``upto``, oldest
+        first.
+        """
         first = self.number(after)
         return self._upto(upto, [each for each in self.snapshots if _is_after(each, first)])
 
     def numbered(self, upto: AnyPosition | None) -> list[BranchSnapshot]:
-        """Return the snapshots that have positions, up to one of them, oldest first."""
+        """Return the snapshots that have positions, up to position ``upto``, oldest first."""
         return self._upto(upto, [each for each in self.snapshots if each.snapshot.sequence_number])
 
     def since(self, after: AnyPosition, upto: AnyPosition | None) -> Since[BranchSnapshot]:
-        """Return the snapshots after a position, and the signs that some were missed."""
+        """Return the snapshots after a position, and signs that a reader at the position missed
+        some.
+        """
         given = Position.parse(after)
         found = tuple(self.between(after, upto))
         return Since(found, self._missed(given), self._rewound(given))
@@ -166,7 +175,7 @@ class BranchHistory:
         return [each for each in found if each.position.number <= last]
 
     def _missed(self, after: Position) -> bool:
-        """Return True if the parent of the oldest kept snapshot may be newer than a position."""
+        """Return True if snapshots after the position may have expired."""
         if not self.snapshots:
             return False
         oldest = self.snapshots[0].snapshot
@@ -175,7 +184,9 @@ class BranchHistory:
         return oldest.parent_id is not None and not (is_its_child or is_right_before)
 
     def _rewound(self, after: Position) -> bool:
-        """Return True if a position is ahead of the branch, or names a snapshot that left it."""
+        """Return True if the snapshot of the position is not in the history any more, after a
+        rollback.
+        """
         numbers = [each.snapshot.sequence_number for each in self.snapshots]
         if after.number > max(numbers, default=0):
             return True
@@ -185,7 +196,7 @@ class BranchHistory:
 
 
 def no_snapshot(table: str, snapshot_id: object) -> NotFoundError:
-    """Return the error for a snapshot that a table does not have."""
+    """Return the error that a table does not have a snapshot."""
     return NotFoundError(
         f"{table} has no snapshot {snapshot_id}: it may have expired; snapshots() lists those that "
         "are left"
@@ -193,7 +204,7 @@ def no_snapshot(table: str, snapshot_id: object) -> NotFoundError:
 
 
 def history_of(metadata: TableMetadata, branch: str, table: str) -> BranchHistory:
-    """Return the history of a branch; ``NotFoundError`` if the table has no such branch."""
+    """Return the history of a branch; raise ``NotFoundError`` if the branch does not exist."""
     found = metadata.references.get(branch)
     if found is None and branch != MAIN_BRANCH:
         names = [each.name for each in metadata.references.values() if each.type == "branch"]
@@ -212,7 +223,10 @@ def history_of(metadata: TableMetadata, branch: str, table: str) -> BranchHistor
 
 
 def _is_after(snapshot: BranchSnapshot, number: int) -> bool:
-    """Return True if a snapshot is after a number; one of version 1 is only after the beginning."""
+    """Return True if a snapshot is after a sequence number.
+
+    A snapshot of format version 1 has no number; it is only after the beginning, 0.
+    """
     if number > 0 and not snapshot.snapshot.sequence_number:
         return False
     return snapshot.position.number > number

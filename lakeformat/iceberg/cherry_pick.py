@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Publishes a snapshot that is not in the history of a branch, as Java's ``cherrypick`` does.
 
-Such a snapshot was staged by a writer with a ``wap.id``, or belongs to another branch. If it was
-made from the head of the branch, the branch moves to it. Otherwise the files that it appended are
-added to the branch in a new snapshot.
+A writer may have staged the snapshot with a ``wap.id``, or it belongs to another branch. If its
+parent is the newest snapshot of the branch, the branch moves to it. Otherwise the files that it
+appended are added to the branch in a new snapshot.
 """
 
 from __future__ import annotations
@@ -41,15 +41,16 @@ _SOURCE, _WAP, _PUBLISHED_WAP = "source-snapshot-id", "wap.id", "published-wap-i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CherryPickReport(Report):
-    """The outcome of a cherry-pick."""
+    """The report of a cherry-pick."""
 
     table: str
     source: int
-    """The chosen snapshot."""
+    """The id of the chosen snapshot."""
     snapshot_id: int
-    """The snapshot of the branch that has its rows."""
+    """The snapshot with its rows in the history of the branch."""
     action: str
-    """``added``, ``moved`` (the branch is at the chosen snapshot now), or ``kept``."""
+    """``added`` in a new snapshot; ``moved``, if the branch moved to the chosen snapshot; or
+    ``kept``, if the branch already had the rows."""
     reason: str
     """The outcome in one sentence, for the log."""
 
@@ -57,7 +58,7 @@ class CherryPickReport(Report):
 def cherry_pick(
     handle: TableHandle, snapshot: AnyPosition | None, wap_id: str | None
 ) -> CherryPickReport:
-    """Publish a snapshot on the branch of a handle; a repetition changes nothing."""
+    """Publish a snapshot on the branch of the handle; repeating the call changes nothing."""
     if (snapshot is None) == (wap_id is None):
         raise InvalidRequestError("pass either snapshot or wap_id: the snapshot to publish")
     handle.pointer.require_writable()
@@ -75,12 +76,12 @@ def cherry_pick(
 
 @dataclass(slots=True)
 class _Addition:
-    """Adds the files that a snapshot appended to the head of the branch."""
+    """Adds to a branch the files that another snapshot appended."""
 
     handle: TableHandle
     source: Snapshot
     earlier: int | None = None
-    """The snapshot of the branch that has the rows already."""
+    """The snapshot with which the branch already has the rows; None if it has none."""
 
     def __call__(self, base: Base) -> FileChange | None:
         metadata = base.loaded.metadata
@@ -106,7 +107,7 @@ class _Addition:
 def _source(
     handle: TableHandle, loaded: LoadedMetadata, snapshot: AnyPosition | None, wap_id: str | None
 ) -> Snapshot:
-    """Return the snapshot to publish; ``NotFoundError`` if there is none."""
+    """Return the snapshot to publish; raise ``NotFoundError`` if it does not exist."""
     if wap_id is not None:
         staged = [each for each in loaded.metadata.snapshots if each.summary.get(_WAP) == wap_id]
         if not staged:
@@ -124,7 +125,9 @@ def _source(
 
 
 def _moved(handle: TableHandle, source: Snapshot, loaded: LoadedMetadata) -> TableMetadata | None:
-    """Return the metadata with the branch at the source, if the source was made from its head."""
+    """Return metadata in which the branch is at ``source``; None if the branch has a newer
+    snapshot.
+    """
     metadata, branch = loaded.metadata, handle.branch
     head = metadata.references.get(branch)
     if source.parent_id != (None if head is None else head.snapshot_id):
@@ -138,7 +141,8 @@ def _moved(handle: TableHandle, source: Snapshot, loaded: LoadedMetadata) -> Tab
 
 
 def _earlier(handle: TableHandle, metadata: TableMetadata, source: Snapshot) -> int | None:
-    """Return the snapshot of the branch that has the rows of the source already; None without one.
+    """Return the snapshot with which the branch already has the rows of ``source``; None if it
+    lacks them.
 
     Raise ``InvalidRequestError`` if another snapshot with the same ``wap.id`` was published.
     """
@@ -162,9 +166,9 @@ def _published(summary: Mapping[str, str]) -> str | None:
 
 
 def _appended(handle: TableHandle, loaded: LoadedMetadata, source: Snapshot) -> dict[int, pa.Table]:
-    """Return new entries for the files that a snapshot added, by spec id.
+    """Return manifest entries for the files that a snapshot added, by spec id.
 
-    Raise ``UnsupportedError`` if it did more than that.
+    Raise ``UnsupportedError`` if the snapshot did anything except appending files.
     """
     manifests = read_manifest_list(loaded.places, source)
     own = manifests.filter(pc.equal(manifests.column("added_snapshot_id"), source.snapshot_id))
@@ -197,7 +201,7 @@ def _manifest(base: Base, spec_id: int, entries: pa.Table) -> pa.Table:
 
 
 def _origin(source: Snapshot) -> dict[str, str]:
-    """Return the members of the summary that name the source."""
+    """Return the members of the summary that name the source snapshot."""
     found = {_SOURCE: str(source.snapshot_id)}
     if _WAP in source.summary:
         found[_PUBLISHED_WAP] = source.summary[_WAP]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The snapshot that a call on a branch chooses: by id, position, tag or time."""
+"""Finds the snapshot that the arguments of a call choose: by id, position, tag or time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Choice", "choose", "snapshot_id_of"]
 
 
 class Choice(TypedDict):
-    """The arguments that choose a snapshot; ``find_state`` refuses more than one."""
+    """Arguments that choose a snapshot; ``find_state`` raises if more than one is set."""
 
     snapshot: int | None
     tag: str | None
@@ -31,7 +31,9 @@ def choose(
     tag: str | None = None,
     as_of: Moment | None = None,
 ) -> Choice:
-    """Return the choice of a caller; without one, the newest snapshot of the branch."""
+    """Return the arguments for ``find_state``; by default they choose the newest snapshot of the
+    branch.
+    """
     if snapshot is None and tag is None and as_of is None:
         has_snapshots = bool(history.snapshots)
         branch = history.branch if has_snapshots else None
@@ -43,7 +45,7 @@ def choose(
 
 
 def snapshot_id_of(loaded: LoadedMetadata, history: BranchHistory, chosen: AnyPosition) -> int:
-    """Return the id of a snapshot that is given by its id, its sequence number or a position."""
+    """Return the id of a snapshot that is chosen by id, sequence number or position."""
     if not isinstance(chosen, Position):
         if isinstance(chosen, bool) or not isinstance(chosen, int):
             raise InvalidRequestError(
@@ -64,7 +66,7 @@ def snapshot_id_of(loaded: LoadedMetadata, history: BranchHistory, chosen: AnyPo
 
 
 def _newest_at(history: BranchHistory, as_of: Moment) -> int:
-    """Return the id of the newest snapshot of the branch at a time."""
+    """Return the id of the newest snapshot that the branch had at a time."""
     millis = to_millis(as_of)
     for each in reversed(history.snapshots):
         if each.timestamp_ms <= millis:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The places of a table's files: metadata names each by a whole address.
+"""Finds the storage and the path of each file that metadata names by URI.
 
-A file below the table's location is read there. Any other file is read only if the caller allows
+Files below the table's location are always read. Any other file is read only if the caller allows
 its directory, because every program with write access can name any file in the metadata.
 """
 
@@ -20,28 +20,30 @@ __all__ = ["FilePlaces", "places_of"]
 
 @dataclass(frozen=True, slots=True)
 class FilePlaces:
-    """A table's directory, and the directories outside of it that the caller allows."""
+    """The directory of a table, and the allowed directories outside of it."""
 
     storage: Storage
     root: str
     location: Location
-    """The location that the metadata names; it is the place of ``root``."""
+    """The location in the metadata; it is the URI of ``root``."""
     external_roots: ExternalRoots = NO_ROOTS
 
     @property
     def uri(self) -> str:
-        """The address of the table."""
+        """The URI of the table."""
         return self.storage.uri(self.root)
 
     def place(self, address: str) -> tuple[Storage, str]:
-        """Return storage and path of a file that the metadata names."""
+        """Return the storage and the path of a file that metadata names; raise if it is not
+        allowed.
+        """
         if (path := self.path_below(address)) is not None:
             return self.storage, path
         self.external_roots.require(address, self.uri, levels=1)
         return self.external_roots.place(address, self.storage, self.uri)
 
     def path_below(self, address: str) -> str | None:
-        """Return the path of a file below the table's location; None for a file elsewhere."""
+        """Return the path of a file below the table's location; None if it is elsewhere."""
         try:
             found = location_of(address)
         except InvalidRequestError as reason:
@@ -63,9 +65,9 @@ class FilePlaces:
 
 
 def places_of(storage: Storage, root: str, location: str, roots: ExternalRoots) -> FilePlaces:
-    """Return the places of the table at ``root``; ``location`` is the address in its metadata.
+    """Return the places of the table at ``root``; ``location`` is the one in its metadata.
 
-    Raise if that is not the address of ``root``: then the table was moved or copied.
+    Raise if ``location`` is not the URI of ``root``: then the table was moved or copied.
     """
     here = location_of(storage.uri(root), is_literal=False)
     try:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of Iceberg tables for query planners."""
+"""Statistics of Iceberg tables, for query planners of other engines."""

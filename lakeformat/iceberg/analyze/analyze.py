@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts the distinct values of columns, as Java's ``compute_table_stats`` does.
 
-The rows of the newest snapshot are read once. A Puffin file has a sketch of each column, and the
-table's metadata names it for that snapshot; no snapshot is made. Spark and Trino read it.
+The rows of the newest snapshot are read once. A Puffin file stores a sketch for each column, and
+the table metadata names this file for the snapshot. Spark and Trino read it. No new snapshot is
+made.
 """
 
 from __future__ import annotations
@@ -51,9 +52,10 @@ def analyze(
     dry_run: bool = False,
     on_progress: OnRows | None = None,
 ) -> IcebergAnalyzeReport:
-    """Count the distinct values of columns, by default of all; the metadata names the result.
+    """Count the distinct values of columns, by default of all, and store the result in the
+    metadata.
 
-    If the snapshot has these statistics already, nothing is read.
+    If the snapshot already has these statistics, no data file is read.
     """
     loaded = handle.load()
     fields, skipped = _chosen(loaded, columns)
@@ -88,7 +90,7 @@ def analyze(
 
 
 def _chosen(loaded: LoadedMetadata, columns: object) -> tuple[list[Field], tuple[str, ...]]:
-    """Return the columns to count, and the names of those that have no statistics."""
+    """Return the columns to count, and the names of the columns whose types cannot be counted."""
     schema = loaded.metadata.schema
     if columns is None or columns == "all":
         fields = [each for each in schema.fields if _can_be_counted(each)]
@@ -130,7 +132,9 @@ def _can_be_counted(field: Field) -> bool:
 def _known(
     metadata: TableMetadata, snapshot_id: int, fields: Sequence[Field]
 ) -> Mapping[str, int] | None:
-    """Return the numbers of values that the metadata has for a snapshot; None if one is missing."""
+    """Return the stored number of distinct values for each column; None if one of them is
+    missing.
+    """
     counts: dict[int, int] = {}
     for file in metadata.statistics:
         if file.snapshot_id == snapshot_id:
@@ -149,7 +153,7 @@ def _read(
     fields: Sequence[Field],
     on_progress: OnRows | None,
 ) -> tuple[list[ThetaSketch], int]:
-    """Return the sketches of columns, and the number of rows."""
+    """Return the sketch of each column, and the number of rows."""
     metadata = loaded.metadata
     state = TableState(loaded.places, metadata, snapshot, metadata.schema)
     sketches, rows = [ThetaSketch() for _ in fields], 0
@@ -164,7 +168,7 @@ def _read(
 
 @dataclass(frozen=True, slots=True)
 class _Statistics:
-    """The sketches of columns of one snapshot."""
+    """The sketches of the columns at one snapshot."""
 
     handle: TableHandle
     loaded: LoadedMetadata
@@ -202,7 +206,9 @@ class _Statistics:
         return StatisticsFile(number, uri, writer.size, footer, tuple(blobs))
 
     def change(self, file: StatisticsFile, loaded: LoadedMetadata) -> TableMetadata:
-        """Return metadata that names the file, in place of an earlier one of the snapshot."""
+        """Return the metadata with this file as the statistics of the snapshot; it replaces an
+        earlier file.
+        """
         metadata, number = loaded.metadata, file.snapshot_id
         if metadata.snapshot(number) is None:
             raise InvalidRequestError(
@@ -214,7 +220,7 @@ class _Statistics:
 
 
 def _publish(statistics: _Statistics) -> None:
-    """Write the file of statistics and commit; after a failure no file is left."""
+    """Write the file of statistics and commit; if the commit fails, delete the file."""
     handle, loaded = statistics.handle, statistics.loaded
     name = f"{statistics.snapshot.snapshot_id}-{handle.environment.new_id()}.stats"
     uri = f"{metadata_location(loaded.metadata)}/{name}"

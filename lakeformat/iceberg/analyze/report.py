@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of statistics for query planners, for people and programs."""
+"""The report of counting distinct values."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ __all__ = ["IcebergAnalyzeReport"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IcebergAnalyzeReport(Report):
-    """The result of one ANALYZE, or of its dry run."""
+    """The report of one ANALYZE, or of its dry run."""
 
     table: str
     dry_run: bool
     snapshot_id: None = None
-    """Always None: statistics make no snapshot."""
+    """Always None, because statistics make no snapshot."""
     analyzed_snapshot_id: int | None = None
     """The snapshot whose rows were counted; None for a table without snapshots."""
     rows: int | None = None
-    """The number of rows; None if none were read."""
+    """The number of rows that were read; None if none were read."""
     statistics: Mapping[str, int] | None = None
-    """The number of distinct values of each column; an estimate above 4096."""
+    """The number of distinct values for each column; above 4096 it is an estimate."""
     skipped: tuple[str, ...] = ()
-    """Columns that were left out, because values of their types are not counted."""
+    """Columns that were not counted, because their types cannot be counted."""
     replayed: bool = False
-    """True if the snapshot had these statistics before."""
+    """True if the snapshot already had these statistics."""
     reason: str
-    """One sentence for the log: the work done, or the reason why none was done."""
+    """The outcome in one sentence, for the log."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+        """Return the report as a dict, ready for JSON."""
         found = self.statistics or {}
         return {
             "table": self.table,

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Theta sketches of distinct values, in the compact form of Apache DataSketches.
+"""Theta sketches, which estimate numbers of distinct values, in the form of Apache DataSketches.
 
-A sketch has the hashes of distinct values below a limit, theta. All of them are kept while they are
-few; then theta falls so that 4096 are left, and their share estimates the number of values.
+A sketch stores the hashes of distinct values below a limit, theta. Up to 4096 different hashes all
+are stored. Beyond that theta is lowered, so that 4096 hashes are left. The number of distinct
+values is then estimated from theta.
 """
 
 from __future__ import annotations
@@ -19,26 +20,26 @@ from lakeformat.rows.murmur128 import hash_to_long
 __all__ = ["BLOB_TYPE", "ThetaSketch"]
 
 BLOB_TYPE = "apache-datasketches-theta-v1"
-"""The type of a Puffin blob with such a sketch."""
+"""The type of a Puffin blob that holds a theta sketch."""
 _MOST = 4096
 _SEED = 9001
 _SEED_HASH = 0x93CC
 _ALL = (1 << 63) - 1
-"""Theta while every hash is kept."""
+"""The value of theta as long as all hashes are stored."""
 _VERSION, _COMPACT_FAMILY = 3, 3
 _READ_ONLY, _EMPTY, _COMPACT, _ORDERED, _SINGLE = 2, 4, 8, 16, 32
 
 
 @dataclass(slots=True)
 class ThetaSketch:
-    """The hashes of the values of one column, as Java's writers hash them."""
+    """The theta sketch of one column; values are hashed as in Java."""
 
     _hashes: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     _theta: int = _ALL
 
     def add(self, values: pa.Array) -> None:
-        """Add values, each as its bytes in Iceberg's single-value form; ignore nulls and empty
-        values.
+        """Add values, given as bytes in Iceberg's single-value form; nulls and empty values are
+        ignored.
         """
         hashes = hash_to_long(values.drop_null(), _SEED)
         new = hashes[(hashes > 0) & (hashes < self._theta)]
@@ -50,13 +51,13 @@ class ThetaSketch:
 
     @property
     def estimate(self) -> int:
-        """The number of distinct values."""
+        """The number of distinct values; above 4096 an estimate."""
         if self._theta == _ALL:
             return len(self._hashes)
         return round(len(self._hashes) / (self._theta / _ALL))
 
     def to_bytes(self) -> bytes:
-        """Return the compact form."""
+        """Return the sketch in the compact form that a Puffin file stores."""
         flags = _READ_ONLY | _COMPACT | _ORDERED
         count, has_theta = len(self._hashes), self._theta != _ALL
         if not count and not has_theta:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes changed table metadata, by the optimistic protocol."""
+"""Commits to Iceberg tables: each publishes changed table metadata."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a metadata file for a catalog, which then makes it the current one."""
+"""Writes a metadata file that a catalog then makes the current one."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 __all__ = ["METADATA_PATH", "metadata_directory", "write_catalog_file"]
 
 METADATA_PATH = "write.metadata.path"
-"""The property that moves the metadata files out of the table's directory."""
+"""The table property with the directory of metadata files, if that is not in the table's
+directory."""
 _NUMBER = re.compile(r"v?(\d{1,18})[-.]", re.ASCII)
 
 
 def metadata_directory(metadata: TableMetadata) -> str:
-    """Return the address of the directory where a table keeps its metadata files."""
+    """Return the URI of the directory in which a table keeps its metadata files."""
     moved = metadata.properties.get(METADATA_PATH, "").rstrip("/")
     return moved or f"{metadata.location.rstrip('/')}/{METADATA}"
 
@@ -30,9 +31,9 @@ def metadata_directory(metadata: TableMetadata) -> str:
 def write_catalog_file(
     places: FilePlaces, metadata: TableMetadata, base_path: str | None, environment: Environment
 ) -> tuple[str, LoadedMetadata]:
-    """Write ``<N>-<uuid>.metadata.json``; return its address and its content.
+    """Write a metadata file ``<N>-<uuid>.metadata.json``; return its URI and its content.
 
-    N is one more than the number of the file that the metadata is built on; 0 without one.
+    N is one more than the number in the name of the base file; 0 for a new table.
     """
     found = None if base_path is None else _NUMBER.match(base_path.rpartition("/")[2])
     number = 0 if found is None else int(found[1]) + 1

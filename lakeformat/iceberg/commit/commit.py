@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes one change of table metadata, by the optimistic protocol.
+"""Commits one change of table metadata, and tries again if another writer was first.
 
-Read the newest metadata, apply the change, publish the result if that metadata is still the newest.
-If another writer was first, apply the change to the metadata of that writer and try again.
+Each attempt reads the newest metadata, applies the change, and publishes the result if that
+metadata is still the newest. If another writer was first, the next attempt applies the change to
+the metadata of that writer.
 """
 
 from __future__ import annotations
@@ -23,25 +24,26 @@ __all__ = ["Change", "CommitResult", "commit_metadata"]
 _log = logging.getLogger(__name__)
 
 Change = Callable[[LoadedMetadata], TableMetadata | None]
-"""Returns the changed metadata, or None if there is nothing to publish.
+"""A function that returns changed metadata; None if there is nothing to publish.
 
-It is called once for each attempt, and may raise any error to end the commit.
+It is called once for each attempt. Any error that it raises ends the commit.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class CommitResult:
-    """The outcome of a commit that did not fail."""
+    """The result of a commit that raised no error."""
 
     loaded: LoadedMetadata
-    """The metadata that this commit published, or the newest if there was nothing to publish."""
+    """The metadata after the commit: published by it, or the newest if there was nothing to
+    publish."""
     attempts: int
     is_published: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Retries:
-    """The limits of the attempts, from the properties of the table."""
+    """The limits for attempts, from the table properties."""
 
     number: int
     least_millis: int
@@ -54,11 +56,11 @@ def commit_metadata(
 ) -> CommitResult:
     """Apply a change to the newest metadata and publish the result.
 
-    ``planned`` is the metadata for which the change was planned, if it was loaded earlier. The
-    commit is refused if another table has the name now.
+    ``planned`` is the metadata for which the change was planned, if it was loaded earlier. If
+    another table now has the name, the commit is refused.
 
     ``CommitConflictError`` means that other writers were first in each attempt, or that the change
-    itself found a conflict. After ``CommitOutcomeUnknownError`` the change may be published.
+    itself found a conflict. After ``CommitOutcomeUnknownError`` the change may be published or not.
     """
     handle.pointer.require_writable()
     first = planned or handle.load()

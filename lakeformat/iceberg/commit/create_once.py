@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Creates a file that only one writer can create, also if the answer of the storage is lost."""
+"""Creates a file that only one writer can create, even if the answer of the storage is lost."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ _TRIES = 3
 
 
 def create_once(storage: Storage, path: str, content: bytes) -> bool:
-    """Create a file; return False if another writer did.
+    """Create a file; return False if another writer created it.
 
-    A lost answer is resolved by reading the file back. ``CommitOutcomeUnknownError`` means that the
-    file may exist with this content. Any other error means that nothing was written.
+    If the answer of the storage is lost, the file is read to see who wrote it.
+    ``CommitOutcomeUnknownError`` means that the file may exist with this content. After any other
+    error this call has not created the file.
     """
     is_open = False
     for _ in range(_TRIES):
@@ -54,10 +55,12 @@ def create_once(storage: Storage, path: str, content: bytes) -> bool:
 
 
 def _read_back(storage: Storage, path: str, content: bytes) -> bool | None:
-    """Return True if the file has our content, False for another, None if that is unknown."""
+    """Return True if the file has ``content``, False if it has another one, None if that is
+    unknown.
+    """
     try:
         return storage.read(path, LARGE_FILE) == content
     except NotFoundError:
-        return None  # the same content may be tried again
+        return None  # the caller tries to create it again
     except LakeError:
         return None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The directory of a table as its pointer: the file ``v<N>.metadata.json`` with the highest N.
+"""The current metadata of a table without a catalog: the file ``v<N>.metadata.json`` of highest N.
 
-``Storage.create`` of the next number is the instant of publication. The hint is written afterwards
-and may be outdated.
+A commit is published when ``Storage.create`` creates the next number. The version hint is written
+afterwards, and may be outdated.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 
 class DirectoryPointer:
-    """A table without a catalog."""
+    """Reads and publishes the metadata of a table without a catalog."""
 
     def __init__(
         self, storage: Storage, root: str, external_roots: ExternalRoots, environment: Environment
@@ -49,7 +49,7 @@ class DirectoryPointer:
 
     @property
     def uri(self) -> str:
-        """The address of the table."""
+        """The URI of the table."""
         return self._storage.uri(self._root)
 
     def load(self) -> LoadedMetadata:
@@ -60,27 +60,29 @@ class DirectoryPointer:
         return self._known
 
     def require_writable(self) -> None:
-        """Refuse a table of a catalog, and a storage that replaces existing files."""
+        """Refuse a table that belongs to a catalog, and a storage that overwrites existing
+        files.
+        """
         self._next_number(self.load())
         if isinstance(self._storage, ProvesCreation):
             self._storage.prove_creation(f"{self._root}/{METADATA}/v1.metadata.json")
 
     def turn(self) -> AbstractContextManager[None]:
-        """Wait for other commits of this machine to the same table."""
+        """Return a context that waits for other commits of this machine to the same table."""
         sleep = self._environment.sleep_seconds
         return turn(self._storage, f"{self._root}/{METADATA}", sleep)
 
     def publish(self, base: LoadedMetadata, metadata: TableMetadata) -> LoadedMetadata | None:
-        """Publish the next number.
+        """Publish metadata as the file with the next number.
 
-        Return None if another writer has published it, or if no reader would look at it.
+        Return None if another writer created that number, or if readers would not find the file.
         """
         number = self._next_number(base)
         path = f"{self._root}/{METADATA}/v{number}{file_ending(metadata)}"
         content = encode_metadata(metadata)
         readable = decode_metadata(content, self._storage.uri(path))
         if find_version(self._storage, self._root, number) is not None:
-            return None  # also under the name of another codec
+            return None  # the number may exist with another compression in its name
         if not create_once(self._storage, path, content):
             return None
         published = LoadedMetadata(base.places, readable, path)
@@ -92,7 +94,9 @@ class DirectoryPointer:
         return published
 
     def _is_in_place(self, published: LoadedMetadata, base: LoadedMetadata) -> bool:
-        """Return True if readers find the published file; otherwise delete it and return False."""
+        """Return True if readers find the published file; otherwise delete the file and return
+        False.
+        """
         try:
             if is_in_place(published, base):
                 return True
@@ -118,11 +122,11 @@ class DirectoryPointer:
 
 
 def write_hint(storage: Storage, root: str, number: int) -> None:
-    """Write the number of a published metadata file for readers; only log a failure."""
+    """Write the version hint for readers; a failure is only logged."""
     try:
         storage.overwrite(f"{root}/{METADATA}/{HINT}", str(number).encode())
     except LakeError as error:
-        # Without a traceback: the commit has succeeded, and people read this line.
+        # No traceback: the commit has succeeded, and the message explains the rest.
         _log.warning(
             "could not update the version hint of %s: %s. No action needed: readers also look for "
             "newer files, and the next commit writes the hint",

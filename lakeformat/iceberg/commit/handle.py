@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The handle of a table for every operation: its pointer, one branch, and the environment."""
+"""The handle of an open table: its pointer, its branch and the environment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["TableHandle"]
 
 @dataclass(frozen=True, slots=True)
 class TableHandle:
-    """A table as it was opened."""
+    """An open table, as operations get it."""
 
     pointer: MetadataPointer
     branch: str = MAIN_BRANCH
@@ -23,7 +23,7 @@ class TableHandle:
 
     @property
     def uri(self) -> str:
-        """The address of the table, for messages."""
+        """The URI of the table, for messages."""
         return self.pointer.uri
 
     def load(self) -> LoadedMetadata:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The identity of a commit, in the summary of its snapshot: the same identity publishes once."""
+"""Stores the identity of a commit in the summary of its snapshot, so that it is published once."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _IDENTIFIER = "lake.commit-identifier"
 
 
 def identity_summary(commit: CommitId) -> dict[str, str]:
-    """Return the entries for the summary of the snapshot of a commit."""
+    """Return the entries of the summary that store the identity of a commit."""
     return {COMMIT_USER: commit.user, _IDENTIFIER: str(commit.identifier)}
 
 
 def find_commit(
     metadata: TableMetadata, branch: str, commit: CommitId, environment: Environment
 ) -> Snapshot | None:
-    """Return the snapshot of a commit in the history of a branch; None if it must be published.
+    """Return the snapshot of a commit in the history of a branch; None if it is not published.
 
-    Search the metadata that the commit builds on: then no other attempt with the same identity can
-    have published in between. ``CommitUndecidableError`` means that the snapshots since the first
-    attempt have expired, and that one of them may be the commit.
+    Search the metadata on which the commit builds: then no other attempt with this identity can
+    publish in between. ``CommitUndecidableError`` means that snapshots since the first attempt have
+    expired, and one of them may have been this commit.
     """
     require_commit_id(commit)
     require_past_first_try(commit, environment.now_millis())
@@ -60,8 +60,9 @@ def find_commit(
 def earlier_of_user(
     history: Iterable[Snapshot], commit: CommitId, operations: Collection[str]
 ) -> Snapshot | None:
-    """Return the newest snapshot of the same user with a lower identifier and one of the
-    operations; None without one.
+    """Return the newest snapshot of the same user with a lower identifier; None if there is none.
+
+    Only snapshots with one of the ``operations`` count.
     """
     for snapshot in history:
         is_of_user = snapshot.summary.get(COMMIT_USER) == commit.user
@@ -72,7 +73,7 @@ def earlier_of_user(
 
 
 def _since_first_try(metadata: TableMetadata, branch: str, commit: CommitId) -> Iterator[Snapshot]:
-    """Yield the snapshots of a branch, newest first, as far back as the commit can be."""
+    """Yield the snapshots of a branch that may be the commit, newest first."""
     head = metadata.references.get(branch)
     since, parent_id, is_before = commit.first_try_millis, None, False
     for snapshot in metadata.ancestry(None if head is None else head.snapshot_id):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes the metadata files that left the log of a table, if the table asks for it."""
+"""Deletes old metadata files after a commit, if a table property asks for it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _log = logging.getLogger(__name__)
 
 
 def delete_old_metadata(base: LoadedMetadata, published: LoadedMetadata) -> None:
-    """Delete files that ``base`` lists in its log and ``published`` does not, the oldest first.
+    """Delete the files that the metadata log of ``base`` lists and that of ``published`` does not.
 
-    Files outside of the table are never deleted. A failure, also of a wrong property, is only
-    logged, because the commit has succeeded: an error would delete its files.
+    The oldest file is deleted first; files outside of the table are kept. A failure, even a wrong
+    property, is only logged. The commit has succeeded, and an error would make the caller delete
+    its files.
     """
     try:
         for path in _unlisted(base, published):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that published metadata follows the metadata on which it was built.
+"""Checks that readers find a metadata file that was just published.
 
-The number of a metadata file becomes free again when later commits delete old files, or when the
-table is dropped. A writer that paused until then publishes where no reader looks.
+The number of a metadata file can become free again: a later commit may delete old files, or the
+table may be dropped. A writer that paused until then would create a file that no reader finds.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ __all__ = ["is_in_place"]
 
 
 def is_in_place(published: LoadedMetadata, base: LoadedMetadata) -> bool:
-    """Return True if a file that was just created follows its base, or if later ones follow it.
+    """Return True if the published file directly follows its base, or if later files follow it.
 
-    Old files are deleted oldest first, so an existing base proves the place.
+    Old files are deleted oldest first. So if the base still exists, the published file is in its
+    place.
     """
     storage, root = base.places.storage, base.places.root
     there = _read_if_present(storage, base.path)
     if there is not None:
         return there == base.metadata
     if find_metadata_file(storage, root) == published.path:
-        return False  # the table was dropped
+        return False  # the table was dropped, so this file is the only one
     if not storage.exists(published.path):
-        return True  # later commits followed it, and deleted it in turn
+        return True  # later commits followed it, and one of them deleted it
     number = version_of(published.path)
     assert number is not None
     following = find_version(storage, root, number + 1)
@@ -43,7 +44,9 @@ def is_in_place(published: LoadedMetadata, base: LoadedMetadata) -> bool:
 
 
 def _follows(later: TableMetadata, published: LoadedMetadata, base: LoadedMetadata) -> bool:
-    """Return True if metadata names a published file with its time, and has its snapshots."""
+    """Return True if metadata lists the published file as the newest in its log, and has its
+    snapshots.
+    """
     named = MetadataLogEntry(published.metadata.last_updated_ms, published.metadata_file)
     ours = _snapshot_ids(published.metadata) - _snapshot_ids(base.metadata)
     return later.metadata_log[-1:] == (named,) and ours <= _snapshot_ids(later)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pointer to the current metadata of a table: the only part of a table that changes.
+"""The pointer to the current metadata of a table, which each commit replaces.
 
-The directory of a table is one, a catalog another.
+``DirectoryPointer`` finds it in the directory of the table, ``CatalogPointer`` asks a catalog.
 """
 
 from __future__ import annotations
@@ -18,38 +18,45 @@ __all__ = ["FixedPointer", "MetadataPointer", "SentPointer"]
 
 
 class MetadataPointer(Protocol):
-    """Finds the current metadata of one table, and replaces it."""
+    """Finds the current metadata of one table, and publishes new metadata."""
 
     @property
     def uri(self) -> str:
-        """The address of the table, for messages."""
+        """The URI of the table, for messages."""
         ...
 
     def load(self) -> LoadedMetadata:
-        """Return the current metadata; read its file only if another one is current than before."""
+        """Return the current metadata; its file is read only if it has changed since the last
+        call.
+        """
         ...
 
     def require_writable(self) -> None:
-        """Raise ``UnsupportedError`` if nothing can be published, before any file is written."""
+        """Raise ``UnsupportedError`` if this pointer cannot publish; call it before files are
+        written.
+        """
         ...
 
     def turn(self) -> AbstractContextManager[None]:
-        """Wait until other processes of this machine have made their attempts: then fewer fail."""
+        """Return a context that waits for other commits of this machine, so that fewer attempts
+        fail.
+        """
         ...
 
     def publish(self, base: LoadedMetadata, metadata: TableMetadata) -> LoadedMetadata | None:
-        """Publish metadata if ``base`` is still current; None if another writer was first.
+        """Publish metadata if ``base`` is still current; return None if another writer was first.
 
-        ``metadata`` already names ``base`` in its log. An error means that nothing was published,
-        except ``CommitOutcomeUnknownError``: the storage or the catalog gave no answer.
+        The log of ``metadata`` must already name ``base``. After ``CommitOutcomeUnknownError`` the
+        metadata may be published, because the storage or the catalog gave no answer. After any
+        other error it is not published.
         """
         ...
 
 
 class SentPointer:
-    """The metadata of a table as it was sent to another process, which may write files for it.
+    """Metadata that was sent to another process, which may write data files for the table.
 
-    Nothing is published there: the process that has the table commits the files.
+    That process publishes nothing: the process that sent the metadata commits the files.
     """
 
     def __init__(self, loaded: LoadedMetadata) -> None:
@@ -57,7 +64,7 @@ class SentPointer:
 
     @property
     def uri(self) -> str:
-        """The address of the table."""
+        """The URI of the table."""
         return self._loaded.places.uri
 
     def load(self) -> LoadedMetadata:
@@ -65,14 +72,14 @@ class SentPointer:
         return self._loaded
 
     def require_writable(self) -> None:
-        """Allow files to be written; the process that commits them checks the table."""
+        """Allow data files to be written; the process that commits them checks the table."""
 
     def turn(self) -> AbstractContextManager[None]:
-        """Wait for nothing."""
+        """Return a context that waits for nothing."""
         return nullcontext()
 
     def publish(self, base: LoadedMetadata, metadata: TableMetadata) -> NoReturn:
-        """Refuse: another process has the table."""
+        """Raise: only the process that sent the metadata can publish."""
         raise UnsupportedError(
             f"{self.uri} was sent to this process without its catalog: return the messages of "
             "writer.prepare(), and commit them where the table was opened"
@@ -80,7 +87,7 @@ class SentPointer:
 
 
 class FixedPointer:
-    """One metadata file, which the caller named: the table is read-only."""
+    """A metadata file that the caller chose; the table is then read-only."""
 
     def __init__(
         self, storage: Storage, root: str, external_roots: ExternalRoots, path: str
@@ -93,7 +100,7 @@ class FixedPointer:
 
     @property
     def uri(self) -> str:
-        """The address of the table."""
+        """The URI of the table."""
         return self._storage.uri(self._root)
 
     def load(self) -> LoadedMetadata:
@@ -103,7 +110,7 @@ class FixedPointer:
         return self._known
 
     def require_writable(self) -> NoReturn:
-        """Refuse: a newer metadata file may be current."""
+        """Raise, because a newer metadata file may be the current one."""
         raise UnsupportedError(
             f"{self.uri} was opened by its metadata file {self._storage.uri(self._path)}, so it is "
             "read-only: a newer file may be current. To change the table, open it through its "
@@ -111,9 +118,9 @@ class FixedPointer:
         )
 
     def turn(self) -> AbstractContextManager[None]:
-        """Wait for nothing."""
+        """Return a context that waits for nothing."""
         return nullcontext()
 
     def publish(self, base: LoadedMetadata, metadata: TableMetadata) -> NoReturn:
-        """Refuse, as ``require_writable`` does."""
+        """Raise, as ``require_writable`` does."""
         self.require_writable()

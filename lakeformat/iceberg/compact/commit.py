@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commit of a compaction: new files with the same rows replace old ones."""
+"""Commits a compaction: new files with the same rows replace the old files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["replace_units"]
 
 
 def replace_units(plan: CompactPlan, made: Sequence[RewrittenUnit]) -> ReplaceFiles:
-    """Return the change in which the rewritten files of a plan are replaced."""
+    """Return the change that replaces the files of rewritten groups."""
     assert plan.snapshot is not None
     return ReplaceFiles(
         name=f"compaction of {plan.table}",

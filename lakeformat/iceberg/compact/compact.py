@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compacts a table: plan, rewrite, publish in one commit, and plan again after a conflict."""
+"""Compacts a table: plans, rewrites files, commits, and plans again after a conflict."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def compact(
 ) -> CompactReport:
     """Replace files by fewer and larger ones with the same rows; writers are not blocked.
 
-    The same ``commit`` publishes once. After a conflict everything is planned again; with partial
-    progress the groups that conflict are dropped.
+    A repeated call with the same ``commit`` publishes nothing again. After a conflict everything is
+    planned again. With partial progress, only the groups in conflict are left out.
     """
     chosen = where_to_work(executor)
     if wanted.options.max_concurrent_rewrites is not None and not isinstance(chosen, str):
@@ -70,15 +70,15 @@ class _Compaction:
     executor: str | Executor
     on_progress: OnUnit | None
     _groups: GroupCommits | None = None
-    """The groups of the last plan."""
+    """The groups of the newest plan."""
     _earlier: list[int] = field(default_factory=list)
-    """The snapshots in which an earlier attempt has published parts."""
+    """Snapshots in which an earlier attempt published a part of the work."""
     _times: Times = field(default_factory=Times)
 
     def until_done(self) -> CompactReport:
-        """Compact until a plan is published, or has nothing to do.
+        """Compact until the groups of a plan are published, or no file is due.
 
-        An error that follows some commits has the report of these commits.
+        If an error follows after some commits, the error has the report of these commits.
         """
         began = self._now()
         most = self.wanted.options.most_commits

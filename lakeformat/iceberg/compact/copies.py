@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies the row groups of files whose rows do not change; all other files must be decoded.
+"""Copies row groups of files without deleted rows, instead of decoding and encoding their rows.
 
-A copy costs a fraction of a rewrite. It is made only if the result is as good as rewritten files:
-of the wanted size, with the current columns, and with large row groups.
+A copy costs much less. It is made only if the new file is as good as a rewritten one: of the wanted
+size, with the current columns, and with large row groups.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from lakeformat.iceberg.write.table_writer import TableWriter
 __all__ = ["CopyChoice", "copy_choice"]
 
 _LEAST_GROUP_BYTES = 1 << 20
-"""Smaller row groups cost readers more than copying them saves."""
+"""A file with smaller row groups is decoded: small groups cost readers more than the copy saves."""
 
 _Frame: TypeAlias = bytes
-"""The footer without row groups: it is equal in files that can be copied into one."""
+"""The footer without its row groups; only files with equal footers can be copied into one file."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A file that can be copied."""
+    """A file whose row groups can be copied."""
 
     file: PlannedFile
     groups: RowGroups
@@ -52,16 +52,16 @@ class _Source:
 
 @dataclass(frozen=True, slots=True)
 class CopyChoice:
-    """The files that may be copied, as far as the manifests show; it can be pickled."""
+    """The files that can be copied, according to their manifests; it can be pickled."""
 
     settings: CompactSettings
     entries: pa.Table | None
-    """The entries of the files; None if there are none."""
+    """The manifest entries of these files; None if there are no such files."""
 
     def copy(
         self, loaded: LoadedMetadata, files: Sequence[PlannedFile], writer: TableWriter
     ) -> Iterator[PlannedFile]:
-        """Copy what can be copied; yield the files whose rows must be decoded."""
+        """Copy the files that can be copied, and yield the files whose rows must be decoded."""
         if self.entries is None:
             return iter(files)
         copier = _Copier(loaded, self.settings, self.entries, writer)
@@ -72,11 +72,11 @@ class CopyChoice:
 
 
 def copy_choice(plan: CompactPlan) -> CopyChoice:
-    """Choose the files of a plan, and read their statistics; no data file is read.
+    """Return the files of a plan that can be copied; only manifests are read.
 
-    Rows that are sorted are always decoded.
+    If rows are sorted, no file can be copied.
     """
-    units = () if plan.order is not None else plan.units  # sorted rows change their places
+    units = () if plan.order is not None else plan.units  # sorting changes the places of rows
     chosen = [file.path for unit in units for file in unit.files if _may_copy(file, plan)]
     is_decoded = plan.settings.rewrite_all or plan.order is not None
     if not chosen or is_decoded or plan.snapshot is None:
@@ -89,13 +89,13 @@ def copy_choice(plan: CompactPlan) -> CopyChoice:
     for _, entries in read_each(places, metadata, manifests.filter(pc.and_(is_data, is_current))):
         live = live_entries(entries)
         found.append(live.filter(pc.is_in(live.column("file_path"), wanted)))
-        if sum(map(len, found)) >= len(chosen):  # new files are in the first manifests
+        if sum(map(len, found)) >= len(chosen):  # manifests of new files come first in the list
             break
     return CopyChoice(plan.settings, pa.concat_tables(found).combine_chunks())
 
 
 def _may_copy(file: PlannedFile, plan: CompactPlan) -> bool:
-    """Return True if all rows are live and in the right partition."""
+    """Return True if a file can be copied: large Parquet, current partition spec, no deletes."""
     split = file.split
     return (
         split.file.format is FileFormat.PARQUET
@@ -107,7 +107,9 @@ def _may_copy(file: PlannedFile, plan: CompactPlan) -> bool:
 
 @dataclass(slots=True)
 class _Copier:
-    """Collects files of the same partition and columns until they fill a file."""
+    """Collects files of the same partition and columns, and copies them when they fill a new
+    file.
+    """
 
     loaded: LoadedMetadata
     settings: CompactSettings
@@ -116,16 +118,18 @@ class _Copier:
     left: list[PlannedFile] = field(default_factory=list)
     parts: dict[tuple[str, _Frame], list[_Source]] = field(default_factory=dict)
     places: dict[str, int] = field(init=False)
-    """The row of each file in the entries."""
+    """The row of each file in ``entries``, by path."""
     known: dict[_Frame, tuple[Field, ...] | None] = field(default_factory=dict)
-    """The columns of files; None if they are not the current ones."""
+    """The columns of files by their footer; None if they are not the current columns."""
 
     def __post_init__(self) -> None:
         paths = self.entries.column("file_path").to_pylist()
         self.places = {path: place for place, path in enumerate(paths)}
 
     def add(self, file: PlannedFile) -> None:
-        """Add a file to its part, and copy the part once it has the target size."""
+        """Add a file to those with the same footer, and copy these if they reach the target
+        size.
+        """
         if file.path not in self.places:
             self.left.append(file)
             return
@@ -141,8 +145,10 @@ class _Copier:
             self._copy(self.parts.pop(key))
 
     def finish(self) -> None:
-        """Copy the last part if nothing else is left; otherwise its files are decoded with the
-        rest, so that the next compaction does not find them again.
+        """Copy the remaining files if they belong to one new file and no other file must be
+        decoded.
+
+        Otherwise they are decoded with the other files, so that no small file is left.
         """
         parts = [*self.parts.values()]
         if len(parts) == 1 and not self.left:
@@ -151,13 +157,13 @@ class _Copier:
             self.left += [each.file for part in parts for each in part]
 
     def _source(self, file: PlannedFile) -> tuple[_Frame, _Source]:
-        """Read a footer; ``CannotJoinError`` if the file must be decoded."""
+        """Read the footer of a file; raise ``CannotJoinError`` if the file must be decoded."""
         try:
             storage, path = self.loaded.places.place(file.path)
             with storage.open_input(path) as stream:
                 groups = read_row_groups(stream, file.bytes)
         except LakeError as reason:
-            raise CannotJoinError from reason  # the decoder names the file
+            raise CannotJoinError from reason  # decoding the file will raise an error that names it
         *first, last = groups.sizes or [0]
         if min(first or [last]) < _LEAST_GROUP_BYTES or groups.rows != file.split.file.record_count:
             raise CannotJoinError
@@ -169,7 +175,9 @@ class _Copier:
         return frame, _Source(file, groups, fields)
 
     def _fields(self, groups: RowGroups) -> tuple[Field, ...] | None:
-        """Return the columns of a file if they are the current ones, also with row lineage."""
+        """Return the columns of a file, also with row lineage; None if they are not the current
+        ones.
+        """
         metadata = self.loaded.metadata
         try:
             found = pq.read_schema(BytesIO(groups.empty_file()))
@@ -184,7 +192,9 @@ class _Copier:
     def _keeps_lineage(
         self, file: PlannedFile, fields: tuple[Field, ...], groups: RowGroups
     ) -> bool:
-        """Return True if rows keep their ids in a new file: the file stores them, or has none."""
+        """Return True if a copy keeps the row ids: the file stores them for all rows, or has
+        none.
+        """
         if file.split.file.first_row_id is None:
             return True
         lineage = lineage_of(self.loaded.metadata)
@@ -208,7 +218,7 @@ def _size(part: Sequence[_Source]) -> int:
 
 
 def _stored_schema(fields: tuple[Field, ...]) -> pa.Schema:
-    """Return the schema of a file with these columns, as it is read."""
+    """Return the Arrow schema that a file with these columns has when it is read."""
     stream = BytesIO()
     pq.write_table(parquet_schema(fields).empty_table(), stream, store_schema=False)
     return pq.read_schema(stream)

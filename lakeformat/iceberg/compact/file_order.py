@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of rows in new files: the table's sort order, given keys, or a Z-order curve."""
+"""The order of rows in compacted files: the table's sort order, given keys, or a Z-order curve."""
 
 from __future__ import annotations
 
@@ -26,24 +26,25 @@ __all__ = ["FileOrder", "file_order"]
 
 @dataclass(frozen=True, slots=True)
 class FileOrder:
-    """The order of the rows of one group of files."""
+    """The order of rows in the new files of a compaction."""
 
     rows: RowOrder
     with_partitions: RowOrder
-    """The same order, after that of the partitions: for files of several partitions."""
+    """The same order within each partition, for a group with files of several partitions."""
     sort_order_id: int
-    """The id of the table's sort order that new files are in; 0 if the table lacks this order."""
+    """The id of the table's sort order that the new files have; 0 if it is not an order of the
+    table."""
     text: str
-    """The order for people."""
+    """The order in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class _KeyOrder:
-    """Rows sorted by the keys of a sort order."""
+    """Sorts rows by the keys of a sort order."""
 
     order: SortOrder
     compared: Schema
-    """The columns with the keys."""
+    """The columns that the keys are taken from."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -55,7 +56,7 @@ class _KeyOrder:
 
 @dataclass(frozen=True, slots=True)
 class _InnerOrder:
-    """Sorts rows by an outer order, and rows that are equal in it by an inner order."""
+    """Sorts rows by the order ``outer``; rows that are equal in it are sorted by ``inner``."""
 
     outer: RowOrder
     inner: RowOrder
@@ -71,9 +72,9 @@ class _InnerOrder:
 
 
 def file_order(metadata: TableMetadata, options: CompactOptions) -> FileOrder | None:
-    """Return the order that a compaction sorts by; None if it does not sort.
+    """Return the order of rows for a compaction; None if the strategy does not sort.
 
-    Raise ``InvalidRequestError`` for a column that does not exist or has no order.
+    Raise ``InvalidRequestError`` for a column that does not exist or cannot be sorted.
     """
     if options.strategy == "sort":
         return _sorted(metadata, options)
@@ -117,14 +118,17 @@ def _file_order(metadata: TableMetadata, rows: RowOrder, order_id: int, text: st
         if parse_transform(each.transform).kind is not TransformKind.VOID
     )
     partitions = SortOrder(0, keys)
-    if not can_sort(partitions, metadata.schema):  # there are none, or the writer will refuse them
+    # No partition columns, or with a transform that the writer refuses.
+    if not can_sort(partitions, metadata.schema):
         return FileOrder(rows, rows, order_id, text)
     outer = _KeyOrder(partitions, _compared(metadata.schema, _sources(partitions)))
     return FileOrder(rows, _InnerOrder(outer, rows), order_id, text)
 
 
 def _of_table(metadata: TableMetadata, order: SortOrder) -> SortOrder:
-    """Return an order with the id of the table's order that has the same keys, or with 0."""
+    """Return the table's sort order with the same keys; the given order with id 0 if there is
+    none.
+    """
     for known in metadata.sort_orders:
         if known.fields == order.fields:
             return known
@@ -136,7 +140,7 @@ def _sources(order: SortOrder) -> list[int]:
 
 
 def _compared(schema: Schema, ids: Iterable[int]) -> Schema:
-    """Return the columns that contain the fields with these ids."""
+    """Return a schema of the columns that are, or contain, the fields with these ids."""
     wanted = [*ids]
     fields = []
     for column in schema.fields:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes rewritten groups: all in one commit, or some at a time, as they are done.
+"""Commits rewritten groups of files: all in one commit, or with partial progress in several.
 
-With partial progress, a commit that conflicts is split: its groups are published one by one, and
-those that conflict are dropped. A retry with the same identity leaves out the files that earlier
-attempts have published. Only the commit that completes the work has the identity itself.
+With partial progress, a commit with a conflict is repeated group by group, and the groups that
+conflict are dropped. A retry with the same identity leaves out files that earlier attempts have
+published. Only the commit that completes the work has the identity of the caller.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _USER, _IDENTIFIER = "lake.part-of-user", "lake.part-of-identifier"
 
 
 def earlier_parts(metadata: TableMetadata, branch: str, commit: CommitId | None) -> list[int]:
-    """Return the snapshots of a branch with parts of a commit that was not completed."""
+    """Return the snapshots in which earlier attempts of a commit published a part of the work."""
     head = metadata.references.get(branch)
     if commit is None or head is None:
         return []
@@ -38,47 +38,49 @@ def earlier_parts(metadata: TableMetadata, branch: str, commit: CommitId | None)
 
 @dataclass(slots=True)
 class GroupCommits:
-    """The commits of the groups of one plan."""
+    """Commits the groups of one plan."""
 
     handle: TableHandle
     plan: CompactPlan
     commit: CommitId | None
     most: int | None
-    """The number of commits; None for one commit of all groups or none."""
+    """The largest number of commits; None for a single commit of all groups."""
     published: list[PublishedChange] = field(default_factory=list)
     done: list[RewrittenUnit] = field(default_factory=list)
-    """The groups that are published."""
+    """The published groups."""
     completed: Snapshot | None = None
-    """The commit of another process with the same identity, which completed the work meanwhile."""
+    """The snapshot in which another process with the same identity completed the work meanwhile."""
     repeated: list[RewrittenUnit] = field(default_factory=list)
-    """The groups that were rewritten again although they are in that commit."""
+    """Groups that this process rewrote, but that ``completed`` already contains."""
     dropped: list[tuple[RewrittenUnit, str]] = field(default_factory=list)
-    """The groups that conflicted, and why."""
+    """Groups that were in conflict, each with the reason."""
     millis: int = 0
     _waiting: list[RewrittenUnit] = field(default_factory=list)
     taken: list[RewrittenUnit] = field(default_factory=list)
-    """The groups that are rewritten, published or not."""
+    """All groups that ``add`` received, published or not."""
 
     def add(self, made: RewrittenUnit) -> None:
-        """Take a rewritten group; publish those that wait if they are enough for a commit."""
+        """Receive a rewritten group; commit the waiting groups if they are enough for a commit."""
         self._waiting.append(made)
         self.taken.append(made)
-        is_last = len(self.taken) == len(self.plan.units)  # ``finish`` publishes it
+        is_last = len(self.taken) == len(self.plan.units)  # ``finish`` commits the last groups
         if not is_last and len(self._waiting) >= self._groups_per_commit():
             self._publish_waiting(None)
 
     def finish(self) -> None:
-        """Publish the waiting groups; if the outcome of the commit is unknown, keep their files."""
+        """Commit the waiting groups; if the outcome of the commit is unknown, their files are
+        kept.
+        """
         is_whole = len(self.taken) == len(self.plan.units) and not self.dropped
         self._publish_waiting(self.commit if is_whole else None)
 
     def give_up(self) -> None:
-        """Delete the files of groups that are not published."""
+        """Delete the new files of the waiting groups, which are not published."""
         self.delete(*self._waiting)
         self._waiting.clear()
 
     def delete(self, *made: RewrittenUnit) -> None:
-        """Delete the new files of groups."""
+        """Delete the new files of the given groups."""
         for each in made:
             delete_files(self.plan.loaded.places, each.paths)
 
@@ -112,8 +114,10 @@ class GroupCommits:
     def _publish(
         self, made: list[RewrittenUnit], commit: CommitId | None, *, can_be_split: bool = False
     ) -> None:
-        """Publish groups; if that fails, delete their files, unless the groups can be published one
-        by one.
+        """Commit groups. If that fails, delete their new files.
+
+        With ``can_be_split`` the files are kept after a conflict, because the groups are committed
+        again one by one.
         """
         part = {} if self.commit is None or commit is not None else _part_of(self.commit)
         change = replace_units(self.plan, made)
@@ -125,7 +129,7 @@ class GroupCommits:
             if not (can_be_split and isinstance(error, CommitConflictError)):
                 self.delete(*made)
             raise
-        if published.is_replayed:  # by another process, while this one wrote
+        if published.is_replayed:  # another process with the same identity published them meanwhile
             self.delete(*made)
             self.completed, self.repeated = published.snapshot, made
             return

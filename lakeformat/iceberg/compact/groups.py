@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chooses the files of one partition that are rewritten together, by the rules of Java.
 
-A file is due if its size is far from the target, or if many of its rows are deleted. A group is
-rewritten if that makes fewer files, or if it removes deleted rows.
+A file is due if its size is far from the target size, or if many of its rows are deleted. Due files
+are put into groups. A group is rewritten if that makes fewer files or removes deleted rows.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from lakeformat.types.count_text import counted
 __all__ = ["FileGroup", "expected_files", "file_groups"]
 
 _MOST_ABOVE_TARGET = 1.1
-"""The average size of files, as a part of the target, for which a remainder is spread over them."""
+"""If files of a group would become at most this much larger than the target, no extra small file is
+written for the remaining rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileGroup:
-    """Files that are due, and why they are rewritten or not."""
+    """A group of due files, and the reason why it is rewritten or not."""
 
     files: tuple[PlannedFile, ...]
     is_chosen: bool
@@ -31,12 +32,12 @@ class FileGroup:
 
     @property
     def bytes(self) -> int:
-        """The size of all files."""
+        """The size of all files of the group."""
         return sum(each.bytes for each in self.files)
 
 
 def file_groups(files: Sequence[PlannedFile], settings: CompactSettings) -> Iterator[FileGroup]:
-    """Yield the groups of the due files of one partition."""
+    """Yield groups of the due files of one partition."""
     due = [each for each in files if settings.rewrite_all or _is_due(each, settings)]
     for group in _packed(due, settings.max_group_bytes):
         reason = _reason(group, settings)
@@ -44,12 +45,12 @@ def file_groups(files: Sequence[PlannedFile], settings: CompactSettings) -> Iter
 
 
 def expected_files(size_bytes: int, settings: CompactSettings) -> int:
-    """Return the number of files that a group of this size becomes, as Java counts it."""
+    """Return the number of new files for a group of this size, as Java calculates it."""
     total, target = int(size_bytes * settings.compression_factor), settings.target_bytes
     whole, remainder = divmod(total, target)
     if not whole:
         return 1
-    if remainder > settings.min_bytes:  # it makes a file of a good size
+    if remainder > settings.min_bytes:  # the remainder is large enough for a file of its own
         return whole + 1
     is_small = total / whole < min(_MOST_ABOVE_TARGET * target, settings.largest_bytes)
     return whole if is_small else -(-total // target)
@@ -67,7 +68,7 @@ def _has_many_deletes(file: PlannedFile, settings: CompactSettings) -> bool:
 
 
 def _deleted_ratio(file: PlannedFile) -> float:
-    """Return the part of the rows that deletes of this file alone remove."""
+    """Return the share of a file's rows that are deleted by deletes of this file alone."""
     rows = file.split.file.record_count
     if not rows:
         return 0.0
@@ -76,7 +77,9 @@ def _deleted_ratio(file: PlannedFile) -> float:
 
 
 def _packed(files: Sequence[PlannedFile], most: int) -> Iterator[list[PlannedFile]]:
-    """Yield groups of consecutive files with at most ``most`` bytes; a larger file is alone."""
+    """Yield groups of consecutive files with at most ``most`` bytes; a larger file is a group by
+    itself.
+    """
     group: list[PlannedFile] = []
     total = 0
     for file in files:
@@ -90,7 +93,7 @@ def _packed(files: Sequence[PlannedFile], most: int) -> Iterator[list[PlannedFil
 
 
 def _reason(group: Sequence[PlannedFile], settings: CompactSettings) -> str | None:
-    """Return why a group is rewritten; None if it is not."""
+    """Return the reason why a group is rewritten; None if it is not rewritten."""
     total, count = sum(each.bytes for each in group), len(group)
     if settings.rewrite_all:
         return "all files are rewritten"

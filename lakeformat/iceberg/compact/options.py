@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of a compaction as callers give them: checked, with a strategy."""
+"""Checks the options of a compaction, and finds the strategy."""
 
 from __future__ import annotations
 
@@ -22,31 +22,30 @@ STRATEGIES: Mapping[str, tuple[int, int | None]] = {
     "sort": (5, None),
     "zorder": (5, None),
 }
-"""The least number of files that are joined, and the number of delete files that makes a data file
-due.
-"""
+"""For each strategy: the least number of files that are joined, and the number of delete files from
+which on a data file is due (None: any number is accepted)."""
 _OF_PAIMON = {
     "buckets": "choose files with where or partitions",
     "idle": "choose partitions with where or partitions",
 }
-"""Options that only Paimon tables have, and the advice for each."""
+"""Options that only tables of Paimon have; with advice for each."""
 _ORDERS = {"order": "sort", "zorder": "zorder"}
-"""The strategy of each ``order_strategy``."""
+"""The strategy for each value of ``order_strategy``."""
 _MOST_COMMITS = 10
 _OF_STRATEGIES: Mapping[str, tuple[str, ...]] = {
     "compression_factor": ("sort", "zorder"),
     "var_length_contribution": ("zorder",),
     "max_output_size": ("zorder",),
 }
-"""The strategies that an option is for."""
+"""Options that only some strategies have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactOptions:
-    """The options of a caller; None stands for the default."""
+    """The options of a caller; None means the default."""
 
     strategy: str | None = None
-    """By default ``minor``, or ``full`` with ``order_by``."""
+    """The default is ``minor``, or ``full`` if ``order_by`` is given."""
     order_by: Sequence[str] | None = None
     order_strategy: str | None = None
     target_file_bytes: int | None = None
@@ -58,21 +57,22 @@ class CompactOptions:
     delete_ratio_threshold: float = 0.3
     rewrite_all: bool = False
     compression_factor: float | None = None
-    """The size of sorted rows, as a part of their size before; by default 1."""
+    """The expected size of sorted rows, divided by their size before; by default 1."""
     var_length_contribution: int | None = None
-    """The bytes of a text on a curve; by default 8."""
+    """The number of bytes of a string that a Z-order curve uses; by default 8."""
     max_output_size: int | None = None
-    """The bytes of a place on a curve; by default all."""
+    """The number of bytes of a Z-order value that are compared; by default all."""
     partial_progress: bool = False
     max_commits: int | None = None
-    """The most commits with partial progress; by default 10. A number turns it on."""
+    """The largest number of commits. Setting it turns partial progress on, which has 10 by
+    default."""
     max_concurrent_rewrites: int | None = None
-    """The groups that are rewritten at a time; by default one for each processor."""
+    """The number of groups that are rewritten at a time; by default one for each processor."""
     rewrite_job_order: str = "none"
 
     @property
     def most_commits(self) -> int | None:
-        """The most commits; None for one commit of all groups or none."""
+        """The largest number of commits; None without partial progress, for a single commit."""
         if self.max_commits is None:
             return _MOST_COMMITS if self.partial_progress else None
         return self.max_commits
@@ -80,7 +80,7 @@ class CompactOptions:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The files that a caller wants to compact, and how."""
+    """The files to compact, and the options."""
 
     options: CompactOptions
     where: Where | None = None
@@ -96,7 +96,9 @@ class Wanted:
 def wanted_files(
     where: Where | None, partitions: Partitions | None, options: Mapping[str, Any]
 ) -> Wanted:
-    """Return the checked request of a caller; raise for an option that Iceberg tables lack."""
+    """Return the checked arguments of a caller; raise for an option that Iceberg tables do not
+    have.
+    """
     known = [each.name for each in fields(CompactOptions)]
     for name, value in options.items():
         if name in _OF_PAIMON:
@@ -114,7 +116,7 @@ def wanted_files(
 
 
 def _with_strategy(options: CompactOptions) -> CompactOptions:
-    """Return the options with a strategy; ``order_by`` with ``full`` sorts all rows."""
+    """Return the options with the strategy to use; ``full`` with ``order_by`` sorts all rows."""
     by, how, strategy = options.order_by, options.order_strategy, options.strategy
     if strategy is None:
         strategy = "minor" if by is None else "full"
@@ -153,7 +155,7 @@ def _with_strategy(options: CompactOptions) -> CompactOptions:
 
 
 def _order_by(given: Sequence[str]) -> tuple[str, ...]:
-    """Return the keys of an order; raise if there are none, or one twice."""
+    """Return the sort keys; raise if there are none, or if a key is given twice."""
     if not isinstance(given, str):
         require_list("order_by", given, "['id', 'ts desc']")
     keys = (given,) if isinstance(given, str) else tuple(given)
@@ -168,7 +170,7 @@ def _order_by(given: Sequence[str]) -> tuple[str, ...]:
 
 
 def _checked(options: CompactOptions) -> CompactOptions:
-    """Return the options; raise for a value that does not fit."""
+    """Return the options; raise if a value is out of range or does not fit the strategy."""
     for name in ("max_commits", "max_concurrent_rewrites"):
         value = getattr(options, name)
         if value is not None and value < 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans a compaction: the groups of files that are rewritten one by one, and the reasons."""
+"""Plans a compaction: groups of files to rewrite, and the reason for each group."""
 
 from __future__ import annotations
 
@@ -44,16 +44,19 @@ _OTHER_SPECS = "(files of other partition specs)"
 
 @dataclass(frozen=True, slots=True)
 class CompactUnit:
-    """The files of one partition, or of other partition specs, that are rewritten together."""
+    """A group of files that are rewritten together.
+
+    The files are of one partition, or have an older partition spec.
+    """
 
     partition: str
-    """The partition as a directory, for people; empty without partitions."""
+    """The partition as a directory name, for messages; empty for a table without partitions."""
     group: FileGroup
     expected_files: int
 
     @property
     def has_one_partition(self) -> bool:
-        """False if rows of the files may belong to several partitions."""
+        """True if all rows of the group are in one partition."""
         return self.partition != _OTHER_SPECS
 
     @property
@@ -63,11 +66,11 @@ class CompactUnit:
 
     @property
     def rows(self) -> int:
-        """The number of rows, with those that deletes remove."""
+        """The number of rows in the files, including deleted ones."""
         return sum(each.split.file.record_count or 0 for each in self.files)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+        """Return the group as a dict, ready for JSON."""
         return {
             "partition": self.partition,
             "chosen": self.group.is_chosen,
@@ -81,26 +84,26 @@ class CompactUnit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactPlan:
-    """The plan of a compaction: no data file was read, nothing is changed."""
+    """The plan of a compaction; no data file is read for it, and nothing is changed."""
 
     table: str
     strategy: str
     loaded: LoadedMetadata
     snapshot: Snapshot | None
-    """None for a table without a snapshot."""
+    """The planned snapshot; None if the table has none."""
     settings: CompactSettings
     order: FileOrder | None = None
-    """The order of rows in new files; None if they keep theirs."""
+    """The order of rows in the new files; None if rows keep their order."""
     units: tuple[CompactUnit, ...] = ()
     not_chosen: tuple[CompactUnit, ...] = ()
 
     @property
     def other_compactor(self) -> None:
-        """None: compactions by other programs are no danger to this one."""
+        """None: compactions by other programs cannot damage this one."""
 
     @property
     def snapshot_id(self) -> int | None:
-        """The snapshot that was planned."""
+        """The id of the planned snapshot; None if the table has none."""
         return None if self.snapshot is None else self.snapshot.snapshot_id
 
     @property
@@ -109,7 +112,7 @@ class CompactPlan:
         return sum(unit.group.bytes for unit in self.units)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+        """Return the plan as a dict, ready for JSON."""
         return {
             "table": self.table,
             "strategy": self.strategy,
@@ -121,7 +124,7 @@ class CompactPlan:
         }
 
     def __str__(self) -> str:
-        """Return one line for each group of files."""
+        """Return the plan as text, with one line for each group."""
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -142,9 +145,9 @@ class CompactPlan:
 def plan_compaction(
     handle: TableHandle, wanted: Wanted, *, without: Collection[int] = ()
 ) -> CompactPlan:
-    """Plan the newest snapshot of the branch; no data file is read.
+    """Plan a compaction of the newest snapshot of the branch; no data file is read.
 
-    Files that the snapshots ``without`` have added are left alone.
+    Files that the snapshots in ``without`` added are left out.
     """
     loaded = handle.load()
     metadata = loaded.metadata
@@ -180,7 +183,10 @@ def _in_order(found: Sequence[CompactUnit], order: str) -> tuple[CompactUnit, ..
 def explain_empty_choice(
     handle: TableHandle, where: Where | None, partitions: Partitions | None
 ) -> str | None:
-    """Return why no file is chosen; None if one is, or if nothing was asked for."""
+    """Return the reason why ``where`` and ``partitions`` choose no file.
+
+    None if they choose a file, or if neither was given.
+    """
     loaded = handle.load()
     asked = row_filter(loaded.metadata, loaded.metadata.schema, where, partitions)
     if asked is None or plan_files(_newest_state(handle, loaded), _tests(asked)).entries:
@@ -203,7 +209,9 @@ def _tests(asked: PredicateFilter) -> Conjunction:
 def _by_partition(
     state: TableState, asked: PredicateFilter | None, without: Collection[int]
 ) -> dict[str, list[PlannedFile]]:
-    """Return the files that may have wanted rows, by partition; other specs are one group."""
+    """Return the files that may have chosen rows, by partition; files of older specs are one
+    group.
+    """
     chosen = plan_files(state, () if asked is None else _tests(asked))
     found: dict[str, list[PlannedFile]] = {}
     for entries, files in planned_files(state, chosen):
@@ -216,9 +224,9 @@ def _by_partition(
 
 
 def _names(metadata: TableMetadata, spec_id: int, entries: pa.Table) -> Iterator[str]:
-    """Yield the name of each file's group: its partition, if it is of the current spec."""
+    """Yield the partition of each file as a name; one common name for files of older specs."""
     spec = metadata.spec_of(metadata.default_spec_id)
-    if spec_id != spec.spec_id:  # their rows may belong to any partition of the current spec
+    if spec_id != spec.spec_id:  # these rows may be in any partition of the current spec
         yield from [_OTHER_SPECS if spec.fields else ""] * len(entries)
         return
     splitter = Splitter(spec, metadata.schema, partition_type(metadata, spec))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a compaction, for people and programs."""
+"""The report of a compaction of an Iceberg table."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ __all__ = ["CompactReport", "GroupOutcome", "GroupOutcomes", "Times", "compact_r
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupOutcome:
-    """The outcome of one group of files, and the reason."""
+    """The result of one group of files, and the reason."""
 
     partition: str
     outcome: str
-    """``compacted``, ``not chosen``, ``dropped`` after a conflict, or ``already published``: by
-    another process with the same ``commit=``.
-    """
+    """``compacted``, ``not chosen``, ``dropped`` after a conflict, or ``already published`` by
+    another process with the same ``commit``."""
     reason: str
     rows_in: int = 0
-    """Rows of the old files, with those that deletes removed."""
+    """The number of rows in the old files, including deleted ones."""
     rows_out: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
@@ -38,33 +37,33 @@ class GroupOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactReport(CompactSummary):
-    """The outcome of one compaction; the sums are over the groups that were compacted."""
+    """The report of one compaction; its sums are those of the compacted groups."""
 
     delete_files_removed: int = 0
-    """Delete files that apply to no data file any more."""
+    """The number of removed delete files, which applied to no data file any more."""
     unfinished: str | None = None
-    """The reason that groups kept their old files, only with partial progress; else None."""
+    """Only with partial progress: the reason why some groups kept their old files; else None."""
     rounds: int = 0
-    """The number of plans; a plan is made again after a conflict."""
+    """The number of plans: 1, plus 1 for each conflict."""
     plan_millis: int = 0
     run_millis: int = 0
-    """The time of all groups together, although several run at a time."""
+    """The sum of the times of all groups, even if several ran at the same time."""
     commit_millis: int = 0
     millis: int = 0
     """The time from the first plan to the commit."""
     groups: tuple[GroupOutcome, ...] = ()
     reason: str
-    """One sentence for the log."""
+    """The outcome in one sentence, for the log."""
 
     @property
     def sentence(self) -> str:
-        """The outcome with its numbers, for people."""
+        """The outcome with its numbers, in one sentence."""
         return self.reason
 
 
 @dataclass(slots=True)
 class Times:
-    """The milliseconds of a compaction, and its plans."""
+    """The times of a compaction in milliseconds, and the number of plans."""
 
     rounds: int = 0
     plan_millis: int = 0
@@ -74,23 +73,24 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class GroupOutcomes:
-    """The groups of the last plan."""
+    """The groups of the last plan, by their result."""
 
     plan: CompactPlan
     done: Sequence[RewrittenUnit] = ()
     dropped: Sequence[tuple[RewrittenUnit, str]] = ()
     repeated: Sequence[RewrittenUnit] = ()
-    """The groups that another process with the same identity published in ``completed``."""
+    """Groups that another process with the same identity published in the snapshot
+    ``completed``."""
     completed: Snapshot | None = None
 
     @property
     def left(self) -> int:
-        """The number of chosen groups whose files were not replaced."""
+        """The number of chosen groups that kept their old files."""
         return len(self.plan.units) - len(self.done) - len(self.repeated)
 
     @property
     def unfinished(self) -> str | None:
-        """The reason why chosen groups kept their files; None if all were replaced."""
+        """The reason why chosen groups kept their old files; None if all files were replaced."""
         if not self.left:
             return None
         return (
@@ -100,7 +100,9 @@ class GroupOutcomes:
 
     @property
     def already(self) -> str | None:
-        """The snapshot that has the repeated groups, in words; None without such groups."""
+        """Words about the groups in ``repeated`` and their snapshot; None if there are no such
+        groups.
+        """
         if self.completed is None:
             return None
         groups, snapshot = counted(len(self.repeated), "group"), self.completed.snapshot_id
@@ -115,7 +117,9 @@ def compact_report(
     groups: GroupOutcomes,
     times: Times,
 ) -> CompactReport:
-    """Report a compaction by its groups; ``earlier`` are snapshots with parts of it."""
+    """Return the report of a compaction; ``earlier`` are snapshots in which attempts published
+    parts.
+    """
     done = [_compacted(each) for each in groups.done]
 
     def total(name: str) -> int:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rewrites one group: copies row groups, or reads live rows and writes them; publishes nothing."""
+"""Rewrites the files of one group, without publishing them.
+
+Row groups are copied where possible; otherwise live rows are read and written.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ __all__ = ["RewrittenUnit", "UnitWork", "unit_work"]
 
 @dataclass(frozen=True, slots=True)
 class RewrittenUnit:
-    """A group, and the entries of the new files with its rows."""
+    """A rewritten group, with the manifest entries of its new files."""
 
     unit: CompactUnit
     entries: pa.Table
@@ -32,26 +35,26 @@ class RewrittenUnit:
 
     @property
     def paths(self) -> list[str]:
-        """The addresses of the new files."""
+        """The URIs of the new files."""
         found: list[str] = self.entries.column("file_path").to_pylist()
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class UnitWork:
-    """Rewrites groups of one plan; it can be pickled and called elsewhere."""
+    """Rewrites the groups of one plan; it can be pickled and sent to another process."""
 
     scan: Scan
-    """Reads the live rows of the planned snapshot with the current columns."""
+    """Reads the live rows of the planned snapshot, with the current columns."""
     loaded: LoadedMetadata
     environment: Environment
     choice: CopyChoice
     order: FileOrder | None = None
     keys: Scan | None = None
-    """Reads the columns that an order compares."""
+    """Reads the columns that the order of rows compares."""
 
     def __call__(self, unit: CompactUnit) -> RewrittenUnit:
-        """Rewrite a group; when this raises, no new file is left."""
+        """Rewrite a group; if this raises an error, no new file is left."""
         began = self.environment.now_millis()
         lineage = lineage_of(self.loaded.metadata)
         order_id = 0 if self.order is None else self.order.sort_order_id
@@ -76,13 +79,14 @@ class UnitWork:
 
 
 def unit_work(plan: CompactPlan, environment: Environment) -> UnitWork:
-    """Return the work on the units of a plan."""
+    """Return the function that rewrites the groups of a plan."""
     metadata = plan.loaded.metadata
     state = TableState(plan.loaded.places, metadata, plan.snapshot, metadata.schema)
-    # Rows of version 3 keep their ids and the numbers of their last changes.
+    # In version 3 rows keep their row ids and the sequence numbers of their last change.
     columns = [each.name for each in (*metadata.schema.fields, *lineage_of(metadata))]
     settings, order = plan.settings, plan.order
-    # Sorted rows are cut into files before; a file only ends by its size if its rows are large.
+    # Sorted rows are already divided into files by number. The size only limits files with large
+    # rows.
     size = settings.target_bytes if order is None else settings.largest_bytes
     target = {TARGET_PROPERTY: str(size)}
     sized = replace(metadata, properties={**metadata.properties, **target})

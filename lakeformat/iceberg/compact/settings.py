@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of a compaction, with the names and defaults of Java's rewrite_data_files."""
+"""The numbers that control a compaction, with the names and defaults of Java's
+rewrite_data_files.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,13 @@ __all__ = ["TARGET_PROPERTY", "CompactSettings", "compact_settings"]
 TARGET_PROPERTY = "write.target-file-size-bytes"
 _DEFAULT_TARGET = 512 << 20
 _LEAST, _MOST = 0.75, 1.8
-"""The sizes of files that need no rewrite, as parts of the target size."""
+"""A file needs no rewrite if its size is between these parts of the target size."""
 _MOST_GROUP = 100 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactSettings:
-    """The rules that choose files and groups."""
+    """The numbers by which files and groups are chosen."""
 
     target_bytes: int
     min_bytes: int
@@ -29,19 +31,21 @@ class CompactSettings:
     max_group_bytes: int
     min_input_files: int
     delete_file_threshold: int | None
-    """The number of delete files that makes a data file due; None for no limit."""
+    """The number of delete files from which on a data file is due; None for no limit."""
     delete_ratio_threshold: float
     rewrite_all: bool
     compression_factor: float = 1.0
 
     @property
     def largest_bytes(self) -> int:
-        """The size at which a new file ends: between the target and the largest that is kept."""
+        """The size at which a new file is closed: halfway between the target and ``max_bytes``."""
         return self.target_bytes + (self.max_bytes - self.target_bytes) // 2
 
 
 def compact_settings(metadata: TableMetadata, options: CompactOptions) -> CompactSettings:
-    """Return the settings of a compaction; raise if the options do not fit together."""
+    """Return the settings from table properties and options; raise if they contradict each
+    other.
+    """
     factor = options.compression_factor
     files, deletes = STRATEGIES[options.strategy or "minor"]
     target = options.target_file_bytes

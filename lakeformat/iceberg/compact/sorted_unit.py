@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the rows of one group in an order, cut into files of about the same number of rows."""
+"""Writes the sorted rows of one group, divided into files of about the same number of rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def write_sorted(
 ) -> None:
     """Write the rows of a group in order; ``keys`` reads the columns that are compared.
 
-    In each partition a new file continues where the file before it ends.
+    Within a partition the rows of each new file follow those of the file before.
     """
 
     def read(scan: Scan) -> Iterator[pa.RecordBatch]:
@@ -36,7 +36,8 @@ def write_sorted(
 
     chosen = order.rows if unit.has_one_partition else order.with_partitions
     files = unit.expected_files if unit.has_one_partition else 1
-    left = rows_of_file = -(-unit.rows // files) or sys.maxsize  # no manifest may count the rows
+    # The manifests may lack the number of rows.
+    left = rows_of_file = -(-unit.rows // files) or sys.maxsize
     for batch in sorted_batches(read(rows), read_keys, unit.rows, chosen, _SPILL):
         rest = batch
         while rest.num_rows:

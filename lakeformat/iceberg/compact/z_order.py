@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows along a Z-order curve, in the order of Java's rewrite_data_files.
+"""Sorts rows along a Z-order curve, in the order of Java's rewrite_data_files.
 
-Each number, time or boolean becomes 8 bytes, and each string its first bytes without a cut
-character. Timestamps count in microseconds, or with a time zone in seconds, as in Java; null is all
-zeros. The bits of all columns are interleaved.
+Each value becomes bytes. A number, time or boolean becomes 8 bytes; of a string the first bytes are
+used, without a cut character. As in Java, timestamps count in microseconds, but in seconds if they
+have a time zone. A null is all zeros. Then the bits of all columns are interleaved.
 """
 
 from __future__ import annotations
@@ -33,32 +33,32 @@ _ORDERED = (
     *("string", "uuid", "fixed", "binary"),
 )
 _TRUE = 0x81
-"""The first byte of true; that of false is 0."""
+"""The first byte of the value true; that of false is 0."""
 _LEAD_BYTES = (0xC0, 0xE0, 0xF0)
-"""The least first byte of a character of 2, 3 and 4 bytes."""
+"""The smallest first bytes of UTF-8 characters of 2, 3 and 4 bytes."""
 _DASHES = (8, 13, 18, 23)
-"""The places of dashes in the text of a UUID."""
+"""The positions of the dashes in the text of a UUID."""
 
 
 @dataclass(frozen=True, slots=True)
 class ZOrder:
-    """Rows along a curve through some fields."""
+    """Sorts rows along a Z-order curve of some fields."""
 
     compared: Schema
-    """The columns with the fields."""
+    """The columns that are, or contain, the fields."""
     fields: tuple[Field, ...]
     text_bytes: int
-    """The number of bytes of a text that are used."""
+    """The number of bytes of a string that are used."""
     most_bytes: int | None
-    """The number of interleaved bytes that are compared; None for all."""
+    """The number of bytes of interleaved bits that are compared; None for all."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that are compared."""
+        """The names of the columns that are compared."""
         return tuple(self.compared.column_names)
 
     def positions(self, rows: pa.Table) -> Positions:
-        """Return the positions of the rows along the curve; equal rows keep their order."""
+        """Return the order of the rows as positions; equal rows keep their order."""
         compared = rows.select(self.columns)
         columns = []
         for field in self.fields:
@@ -69,10 +69,10 @@ class ZOrder:
 
 
 def z_order_fields(metadata: TableMetadata, names: Sequence[str]) -> tuple[Field, ...]:
-    """Return the fields of a curve, without partition columns, which are equal in all rows of a
-    file.
+    """Return the fields of the curve; partition columns are left out, as a file has one value of
+    them.
 
-    Raise ``InvalidRequestError`` for a column that is missing, or whose values have no order.
+    Raise ``InvalidRequestError`` for a column that does not exist, or whose values have no order.
     """
     partitions = {
         each.source_id
@@ -107,7 +107,7 @@ def _ordered_field(schema: Schema, name: str) -> Field:
 
 
 def z_bytes(values: pa.Array, field: Field, text_bytes: int) -> ByteRows:
-    """Return values as bytes that are interleaved; null is all zeros."""
+    """Return the bytes of each value whose bits are interleaved; a null is all zeros."""
     assert isinstance(field.type, PrimitiveType)
     name = field.type.name
     if name == "boolean":
@@ -117,7 +117,7 @@ def z_bytes(values: pa.Array, field: Field, text_bytes: int) -> ByteRows:
     elif name == "string":
         found = _whole_characters(ordered_bytes(values, text_bytes))
     elif name in _TIMESTAMPS:
-        # As in Java, where Spark casts a timestamp with a zone to whole seconds.
+        # Java has Spark cast a timestamp with time zone to whole seconds.
         unit, short = ("microsecond", "us") if name in _ZONELESS else ("second", "s")
         times = pc.floor_temporal(values, unit=unit).cast(pa.timestamp(short, values.type.tz))
         found = ordered_bytes(times, text_bytes)
@@ -137,7 +137,7 @@ def _of_truth_values(values: pa.Array) -> ByteRows:
 
 
 def _whole_characters(texts: ByteRows) -> ByteRows:
-    """Replace the first bytes of a cut character by zeros."""
+    """Return the bytes with zeros in place of a character that was cut."""
     size = texts.shape[1]
     for back, lead in enumerate(_LEAD_BYTES[:size], 1):
         cut = texts[:, size - back] >= lead
@@ -146,7 +146,7 @@ def _whole_characters(texts: ByteRows) -> ByteRows:
 
 
 def _uuid_texts(values: pa.Array, size: int) -> ByteRows:
-    """Return the first bytes of UUIDs as text."""
+    """Return the first bytes of UUIDs written as text."""
     digits = np.frombuffer(b"0123456789abcdef", np.uint8)
     found = ordered_bytes(values, 16)
     texts = np.stack([digits[found >> 4], digits[found & 15]], axis=2).reshape(len(found), 32)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schema of a new table from an Arrow schema, with ids in the order in which Java gives them.
+"""Converts an Arrow schema to the schema of a new table; fields get ids in the same order as in
+Java.
 
-The fields of one level get their ids first, then the fields inside of each.
+The fields of one level get their ids before the fields inside of them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _MAX_PRECISION = 38
 _DOC = b"comment"
 _PLAIN = {
     pa.bool_(): "boolean",
-    # Iceberg has no smaller and no unsigned numbers: the next larger type holds every value.
+    # Iceberg has no unsigned and no small integers: the next larger type holds every value.
     pa.int8(): "int",
     pa.int16(): "int",
     pa.int32(): "int",
@@ -54,7 +55,7 @@ _SINCE_3 = ("timestamp_ns", "timestamptz_ns", "unknown")
 def new_schema(
     columns: pa.Schema, identifier_fields: Sequence[str] = (), format_version: int = 2
 ) -> Schema:
-    """Return schema 0 of a new table; a column that Iceberg cannot hold is refused by name.
+    """Return schema 0 of a new table; raise for a column that Iceberg cannot store, and name it.
 
     ``identifier_fields`` are the columns whose values identify a row; they become required.
     """
@@ -77,7 +78,9 @@ def new_schema(
 
 
 def _identifier(field: Field) -> Field:
-    """Return a column that identifies rows: a required one that compares exactly."""
+    """Return a column that identifies rows: it becomes required. Raise if its type is nested or a
+    floating-point type.
+    """
     if not isinstance(field.type, PrimitiveType) or field.type.name in ("float", "double"):
         raise InvalidRequestError(
             f"column {field.name!r} cannot identify rows, because its type is not exact: "

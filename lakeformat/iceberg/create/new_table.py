@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Creates a table: its first metadata, and its first metadata file in a directory."""
+"""Makes the first metadata of a table, and publishes it in a directory."""
 
 from __future__ import annotations
 
@@ -41,11 +41,12 @@ def new_table_metadata(
     format_version: int | None = None,
     environment: Environment = SYSTEM,
 ) -> TableMetadata:
-    """Return the metadata of a new table at an address, without a snapshot.
+    """Return the metadata of a new table without snapshots.
 
-    ``partitioned_by`` has columns and transforms such as ``day(ts)`` and ``bucket(16, id)``;
-    ``sorted_by`` has the same with ``desc`` and ``nulls last``. Rows are identified by the columns
-    of ``identifier_fields``. The format version is 2 unless it or the property is given.
+    ``partitioned_by`` lists columns and transforms such as ``day(ts)`` and ``bucket(16, id)``.
+    ``sorted_by`` lists the same, each optionally with ``desc`` or ``nulls last``.
+    ``identifier_fields`` lists the columns whose values identify a row. If neither
+    ``format_version`` nor the property is given, the version is 2.
     """
     kept = dict(properties or {})
     version = _version(kept.pop(_VERSION, None), format_version)
@@ -70,7 +71,7 @@ def new_table_metadata(
 
 
 def location_at(storage: Storage, root: str) -> str:
-    """Return the address of a directory as metadata spells it: without escapes in local paths."""
+    """Return the URI of a directory as metadata writes it: a local path without escapes."""
     uri = storage.uri(root)
     return unquote(uri) if storage.scheme in _LITERAL else uri
 
@@ -78,7 +79,7 @@ def location_at(storage: Storage, root: str) -> str:
 def create_at_path(storage: Storage, root: str, metadata: TableMetadata) -> None:
     """Publish the first metadata file of a table without a catalog.
 
-    ``AlreadyExistsError`` means that the directory has a table, or that another program was first.
+    ``AlreadyExistsError`` means that the directory already has a table, perhaps since just now.
     """
     directory = f"{root}/{METADATA}"
     content = encode_metadata(metadata)

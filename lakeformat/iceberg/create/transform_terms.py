@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Partitions and sort keys as callers write them: ``day(ts)``, ``bucket(16, id)``, ``id desc``."""
+"""Parses partition fields and sort keys, such as ``day(ts)``, ``bucket(16, id)`` and ``id
+desc``.
+"""
 
 from __future__ import annotations
 
@@ -41,12 +43,12 @@ _EXAMPLES = "write a column, or a transform such as day(ts), bucket(16, id) or t
 class _Term:
     source: Field
     name: str
-    """The dotted name of the column."""
+    """The name of the column; dots separate nested fields."""
     transform: Transform
 
     @property
     def partition_name(self) -> str:
-        """The name that Java gives the partition field."""
+        """The name of the partition field, the same as Java gives it."""
         kind = self.transform.kind
         if kind is TransformKind.IDENTITY:
             return self.name
@@ -54,7 +56,7 @@ class _Term:
 
 
 def new_spec(schema: Schema, terms: Sequence[str]) -> PartitionSpec:
-    """Return spec 0 of a new table."""
+    """Return partition spec 0 of a new table."""
     fields: list[PartitionField] = []
     for text in terms:
         term = _parse(schema, text)
@@ -72,14 +74,14 @@ def new_spec(schema: Schema, terms: Sequence[str]) -> PartitionSpec:
 
 
 def partition_text(text: str) -> str:
-    """Return a term in the spelling of ``IcebergTable.partition_by``."""
+    """Return a partition field in the form that ``IcebergTable.partition_by`` has."""
     name, transform = _split(text)
     is_plain = transform.kind is TransformKind.IDENTITY
     return name if is_plain else f"{transform.text}({name})"
 
 
 def new_sort_order(schema: Schema, keys: Sequence[str]) -> SortOrder:
-    """Return the sort order of a new table: order 0 without keys, else order 1."""
+    """Return the sort order of a new table: order 1, or order 0 without keys."""
     if not keys:
         return SortOrder(0)
     return SortOrder(1, tuple(_sort_field(schema, key) for key in keys))
@@ -112,7 +114,7 @@ def _parse(schema: Schema, text: str) -> _Term:
 
 
 def _split(text: str) -> tuple[str, Transform]:
-    """Return the column and the transform of a term."""
+    """Return the name of the column and the transform."""
     stripped = text.strip()
     found = _TERM.fullmatch(stripped)
     if found is None:
@@ -121,7 +123,7 @@ def _split(text: str) -> tuple[str, Transform]:
     transform = parse_transform(word if number is None else f"{word}[{number}]")
     if transform.kind in (TransformKind.UNKNOWN, TransformKind.VOID):
         raise InvalidRequestError(f"{text!r} is not a transform: {_EXAMPLES}")
-    # In the singular, which every reader knows.
+    # The singular, such as "day", which every reader accepts.
     if number is None:
         transform = parse_transform(transform.kind.value)
     return name, transform

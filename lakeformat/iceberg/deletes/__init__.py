@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Upkeep of the delete files of Iceberg tables."""
+"""Compaction of the delete files of Iceberg tables."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replaces the delete files of a table by fewer ones that delete the same rows.
+"""Replaces the delete files of a table by fewer files that delete the same rows.
 
-Java's ``rewrite_position_delete_files``, and the option ``remove-dangling-deletes`` of its
-``rewrite_data_files``, do parts of this. Data files do not change.
+Data files do not change. In Java ``rewrite_position_delete_files``, and the option
+``remove-dangling-deletes`` of ``rewrite_data_files``, each do a part of this.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["compact_deletes"]
 
 _log = logging.getLogger(__name__)
 _WITH_VECTORS = 3
-"""The first format version whose rows are deleted by vectors."""
+"""The first format version with deletion vectors."""
 
 _Made = tuple[FileToChange, DeletionVector]
 
@@ -49,9 +49,10 @@ def compact_deletes(
     commit: CommitId | None = None,
     dry_run: bool = False,
 ) -> CompactDeletesReport:
-    """Merge delete files and remove those that apply to no data file; the rows do not change.
+    """Merge delete files, and remove those that apply to no data file; the rows do not change.
 
-    The same ``commit`` publishes once. After a conflict everything is planned again.
+    A repeated call with the same ``commit`` publishes nothing again. After a conflict everything is
+    planned again.
     """
     work = _Work(handle, convert_equality, rewrite_all, commit)
     if dry_run:
@@ -67,7 +68,7 @@ def compact_deletes(
 
 @dataclass(slots=True)
 class _Work:
-    """One compaction of delete files, from its first plan to its publication."""
+    """One compaction of delete files, from its plan to its commit."""
 
     handle: TableHandle
     convert_equality: bool
@@ -78,13 +79,13 @@ class _Work:
     _published: PublishedChange | None = None
 
     def plan(self) -> DeletePlan:
-        """Plan the newest snapshot."""
+        """Plan the work for the newest snapshot."""
         return plan_delete_files(
             self.handle, convert_equality=self.convert_equality, rewrite_all=self.rewrite_all
         )
 
     def until_done(self) -> PublishedChange | None:
-        """Work until a plan is published, or has nothing to do."""
+        """Work until a plan is published, or no delete file is due."""
         carry_out(
             Steps(
                 name=f"compaction of delete files of {self.handle.uri}",
@@ -123,14 +124,16 @@ class _Work:
         discard = partial(delete_files, plan.loaded.places, dict.fromkeys(paths))
         with kept_if_published(discard):
             published = publish_change(self.handle, _SameRows(change), commit=self.commit)
-        if published.is_replayed:  # by another process, while this one wrote
+        if published.is_replayed:  # another process with the same identity published it meanwhile
             discard()
         self._published = published
 
 
 @dataclass(frozen=True, slots=True)
 class _SameRows:
-    """Publishes a change of deletes as a ``replace``, because rows do not change."""
+    """Publishes changed delete files with the operation ``replace``, because the rows do not
+    change.
+    """
 
     delta: RowDelta
 
@@ -139,7 +142,7 @@ class _SameRows:
 
 
 def _deleted_rows(plan: DeletePlan, file: FileToChange) -> _Made:
-    """Return the rows of a data file that its replaced deletes remove."""
+    """Return the rows of a data file that its replaced delete files delete."""
     if plan.with_keys and any(each.equality_ids for each in file.split.deletes):
         if (count := file.split.file.record_count) is None:
             raise UnsupportedError(
@@ -153,7 +156,9 @@ def _deleted_rows(plan: DeletePlan, file: FileToChange) -> _Made:
 
 
 def _written(plan: DeletePlan, made: Sequence[_Made], handle: TableHandle) -> list[pa.Table]:
-    """Write new deletes; return their entries, with the sequence numbers of the old ones."""
+    """Write new delete files; return their entries, with the sequence numbers of the replaced
+    ones.
+    """
     if not made:
         return []
     has_vectors = plan.loaded.metadata.format_version >= _WITH_VECTORS

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans which delete files are merged, turned into another form, or removed; reads metadata only.
+"""Plans the compaction of delete files; only metadata is read.
 
-A delete file is dangling if it applies to no live data file. The position deletes of a partition
-are due if fewer files could have them, or if deletion vectors could.
+A delete file is dangling if it applies to no live data file: then it is removed. The position
+deletes of a partition are rewritten if fewer files, or deletion vectors, could store them.
 """
 
 from __future__ import annotations
@@ -27,39 +27,39 @@ from lakeformat.iceberg.write.state_difference import entry_ids
 __all__ = ["DeletePlan", "plan_delete_files"]
 
 _WITH_VECTORS = 3
-"""The first format version whose rows are deleted by vectors."""
+"""The first format version with deletion vectors."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeletePlan:
-    """The work on the delete files of one snapshot."""
+    """The delete files of one snapshot that are replaced or removed."""
 
     loaded: LoadedMetadata
     snapshot: Snapshot | None
     scan: Scan
-    """Reads deleted positions."""
+    """Reads the positions that deletes delete."""
     delete_files: int
-    """All live delete files of the snapshot."""
+    """The number of all live delete files of the snapshot."""
     dangling: frozenset[str]
-    """The ids of those that apply to no data file."""
+    """The ids of the delete files that apply to no data file."""
     files: tuple[FileToChange, ...]
-    """The data files that get new deletes in place of theirs."""
+    """The data files whose delete files are replaced."""
     with_keys: bool
-    """True if equality deletes are turned into positions, too."""
+    """True if equality deletes are replaced by position deletes, too."""
 
     @property
     def replaced(self) -> frozenset[str]:
-        """The ids of the delete files that the new ones replace."""
+        """The ids of the delete files that are replaced by new ones."""
         return frozenset(each.id for file in self.files for each in self.deletes_of(file))
 
     def deletes_of(self, file: FileToChange) -> Iterable[DeleteFile]:
-        """Return the deletes of a data file that new ones replace."""
+        """Return the delete files of a data file that are replaced."""
         return (each for each in file.split.deletes if self.with_keys or not each.equality_ids)
 
     def numbers(self) -> dict[str, int]:
-        """Return the sequence number of the new deletes by partition: that of the newest old one.
+        """Return the sequence number of the new deletes for each partition.
 
-        Then they apply to the same data files.
+        It is that of the newest replaced one, so that the new deletes apply to the same data files.
         """
         found: dict[str, int] = {}
         for file in self.files:
@@ -71,7 +71,7 @@ class DeletePlan:
 def plan_delete_files(
     handle: TableHandle, *, convert_equality: bool, rewrite_all: bool
 ) -> DeletePlan:
-    """Plan the newest snapshot of the branch."""
+    """Plan the compaction of delete files for the newest snapshot of the branch."""
     loaded = handle.load()
     metadata = loaded.metadata
     head = metadata.references.get(handle.branch)
@@ -99,7 +99,7 @@ def plan_delete_files(
 
 
 def _files_with_deletes(state: TableState, deletes: tuple[pa.Table, ...]) -> Iterator[FileToChange]:
-    """Yield the data files to which deletes apply."""
+    """Yield the data files to which delete files apply."""
     if not deletes:
         return
     plan = replace(plan_files(state), deletes=deletes)
@@ -116,7 +116,7 @@ def _files_with_deletes(state: TableState, deletes: tuple[pa.Table, ...]) -> Ite
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """The rules that make the deletes of a partition due."""
+    """The rules by which the deletes of a partition are rewritten."""
 
     has_vectors: bool
     is_by_file: bool
@@ -124,9 +124,10 @@ class _Choice:
     rewrite_all: bool
 
     def due(self, files: Iterable[FileToChange]) -> Iterator[FileToChange]:
-        """Yield the data files whose deletes are replaced.
+        """Yield the data files whose delete files are replaced.
 
-        In version 2 these are all of a partition, or none, because they may share deletes.
+        Each partition is replaced as a whole or not at all, because data files may share a delete
+        file.
         """
         by_scope: dict[str, list[FileToChange]] = {}
         for file in files:
@@ -146,7 +147,7 @@ class _Choice:
         return len(by_position) > (0 if self.rewrite_all else new)
 
     def _has_some(self, file: FileToChange) -> bool:
-        """Return True if new deletes would replace more than the vector of a data file."""
+        """Return True if a data file has deletes to replace: any except its own deletion vector."""
         kept = not self.convert_equality
         replaced = [each for each in file.split.deletes if not (kept and each.equality_ids)]
         return any(not (self.has_vectors and each.is_vector) for each in replaced)

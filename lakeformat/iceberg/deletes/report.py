@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a compaction of delete files, for people and programs."""
+"""The report of a compaction of delete files."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ __all__ = ["CompactDeletesReport", "deletes_report"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactDeletesReport(Report):
-    """The outcome of a compaction of delete files, or of its dry run."""
+    """The report of a compaction of delete files, or of its dry run."""
 
     table: str
     dry_run: bool
     snapshot_id: int | None
-    """The published snapshot; None when nothing was published."""
+    """The published snapshot; None if nothing was published."""
     dangling: int
-    """Delete files that applied to no data file."""
+    """The number of removed delete files that applied to no data file."""
     replaced: int
-    """Delete files whose rows new ones delete."""
+    """The number of delete files that were replaced by new ones."""
     added: int | None
-    """New delete files, deletion vectors among them; None if it is only known afterwards."""
+    """The number of new delete files, including deletion vectors; None if a dry run cannot know
+    it."""
     positions: int | None
-    """The rows that the new delete files remove; None if it is only known afterwards."""
+    """The number of rows that the new delete files delete; None if a dry run cannot know it."""
     replayed: bool = False
-    """True if an earlier attempt with the same identity had published it."""
+    """True if an earlier attempt with the same identity published the change."""
     reason: str
     """The outcome in one sentence, for the log."""
 
@@ -42,7 +43,7 @@ def deletes_report(
     *,
     dry_run: bool = False,
 ) -> CompactDeletesReport:
-    """Report a compaction by its last plan, and by the summary of its snapshot."""
+    """Return the report, from the last plan and the summary of the snapshot."""
     dangling, replaced = (0, 0) if plan is None else (len(plan.dangling), len(plan.replaced))
     snapshot = None if published is None else published.snapshot
     is_replayed = published is not None and published.is_replayed

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expiry of snapshots: a commit removes them, then files that only they needed are deleted."""
+"""Expiry of snapshots: a commit removes them, then the files that only they needed are deleted."""

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the files that only expired snapshots need.
 
-All manifests of kept snapshots are read, unless no data file may be deleted. To look only at the
-files that each snapshot added is not enough: kept snapshots outside of the main history may have
-them, too.
+All manifests of kept snapshots are read, unless no data file can be deleted. The lists of added
+files would not be enough: kept snapshots of other branches may need a file, too.
 """
 
 from __future__ import annotations
@@ -35,22 +34,23 @@ _REASON = "only expired snapshots needed it"
 
 @dataclass(slots=True)
 class ExclusiveFiles:
-    """The files to delete, in steps: a file comes before those that name it."""
+    """The files to delete, in steps: each file is deleted before the files that name it."""
 
     steps: list[list[Removal]] = field(default_factory=list)
     outside: int = 0
-    """Files outside of the table and of the directories that the caller allows; they are kept."""
+    """The number of files that are kept, because they are outside of the table and of allowed
+    directories."""
 
 
 def find_exclusive_files(before: LoadedMetadata, after: TableMetadata) -> ExclusiveFiles:
-    """Return the files of the snapshots that ``after`` lacks, without those that it still needs."""
+    """Return the files that ``before`` needs for snapshots that ``after`` does not have."""
     kept_ids = {each.snapshot_id for each in after.snapshots}
     expired = [each for each in before.metadata.snapshots if each.snapshot_id not in kept_ids]
     of_expired, of_kept = manifests_of(before, expired), manifests_of(before, after.snapshots)
     manifests = {key: of_expired[key] for key in of_expired.keys() - of_kept.keys()}
     data = live_files(before, manifests.values())
     statistics = _statistics(before.metadata, after)
-    # Damaged metadata can name any file as a data file or as statistics, also one of another kind.
+    # Damaged metadata can name any file as data or statistics, even a manifest or a manifest list.
     needed = {one_spelling(each) for each in (*_lists(after.snapshots), *statistics_sizes(after))}
     needed |= of_kept.keys()
     if data or statistics:
@@ -77,7 +77,7 @@ def _lists(snapshots: Iterable[Snapshot]) -> list[str]:
 
 
 def _statistics(metadata: TableMetadata, after: TableMetadata) -> list[ReachableFile]:
-    """Return the files of statistics that ``after`` does not name."""
+    """Return the statistics files that ``after`` does not name."""
     named = statistics_sizes(after)
     return [
         ReachableFile(address, FileClass.STATISTICS, size)
@@ -89,7 +89,7 @@ def _statistics(metadata: TableMetadata, after: TableMetadata) -> list[Reachable
 def _removals(
     places: FilePlaces, files: Iterable[ReachableFile], found: ExclusiveFiles
 ) -> Iterator[Removal]:
-    """Yield the removals of files that may be deleted; count those outside."""
+    """Yield the files that may be deleted; count files that are outside."""
     for file in sorted(files, key=lambda each: each.address):
         try:
             storage, path = places.place(file.address)
@@ -98,5 +98,5 @@ def _removals(
             continue
         name = path.rpartition("/")[2]
         if name == HINT or is_metadata_file(name):
-            continue  # the table keeps these files, even if a manifest names one
+            continue  # the table needs these files, even if a damaged manifest names one as data
         yield Removal(storage, path, file.kind, _REASON, file.size)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expires snapshots: a commit removes them, then the files that only they needed are deleted.
 
-After the commit no writer can use an expired snapshot any more. A crash before the end leaves
-orphan files and damages nothing.
+After the commit no writer can use an expired snapshot. If the process crashes before all files are
+deleted, the rest are orphan files, which damage nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ExpiryRequest:
-    """The arguments of an expiry; None follows the properties of the table."""
+    """The arguments of an expiry; None means that table properties decide."""
 
     older_than: PastTime | None = None
     retain_min: int | None = None
@@ -40,10 +40,10 @@ class ExpiryRequest:
     clean_metadata: bool = False
     delete_files: bool = True
     unread: Callable[[], Collection[int]] = tuple
-    """Returns the snapshots that consumers have not read."""
+    """Returns the ids of the snapshots that a consumer has not read yet."""
 
     def select(self, loaded: LoadedMetadata, now_millis: int) -> Selection:
-        """Return what expires in one state of the table."""
+        """Return the snapshots, branches and tags that expire in one state of the table."""
         least = self.retain_min
         if least is not None and (not is_whole_number(least) or least < 1):
             raise InvalidRequestError(f"retain_min must be at least 1, got {least!r}")
@@ -70,7 +70,10 @@ def expire_snapshots(
     dry_run: bool,
     on_progress: OnRemoval | None = None,
 ) -> IcebergExpireReport:
-    """Expire snapshots by the rules of Java; a dry run only plans."""
+    """Expire snapshots by the rules of Java, and delete files that only they needed.
+
+    A dry run only plans.
+    """
     selections: list[Selection] = []
 
     def change(loaded: LoadedMetadata) -> TableMetadata | None:
@@ -98,10 +101,11 @@ def expire_snapshots(
 
 
 def _find(chosen: Selection, published: TableMetadata | None) -> ExclusiveFiles:
-    """Return the files to delete; after the commit, an error notes that they are orphans.
+    """Return the files to delete; if that fails after the commit, the error explains how to delete
+    them.
 
-    A REST catalog may publish the removal together with snapshots that other writers added to new
-    branches meanwhile. The files of these are kept, too.
+    With a REST catalog other writers may have added snapshots to new branches by the time of the
+    commit. Their files are kept, too.
     """
     after = chosen.metadata
     if published is not None:

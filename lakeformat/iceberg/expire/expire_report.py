@@ -17,32 +17,33 @@ __all__ = ["IcebergExpireReport"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IcebergExpireReport(Report):
-    """The result of an expiry or of its dry run."""
+    """The report of an expiry, or of its dry run."""
 
     table: str
     dry_run: bool
     snapshots: tuple[int, ...]
-    """Expired snapshots, oldest first."""
+    """The expired snapshots, oldest first."""
     references: tuple[str, ...]
-    """Branches and tags that were removed because their snapshots are too old."""
+    """Branches and tags that were removed because of their age."""
     earliest_snapshot: int | None
-    """The oldest kept snapshot."""
+    """The oldest snapshot that was kept."""
     deleted: Deleted
     outside: int = 0
-    """Files outside of the table that were kept, because no allowed directory has them."""
+    """The number of files that were kept, because they are outside of the table and of allowed
+    directories."""
     held: int = 0
-    """Snapshots that were kept only because a consumer has not read them."""
+    """The number of snapshots that were kept only because a consumer has not read them."""
     removals: tuple[Removal, ...] = field(default=(), repr=False)
-    """In a dry run, the planned removals."""
+    """In a dry run, the files that would be deleted."""
 
     @property
     def is_complete(self) -> bool:
-        """True if every planned file was removed; the rest are orphans."""
+        """True if every planned file was deleted; files that remain are orphan files."""
         return not self.deleted.failures
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """One line for each thing that the expiry did or, in a dry run, would do."""
+        """Lines about the work that was done, or that a dry run would do."""
         return tuple(_lines(self))
 
     @property
@@ -51,7 +52,7 @@ class IcebergExpireReport(Report):
         return "; ".join(self.lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain values, without the single files."""
+        """Return the report as a dict, without the list of files."""
         return {
             "table": self.table,
             "dry_run": self.dry_run,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides which snapshots, branches and tags expire, and makes the metadata without them."""
+"""Selects the snapshots, branches and tags that expire, and makes metadata without them."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ _GC = "gc.enabled"
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """An expiry on one state of the table."""
+    """The snapshots, branches and tags that expire in one state of the table."""
 
     loaded: LoadedMetadata
-    """The state before."""
+    """The metadata before the expiry."""
     metadata: TableMetadata
-    """The metadata after it; that of ``loaded`` itself if nothing expires."""
+    """The metadata after the expiry; the same object if nothing expires."""
     snapshots: tuple[int, ...] = ()
     """The expired snapshots, oldest first."""
     references: tuple[str, ...] = ()
-    """The branches and tags that were too old."""
+    """The branches and tags that are too old."""
     held: int = 0
-    """Number of snapshots that only a consumer keeps."""
+    """The number of snapshots that are kept only because a consumer has not read them."""
 
 
 def require_gc(metadata: TableMetadata) -> None:
-    """Refuse to delete files of a table whose owner has forbidden it."""
+    """Raise if the property ``gc.enabled`` of the table forbids deleting its files."""
     if not bool_property(metadata.properties, _GC, default=True):
         raise UnsupportedError(
             f"the property 'gc.enabled' of {metadata.location} is false, because other tables may "
@@ -57,9 +57,10 @@ def select(
     *,
     clean_metadata: bool,
 ) -> Selection:
-    """Select what the retention no longer keeps, and the ``snapshots`` that are named by id.
+    """Select the snapshots that ``retention`` does not keep, and those given by id in
+    ``snapshots``.
 
-    The ``unread`` snapshots are kept, because a consumer has not read them.
+    Snapshots in ``unread`` are kept, because a consumer has not read them yet.
     """
     metadata = loaded.metadata
     overdue = overdue_references(metadata, retention)
@@ -91,7 +92,7 @@ def select(
 def _named(
     metadata: TableMetadata, snapshots: Collection[int], references: Collection[Reference]
 ) -> set[int]:
-    """Return the named snapshots that exist; one that a branch or tag names is refused."""
+    """Return the given snapshots that exist; raise if a branch or tag is at one of them."""
     for each in references:
         if each.snapshot_id in snapshots:
             raise InvalidRequestError(

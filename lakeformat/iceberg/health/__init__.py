@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The health of an Iceberg table: facts of its manifests, a score, and reasons with advice."""
+"""The health of an Iceberg table: numbers from its manifests, a score, and reasons with advice."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the data files that delete files apply to, by partition and sequence number alone.
+"""Finds the data files to which delete files apply, by partition and sequence number alone.
 
-A position delete applies to data files that are not newer; a deletion vector replaces all position
-deletes of its file; an equality delete applies to older data files. No bounds of keys are
-compared, as in Java's removal of dangling deletes.
+A position delete applies to data files of the same or a lower sequence number. A deletion vector
+replaces all position deletes of its data file. An equality delete applies to data files of a lower
+sequence number. Bounds of keys are not compared, as in Java's removal of dangling deletes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileColumns:
-    """Live data and delete files, one row each."""
+    """Live data files and delete files as columns, one row for each file."""
 
     content: Counts
     spec_id: Counts
@@ -32,32 +32,35 @@ class FileColumns:
     size: Counts
     sequence: Counts
     partition: Counts
-    """A number for each partition of each spec, counted from 0."""
+    """The number of the file's partition, from 0 on; partitions of two specs always differ."""
     path: pa.ChunkedArray
     target: pa.ChunkedArray
-    """The only data file of position deletes; null for those of a whole partition."""
+    """The data file of a position delete file, if it is only one; null if it may be for many."""
     is_vector: Mask
     is_everywhere: Mask
-    """True for equality deletes of all partitions."""
+    """True for equality deletes that apply to all partitions."""
 
 
 @dataclass(frozen=True, slots=True)
 class AppliedDeletes:
-    """The effect of the deletes; each mask and count has a row for each file."""
+    """The data files to which deletes apply; each array has an element for each file."""
 
     has_deletes: Mask
-    """True for data files that a delete applies to."""
+    """True for data files to which a delete file applies."""
     has_equality_deletes: Mask
     hidden: Counts
-    """Rows of each data file that vectors and position deletes of this file hide."""
+    """For each data file the rows deleted by its deletion vector, and by position deletes for it
+    alone."""
     hidden_rows: int
-    """Rows that vectors and position deletes hide, also those of whole partitions."""
+    """The number of rows that deletion vectors and position deletes delete in all data files."""
     dangling: Mask
     """True for delete files that apply to no data file."""
 
 
 def apply_deletes(files: FileColumns) -> AppliedDeletes:
-    """Find out which delete files apply to which data files."""
+    """Return the data files to which delete files apply, and the delete files that apply to
+    none.
+    """
     is_data = files.content == DATA
     dangling = np.zeros(len(is_data), np.bool_)
     hidden = np.zeros(len(is_data), np.int64)
@@ -73,8 +76,9 @@ def apply_deletes(files: FileColumns) -> AppliedDeletes:
 
 
 def _of_single_files(files: FileColumns, hidden: Counts, dangling: Mask) -> tuple[Mask, Mask]:
-    """Apply the deletes of single data files; return the files with a vector, and those with
-    position deletes that apply.
+    """Apply deletion vectors, and position deletes for a single data file.
+
+    Return a mask of the files with a vector, and a mask of those with position deletes that apply.
     """
     has_target = files.target.is_valid().to_numpy() & (files.content == POSITION_DELETES)
     deletes, data = np.flatnonzero(has_target), np.flatnonzero(files.content == DATA)
@@ -95,7 +99,10 @@ def _of_single_files(files: FileColumns, hidden: Counts, dangling: Mask) -> tupl
 
 
 def _of_partitions(files: FileColumns, is_open: Mask, dangling: Mask) -> Mask:
-    """Apply the position deletes of whole partitions to files without a vector."""
+    """Apply position deletes that may be for many data files of their partition.
+
+    Return a mask of the data files to which they apply.
+    """
     has_target = files.target.is_valid().to_numpy()
     deletes = np.flatnonzero((files.content == POSITION_DELETES) & ~has_target)
     newest = _extreme(np.maximum, files, deletes, -1)
@@ -106,7 +113,10 @@ def _of_partitions(files: FileColumns, is_open: Mask, dangling: Mask) -> Mask:
 
 
 def _by_equality(files: FileColumns, is_data: Mask, dangling: Mask) -> Mask:
-    """Apply equality deletes to older files of their partition, or of all."""
+    """Apply equality deletes to data files of their partition, or of all partitions.
+
+    Return a mask of the data files to which they apply.
+    """
     is_equality = files.content == EQUALITY_DELETES
     deletes = np.flatnonzero(is_equality & ~files.is_everywhere)
     newest = _extreme(np.maximum, files, deletes, -1)
@@ -120,8 +130,9 @@ def _by_equality(files: FileColumns, is_data: Mask, dangling: Mask) -> Mask:
 
 
 def _extreme(of: np.ufunc, files: FileColumns, places: Counts, without: int) -> Counts:
-    """Return the greatest or least sequence number of the files at ``places``, by partition;
-    ``without`` for a partition without such files.
+    """Return for each partition the largest or smallest sequence number of the files at ``places``.
+
+    A partition without such files gets ``without``.
     """
     found = np.full(int(files.partition.max(initial=0)) + 1, without, np.int64)
     of.at(found, files.partition[places], files.sequence[places])

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks an Iceberg table: the manifests of its newest snapshot, and what older ones keep."""
+"""Examines the health of an Iceberg table: its newest snapshot, and the files that older ones
+keep.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ __all__ = ["check_health"]
 
 _WORST_PARTITIONS = 10
 _DELETES = 1
-"""The value of ``content`` of a manifest of delete files."""
+"""The value of ``content`` for a manifest of delete files."""
 
 
 def check_health(
@@ -47,9 +49,10 @@ def check_health(
     *,
     time_travel: bool,
 ) -> IcebergHealthReport:
-    """Return the health at a snapshot, the newest of its branch; None before the first commit.
+    """Return the health of a table at ``snapshot``, the newest of its branch; None before a commit.
 
-    ``time_travel`` reads the manifests of each older snapshot too, and lists the metadata files.
+    With ``time_travel`` the manifests of all older snapshots are read, and the metadata files are
+    listed.
     """
     settings = settings_of(loaded.metadata.properties)
     manifests = _manifests_of(loaded, snapshot)
@@ -95,8 +98,8 @@ def _manifests_of(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table
 
 
 def _live(loaded: LoadedMetadata, manifests: pa.Table) -> dict[int, pa.Table]:
-    """Return the live entries of manifests by spec id, without specs that have no live entry."""
-    # The bounds of paths name the only data file of a delete file.
+    """Return the live entries of manifests by spec id; specs without live entries are left out."""
+    # Bounds of paths show if a delete file is for a single data file.
     found = read_entries(loaded.places, loaded.metadata, manifests, (FILE_PATH_ID,))
     live = {spec_id: live_entries(table).combine_chunks() for spec_id, table in found.items()}
     return {spec_id: table for spec_id, table in live.items() if table.num_rows}
@@ -138,7 +141,7 @@ def _overdue(metadata: TableMetadata, now_millis: int) -> int:
     try:
         return len(overdue_snapshots(metadata, retention_of(metadata.properties, now_millis)))
     except InvalidRequestError:
-        return 0  # nothing can expire: an expiry names the property
+        return 0  # nothing can expire: an expiry would name the property
 
 
 def _age(snapshot: Snapshot | None, now_millis: int) -> float | None:
@@ -157,7 +160,7 @@ def _with_time_travel(
     live: Mapping[int, pa.Table],
     storage: StorageNumbers,
 ) -> StorageNumbers:
-    """Sum up the files that the newest snapshot does not need."""
+    """Add the numbers of files that only older snapshots need."""
     lists = [_manifests_of(loaded, each) for each in loaded.metadata.snapshots]
     every = pa.concat_tables([newest.slice(0, 0), *lists])
     is_known = pc.is_in(every.column("manifest_path"), newest.column("manifest_path"))
@@ -175,7 +178,7 @@ def _with_time_travel(
 
 
 def _files_of(live: Mapping[int, pa.Table]) -> pa.Table:
-    """Return address and size of each file; deletion vectors share files."""
+    """Return the URI and size of each file once; several deletion vectors may be in one file."""
     names = ["file_path", "file_size_in_bytes"]
     schema = pa.schema([("file_path", pa.string()), ("file_size_in_bytes", pa.int64())])
     every = [table.select(names).cast(schema) for table in live.values()]

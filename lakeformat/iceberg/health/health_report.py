@@ -20,15 +20,15 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionFacts:
-    """One partition of one partition spec."""
+    """Numbers about one partition of one partition spec."""
 
     partition: str
-    """``dt=2024-01-31/shop=a``; empty without partition columns."""
+    """The partition as ``dt=2024-01-31/shop=a``; empty for a table without partitions."""
     spec_id: int
     files: int
     bytes: int
     rows: int
-    """Rows in data files, including deleted ones."""
+    """The number of rows in data files, including deleted ones."""
     small_files: int
     files_with_deletes: int
     delete_files: int
@@ -36,64 +36,64 @@ class PartitionFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFileFacts:
-    """The data files of the newest snapshot."""
+    """Numbers about the data files of the newest snapshot."""
 
     files: int = 0
     rows: int = 0
-    """Rows in files, including deleted ones."""
+    """The number of rows in data files, including deleted ones."""
     partitions: int = 0
-    """Partitions that have data files; those of two partition specs differ."""
+    """The number of partitions with data files; partitions of two specs count separately."""
     target_file_size: int
-    """``write.target-file-size-bytes``."""
+    """The property ``write.target-file-size-bytes``."""
     small_files: int = 0
-    """Smaller than 0.75 of the target size, as ``rewrite_data_files`` counts them."""
+    """The number of files below 0.75 of the target size, as ``rewrite_data_files`` counts them."""
     small_bytes: int = 0
     partitions_due: int = 0
-    """Partitions that ``rewrite_data_files`` would rewrite because of the sizes of their files."""
+    """The number of partitions that ``rewrite_data_files`` would rewrite because of file sizes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteFacts:
-    """Delete files of the newest snapshot, and the data files that they apply to."""
+    """Numbers about the delete files of the newest snapshot."""
 
     position_delete_files: int = 0
     deletion_vectors: int = 0
     equality_delete_files: int = 0
     hidden_rows: int = 0
-    """Positions in position deletes and deletion vectors that apply to a data file."""
+    """The number of rows that deletion vectors and position deletes delete."""
     equality_keys: int = 0
-    """Keys in equality deletes that apply to a data file; a key deletes any number of rows."""
+    """The number of keys in equality deletes that apply; each key deletes any number of rows."""
     ratio: float = 0.0
-    """The share of the hidden rows in all rows of the files."""
+    """The number of hidden rows, divided by the number of all rows in data files."""
     files_with_deletes: int = 0
-    """Data files that a delete file applies to, by its partition and sequence number."""
+    """The number of data files to which a delete file applies, by partition and sequence number."""
     files_over_limit: int = 0
-    """Data files with at least 0.3 of their rows hidden."""
+    """The number of data files of which at least 0.3 of the rows are deleted."""
     dangling_files: int = 0
-    """Delete files that apply to no data file."""
+    """The number of delete files that apply to no data file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestFacts:
-    """The manifests of the newest snapshot."""
+    """Numbers about the manifests of the newest snapshot."""
 
     data_manifests: int = 0
     delete_manifests: int = 0
     bytes: int = 0
     small_manifests: int = 0
-    """Smaller than half of ``commit.manifest.target-size-bytes``."""
+    """The number of manifests below half of ``commit.manifest.target-size-bytes``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryFacts(HistoryNumbers):
-    """The snapshots of all branches and tags, and the metadata files that the table keeps."""
+    """Numbers about the snapshots of all branches and tags, and about metadata files."""
 
     overdue: int = 0
-    """Snapshots that an expiry by the table's own properties would remove now."""
+    """The number of snapshots that an expiry with the table's properties would remove now."""
     metadata_files: int | None = None
-    """Files of table metadata in the directory; None without ``time_travel``."""
+    """The number of metadata files in the directory; None without ``time_travel``."""
     logged_metadata_files: int = 0
-    """The newest metadata file, and earlier ones that its log names."""
+    """The number of metadata files that are needed: the newest one, and those in its log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,10 +102,10 @@ class IcebergHealthReport(HealthSummary):
 
     files: DataFileFacts
     worst_partitions: tuple[PartitionFacts, ...]
-    """The most urgent partitions, not all."""
+    """The most urgent partitions; most tables have more."""
     deletes: DeleteFacts
     manifests: ManifestFacts
     snapshots: HistoryFacts
     storage: StorageNumbers
     notes: tuple[str, ...] = ()
-    """Properties that are ignored or forbid an operation; not in the verdict."""
+    """Properties that are invalid or that forbid an operation; they do not affect the verdict."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The live files of a snapshot as columns: sizes, rows, partitions, and the deletes that apply."""
+"""The live files of a snapshot: their sizes, rows, partitions and deletes, as columns."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from lakeformat.tables.health.score import BYTES_PART, ENOUGH_FILES, Pending
 __all__ = ["ENOUGH_INPUT_FILES", "MUCH_HIDDEN", "LiveFiles"]
 
 ENOUGH_INPUT_FILES = 5
-"""``rewrite_data_files`` rewrites a partition with this many files outside of the wanted sizes."""
+"""``rewrite_data_files`` rewrites a partition with at least this many files of unwanted size."""
 _LARGE_PART = 1.8
-"""A file above this share of the target size is split."""
+"""``rewrite_data_files`` splits a file above this part of the target size."""
 MUCH_HIDDEN = 0.3
-"""``rewrite_data_files`` rewrites a file with this share of hidden rows."""
+"""``rewrite_data_files`` rewrites a file of which at least this share of the rows is deleted."""
 _VECTORS = "PUFFIN"
 
 
@@ -54,7 +54,7 @@ class LiveFiles:
 
     @cached_property
     def partitions(self) -> FileGroups:
-        """Files by spec and partition."""
+        """The files, grouped by partition spec and partition."""
         return grouped(self._files.partition)
 
     @cached_property
@@ -70,7 +70,7 @@ class LiveFiles:
         return found
 
     def facts(self) -> DataFileFacts:
-        """Return the facts of the data files."""
+        """Return the numbers about data files."""
         data, small = self.is_data, self._is_small
         return DataFileFacts(
             files=int(data.sum()),
@@ -83,7 +83,7 @@ class LiveFiles:
         )
 
     def deletes(self) -> DeleteFacts:
-        """Return the facts of the delete files."""
+        """Return the numbers about delete files."""
         files, applied = self._files, self._applied
         rows = int(files.rows[self.is_data].sum())
         hidden = int(applied.hidden_rows)
@@ -102,7 +102,7 @@ class LiveFiles:
         )
 
     def pending(self) -> Pending:
-        """Return number, bytes and rows of the files worth a rewrite, by partition."""
+        """Return the files worth a rewrite: their number, bytes and rows for each partition."""
         partitions, files, applied = self.partitions, self._files, self._applied
         waiting = self._is_small | (applied.hidden > 0) | applied.has_equality_deletes
         keys = (files.content == EQUALITY_DELETES) & ~applied.dangling
@@ -118,7 +118,11 @@ class LiveFiles:
         )
 
     def worst(self, count: int) -> tuple[PartitionFacts, ...]:
-        """Return the ``count`` most urgent partitions: most small files, then most bytes."""
+        """Return the ``count`` most urgent partitions.
+
+        Those that are due come first, then those with most small files, files with deletes, and
+        bytes.
+        """
         partitions, files = self.partitions, self._files
         small, sizes = partitions.count(self._is_small), partitions.sum(files.size, self.is_data)
         with_deletes = partitions.count(self._applied.has_deletes)
@@ -140,7 +144,7 @@ class LiveFiles:
         )
 
     def _name(self, place: int) -> str:
-        """Return the partition of one file as ``dt=2024-01-31/shop=a``."""
+        """Return the partition of a file as ``dt=2024-01-31/shop=a``."""
         for spec_id, entries in self._by_spec.items():
             if place < entries.num_rows:
                 spec = self._metadata.spec_of(spec_id)
@@ -174,7 +178,7 @@ def _columns(metadata: TableMetadata, by_spec: Mapping[int, pa.Table]) -> FileCo
     return FileColumns(
         content=content,
         spec_id=spec_id_of_file,
-        rows=np.maximum(rows, 0),  # an unknown number is -1
+        rows=np.maximum(rows, 0),  # -1 means that the number is unknown
         size=size,
         sequence=sequence,
         partition=np.concatenate(codes),
@@ -186,7 +190,7 @@ def _columns(metadata: TableMetadata, by_spec: Mapping[int, pa.Table]) -> FileCo
 
 
 def _partition_codes(entries: pa.Table) -> Counts:
-    """Return a number for each entry that equals that of entries with the same partition."""
+    """Return a number for each entry; it is equal for entries of the same partition."""
     codes = np.zeros(entries.num_rows, np.int64)
     for column in partition_columns(entries):
         values = column.dictionary_encode(null_encoding="encode").indices.to_numpy()
@@ -196,7 +200,9 @@ def _partition_codes(entries: pa.Table) -> Counts:
 
 
 def _target_paths(entries: pa.Table) -> pa.Array:
-    """Return the only data file of each position delete file; null for many, and other files."""
+    """Return the data file of each position delete file that is for only one; null for all other
+    files.
+    """
     statistics = EntryColumns(entries)
     lower = statistics.statistic("lower_bounds", FILE_PATH_ID).cast(pa.large_binary())
     upper = statistics.statistic("upper_bounds", FILE_PATH_ID).cast(pa.large_binary())

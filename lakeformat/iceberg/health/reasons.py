@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reasons against a healthy verdict of an Iceberg table: one sentence each, with advice."""
+"""The reasons why an Iceberg table is not healthy, each with advice."""
 
 from __future__ import annotations
 
@@ -31,20 +31,21 @@ __all__ = [
 ]
 
 _MUCH_KEYS = 0.1
-"""With a larger share of keys, equality deletes cost each read more than their removal."""
+"""With a larger share of keys, it is cheaper to remove equality deletes than to apply them in
+reads."""
 _MANY_DELETE_FILES = 10
 _TOLERATED_SNAPSHOTS, _TOLERATED_PART = 10, 1.5
 
 
 @dataclass(frozen=True, slots=True)
 class Cures:
-    """The advice against reasons: commands for one table."""
+    """Gives the advice for reasons: commands for one table."""
 
     table: str
-    """The name or location of the table."""
+    """The name or the location of the table, for commands."""
 
     def advice(self, command: str) -> str:
-        """Return the call of a command."""
+        """Return the command line of a command for the table."""
         return f"lake {command} {shlex.quote(self.table)}"
 
 
@@ -57,7 +58,7 @@ def find_reasons(
     manifests: ManifestFacts,
     snapshots: HistoryFacts,
 ) -> Iterator[Reason]:
-    """Yield the reasons that facts give."""
+    """Yield the reasons that follow from the numbers."""
     yield from _of_small_files(cures, files, worst)
     yield from _of_deletes(cures, files, deletes)
     yield from _of_manifests(cures, settings, manifests)
@@ -65,7 +66,10 @@ def find_reasons(
 
 
 def overdue_share(settings: HealthSettings, snapshots: HistoryFacts) -> float:
-    """Return the share of the snapshots that should have expired; 0 if they are few."""
+    """Return the share of snapshots that should have expired.
+
+    0 if they are few, or if the property ``gc.enabled`` forbids expiry.
+    """
     kept = snapshots.count - snapshots.overdue
     is_tolerated = (
         snapshots.overdue <= _TOLERATED_SNAPSHOTS or snapshots.count <= _TOLERATED_PART * kept
@@ -76,7 +80,7 @@ def overdue_share(settings: HealthSettings, snapshots: HistoryFacts) -> float:
 
 
 def has_costly_keys(files: DataFileFacts, deletes: DeleteFacts) -> bool:
-    """Return True if each read compares rows with many keys, or those of many files."""
+    """Return True if equality deletes make reads slow, by many keys or by many files."""
     is_much = deletes.equality_keys > _MUCH_KEYS * files.rows
     is_many = deletes.equality_delete_files >= _MANY_DELETE_FILES
     return deletes.equality_keys > 0 and (is_much or is_many)
@@ -88,7 +92,7 @@ def has_many_dangling(deletes: DeleteFacts) -> bool:
 
 
 def has_many_small(settings: HealthSettings, manifests: ManifestFacts) -> bool:
-    """Return True if a merge of manifests would save each plan many reads."""
+    """Return True if merging manifests would make each plan much faster."""
     return manifests.small_manifests >= settings.manifests_to_merge
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The properties of a table that decide what is healthy, with the defaults of Iceberg's Java."""
+"""The table properties that define a healthy table, with the defaults of Iceberg's Java code."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _COLLECTED = "gc.enabled"
 
 @dataclass(frozen=True, slots=True)
 class HealthSettings:
-    """The properties as numbers."""
+    """The values of these properties as numbers."""
 
     target_file_size: int
     manifest_target_size: int
     manifests_to_merge: int
-    """A merging append joins manifests when there are this many."""
+    """The number of manifests from which on an append of Java merges them."""
     previous_metadata_files: int
-    """The length of the metadata log."""
+    """The number of earlier metadata files in the metadata log."""
     may_expire: bool
     notes: tuple[str, ...]
 
 
 def settings_of(properties: Mapping[str, str]) -> HealthSettings:
-    """Return the settings; invalid values become defaults, with a note."""
+    """Return the settings; an invalid value is replaced by the default, with a note."""
     notes, numbers, may_expire = [], dict(_DEFAULTS), True
     for key, default in _DEFAULTS.items():
         try:
