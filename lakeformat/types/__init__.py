@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logical types: as text, as JSON, in Arrow, under casts; and values as text for people."""
+"""Logical types with their text, JSON and Arrow forms, the casts between them, and values
+as text.
+"""

@@ -15,7 +15,7 @@ Setting: TypeAlias = str | int | float | bool | timedelta
 """A value that a caller may give for an option; stored as text."""
 
 _MOST = 2**63 - 1
-"""The largest number of bytes and milliseconds: 64 bits in other engines."""
+"""The largest number of bytes or milliseconds that an option accepts: other engines use 64 bits."""
 _AMOUNT = re.compile(r"([0-9]+)\s*([a-zµ]*)")
 _SIZE_UNITS: dict[str, int | Fraction] = {
     **dict.fromkeys(("", "b", "bytes"), 1),
@@ -52,7 +52,7 @@ def parse_duration(text: str) -> int:
 def parse_asked_duration(text: str) -> int:
     """Return the milliseconds of a duration in a call or a command.
 
-    A number needs a unit there, and the unit may be weeks.
+    The units include weeks. A number without a unit is refused.
     """
     # A user who types 7 does not mean milliseconds.
     if text.strip().isdecimal():

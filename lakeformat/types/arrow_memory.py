@@ -35,7 +35,10 @@ def null_mask(array: pa.Array) -> NDArray[np.bool_] | None:
 
 
 def numbers(array: pa.Array) -> NDArray[Any]:
-    """Return the values of a fixed-width array; of 128-bit decimals the low and the high half."""
+    """Return the values of a fixed-width array in numpy.
+
+    A 128-bit decimal becomes a row of two numbers: its low and its high half.
+    """
     buffer = array.buffers()[1]
     rows = len(array)
     if pa.types.is_boolean(array.type):
@@ -72,10 +75,11 @@ def byte_spans(array: pa.Array) -> tuple[Bytes, Positions, Positions]:
 
 
 def spans(array: pa.Array, nulls: NDArray[np.bool_] | None) -> tuple[Words, Positions, Positions]:
-    """Return each value of a string or binary array as start and size in aligned words.
+    """Return aligned words that hold all values of a string or binary array, and each value's
+    position.
 
-    The words extend far enough to be read past the end of each value. Nulls have size 0, even if
-    Arrow keeps bytes for them.
+    The positions are the start and size of each value in bytes. 16 bytes after the end of the last
+    value can be read. Nulls have size 0, even if Arrow keeps bytes for them.
     """
     data, starts, ends = byte_spans(array)
     sizes = ends - starts

@@ -112,7 +112,10 @@ def from_arrow_type(arrow_type: pa.DataType, *, nullable: bool = True) -> DataTy
 
 
 def in_full(carried: pa.DataType) -> pa.DataType:
-    """Return the column's own type, for batches that carry texts and decimals as numbers."""
+    """Return the plain Arrow type of a column.
+
+    A batch may have the column's texts as dictionary indices, and its decimals as 64-bit numbers.
+    """
     if pa.types.is_dictionary(carried):
         return carried.value_type
     if pa.types.is_decimal64(carried):
@@ -171,7 +174,8 @@ def _constructed_from_arrow(arrow_type: pa.DataType) -> DataType:
         key = from_arrow_type(arrow_type.key_type, nullable=False)
         return MapType(key, _from_arrow_field(arrow_type.item_field))
     if pa.types.is_struct(arrow_type):
-        # The ids are provisional: a schema numbers nested fields after its columns.
+        # The ids are provisional. A schema replaces them: it numbers nested fields after its
+        # columns.
         return RowType(
             tuple(DataField(i, f.name, _from_arrow_field(f)) for i, f in enumerate(arrow_type))
         )

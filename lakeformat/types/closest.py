@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The known name that a wrong name probably means."""
+"""Finds the known name that is most similar to a wrong name, for error messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def closest(name: object, known: Iterable[str], *, inside: str = "") -> str:
 
     ``inside`` is shown before that name, such as its database.
     """
-    from difflib import get_close_matches  # only for a message
+    from difflib import get_close_matches  # imported late: only messages need it
 
     folded = {each.casefold(): each for each in known}
     close = get_close_matches(str(name).casefold(), folded, n=1)

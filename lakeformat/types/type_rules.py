@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 MAX_DEPTH = 32
-"""The deepest nesting of types; Parquet readers fail far above the limit of JSON."""
+"""The deepest nesting of types that is allowed. Parquet readers fail at a much greater depth."""
 
 _WITHOUT_TEXT = (TypeName.BINARY, TypeName.VARBINARY, TypeName.VARIANT, TypeName.BLOB)
 
@@ -64,7 +64,10 @@ def is_list(value: object) -> bool:
 
 
 def require_list(what: str, value: object, example: str) -> None:
-    """Raise InvalidRequestError if ``is_list`` refuses the value; the message shows ``example``."""
+    """Raise InvalidRequestError unless the value is a list, as ``is_list`` defines it.
+
+    The message shows ``example``.
+    """
     if not is_list(value):
         raise InvalidRequestError(
             f"{what} must be a list, got {value!r} ({type(value).__name__}): write {example}"

@@ -134,7 +134,7 @@ class DataField:
 
 @dataclass(frozen=True, slots=True)
 class RowType:
-    """Named fields."""
+    """A row of named fields."""
 
     fields: tuple[DataField, ...]
     nullable: bool = True

@@ -31,7 +31,7 @@ def at_every_byte(data: Bytes, code: str) -> NDArray[Any]:
 
 
 class WordReader:
-    """Reads 8 bytes at many positions at once, and the next 8 in the next call.
+    """Reads the bytes after many positions at once: 8 bytes of each position per call.
 
     Each value is assembled from two aligned words, which is several times faster than unaligned
     reads.
@@ -47,8 +47,9 @@ class WordReader:
         self._last = words[self._at]
 
     def read(self, places: int) -> Words:
-        """Read the next 8 bytes at the first ``places`` positions; a call may not read more than
-        the last.
+        """Read the next 8 bytes at the first ``places`` positions.
+
+        ``places`` must not be larger than in the call before.
         """
         at = self._at[:places]
         at += 1
@@ -87,7 +88,7 @@ def move_bytes(
 
 @dataclass(frozen=True, slots=True)
 class _Pieces:
-    """The source and target of each piece."""
+    """Byte ranges to copy: the buffers, and the position of each range in both of them."""
 
     target: Bytes
     to: Positions
@@ -95,7 +96,7 @@ class _Pieces:
     start: Positions
 
     def move(self, rows: Positions, skip: Positions | np.int64, width: int) -> None:
-        """Copy ``width`` bytes of the pieces ``rows``, from ``skip`` bytes after their start."""
+        """Copy ``width`` bytes of each range in ``rows``, from ``skip`` bytes after its start."""
         if len(rows):
             content = at_every_byte(self.source, f"V{width}")[self.start[rows] + skip]
             at_every_byte(self.target, f"V{width}")[self.to[rows] + skip] = content

@@ -60,7 +60,9 @@ def timestamp_unit_nanos(data_type: AtomicType) -> int:
 
 
 def split_timestamp(nanos: int, data_type: AtomicType) -> tuple[int, int]:
-    """Return milliseconds, rounded down, and the nanoseconds left, which are not negative."""
+    """Return milliseconds, rounded down, and the remaining nanoseconds, which are never
+    negative.
+    """
     if nanos % timestamp_unit_nanos(data_type):
         raise ValueError(f"{nanos} ns is finer than the type")
     return divmod(nanos, NANOS_PER_MILLI)

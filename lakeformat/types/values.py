@@ -161,7 +161,9 @@ def _tuples(column: pa.Array, types: Sequence[DataType]) -> list[Value]:
 
 
 def _for_arrow(value: Value, data_type: DataType) -> Any:
-    """Check a value and convert it for ``pa.array``, which silently cuts 1.5 to an INT."""
+    """Check a value and convert it for ``pa.array``, which would silently cut 1.5 to 1 for
+    an INT.
+    """
     if value is None:
         return None
     match data_type:

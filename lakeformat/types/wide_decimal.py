@@ -95,7 +95,10 @@ def _arithmetic_right(words: Words, count: Positions) -> Words:
 
 
 def _bits(count: Positions) -> Words:
-    """Return shift counts as words; a negative count occurs only where the result is not used."""
+    """Return shift counts as words, limited to 0 to 64.
+
+    The caller ignores the result of a shift whose count was negative.
+    """
     return np.clip(count, 0, 64).astype(np.uint64)
 
 

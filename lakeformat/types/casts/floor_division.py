@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Division that rounds down, for points in time before 1970."""
+"""Divides numbers and rounds down, as points in time before 1970 need it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ __all__ = ["floor_divide"]
 
 
 def floor_divide(counts: pa.Array, step: int) -> pa.Array:
-    """Return the number of whole steps in each int64; Arrow's own division rounds towards zero."""
+    """Return each int64 divided by ``step``, rounded down; Arrow's own division rounds towards
+    zero.
+    """
     if step == 1:
         return counts
     quotients = pc.divide(counts, step)

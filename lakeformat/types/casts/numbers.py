@@ -60,7 +60,7 @@ def from_decimal(array: pa.Array, stored: AtomicType, wanted: AtomicType) -> pa.
 
 
 def from_float(array: pa.Array, wanted: AtomicType) -> pa.Array:
-    """Convert FLOAT and DOUBLE to any number type."""
+    """Convert FLOAT and DOUBLE to any number type, as Java does."""
     if wanted.name in _FLOATS:
         return array.cast(to_arrow_type(wanted), safe=False)
     if wanted.name is T.DECIMAL:
@@ -113,7 +113,9 @@ def _parse_decimal(text: str | None, wanted: AtomicType) -> Decimal | None:
 
 
 def _float_to_decimal(array: pa.Array, wanted: AtomicType) -> pa.Array:
-    """Use the shortest digits that identify the number, as Java does."""
+    """Convert floats to decimals with the shortest digits that identify each number, as
+    Java does.
+    """
     if not pc.all(pc.is_finite(array)).as_py() and len(array) > array.null_count:
         raise InvalidRequestError("NaN and infinity cannot become DECIMAL; replace them first")
     fits = pc.less(pc.abs(array), 10.0 ** (wanted.precision - wanted.scale))

@@ -167,7 +167,10 @@ def _dates(days: pa.Array) -> pa.Array:
 
 
 def _years(years: pa.Array) -> pa.Array:
-    """Print four digits of a year; before year 0 each digit is negative, a character before '0'."""
+    """Print years with four digits, as Java does.
+
+    For a year before 0, Java subtracts each digit from the character '0', which gives ``/`` for 1.
+    """
     places = [pc.divide(years, 10**power) for power in (3, 2, 1, 0)]
     digits = [pc.subtract(place, pc.multiply(pc.divide(place, 10), 10)) for place in places]
     texts = pa.array(_DIGITS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Raises for texts that cannot be parsed."""
+"""Checks that texts can be parsed as a type."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def keeps_order(stored: DataType, wanted: DataType) -> bool:
     if target is T.DECIMAL:
         return _fits_decimal(stored, wanted)
     if target in TIMESTAMPS:
-        # The range of nanoseconds is smaller than that of coarser units.
+        # Nanoseconds have a smaller range than coarser units.
         fits = wanted.precision <= _MICROS_DIGITS
         return fits and (source in TIMESTAMPS or source is T.DATE)
     if source in INTEGERS and target in INTEGERS:

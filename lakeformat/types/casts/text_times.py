@@ -22,7 +22,7 @@ Integers = Callable[[pa.Array], pa.Array]
 Longs = npt.NDArray[np.int64]
 
 MILLIS_PER_DAY = 86_400_000
-# A number alone is the value that the type stores. Missing parts have their least value.
+# A text that is only a number is the stored value itself. Missing parts get their lowest value.
 _NUMERIC = r"^-?[0-9]+$"
 _DATE = (
     r"^[\x00- ]*(?P<year>[0-9]+)[\x00- ]*"

@@ -40,7 +40,7 @@ def cast_temporal(array: pa.Array, stored: AtomicType, wanted: AtomicType) -> pa
 
 
 def from_units(counts: pa.Array, per_milli_from: int, wanted: pa.DataType) -> pa.Array:
-    """Convert whole units to timestamps; ``per_milli_from`` of them make a millisecond."""
+    """Convert counts of a unit to timestamps; ``per_milli_from`` units make a millisecond."""
     per_milli = _UNITS_PER_MILLI[wanted.unit]
     if per_milli >= per_milli_from:
         counts = pc.multiply_checked(counts, per_milli // per_milli_from)
