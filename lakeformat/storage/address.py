@@ -22,7 +22,7 @@ from lakeformat.storage.store_options import store_config
 
 __all__ = ["open_storage", "resolve"]
 
-# One storage per address and process: two of them could not exclude each other.
+# One storage per address and process: two storages of one address would not exclude each other.
 _SINGLE_WRITER = ProcessLock()
 
 
@@ -81,7 +81,7 @@ def _open(
 
 
 def _as_text(uri: object) -> str:
-    """Return the address as text. Callers without a type checker may pass a value of any type."""
+    """Return the address as text; refuse a value of any other type."""
     text = os.fspath(uri) if isinstance(uri, str | os.PathLike) else None
     if not isinstance(text, str):
         raise InvalidRequestError(f"{uri!r} is not an address: give a path or a URI")
@@ -136,9 +136,10 @@ def _decoded(text: str, address: str) -> str:
 
 
 def resolve(uri: str, near: Storage) -> tuple[Storage, str]:
-    """Return the storage and path of a file outside its table; ``near`` if it is that storage.
+    """Return the storage and path of a file outside its table.
 
-    Another bucket of the same service is opened with the options of ``near``.
+    The storage is ``near`` if the file is on it. Another bucket of the same service is opened with
+    the options of ``near``.
     """
     inner = near
     while isinstance(inner, LockedCreation):

@@ -52,7 +52,7 @@ def copy_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
 
 
 class _Copying:
-    """One attempt; remembers the files it wrote."""
+    """One attempt to copy a directory, with the files that it wrote."""
 
     def __init__(self, storage: Storage, old: str, new: str, last: str) -> None:
         self._storage = storage

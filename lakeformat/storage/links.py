@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refuses symbolic links below a table's directory: a link can lead to another table."""
+"""Refuses symbolic links below a table's directory: a link may point to another table."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ __all__ = [
 class FollowsNoLinks(ABC):
     """A storage that can contain links.
 
-    ``within`` limits it to one directory and refuses links below it. A wrapper other than
-    ``LockedCreation`` must derive from this class, too: its inner storage is not looked at.
+    ``within`` limits it to one directory and refuses links below it. A wrapper of such a storage
+    must derive from this class, too, except ``LockedCreation``: only there is the inner storage
+    inspected.
     """
 
     @abstractmethod

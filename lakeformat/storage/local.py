@@ -76,7 +76,7 @@ class LocalStorage(FollowsNoLinks):
     def turn(
         self, directory: str, sleep_seconds: Callable[[float], None]
     ) -> AbstractContextManager[None]:
-        """Wait for other commits of this machine to the same directory."""
+        """Wait until the other commits of this machine to the same directory are done."""
         return directory_turn(directory, sleep_seconds)
 
     def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
@@ -159,7 +159,7 @@ class LocalStorage(FollowsNoLinks):
     def list(self, path: str) -> builtins.list[FileInfo]:
         """Return the direct children of a directory, sorted by name; empty if it does not exist.
 
-        A link below the root of the storage is listed as a file, even if it leads to a directory.
+        A link below the root of the storage is listed as a file, even if it points to a directory.
         """
         self._check(path, whole=True)
         follow = self._root is None

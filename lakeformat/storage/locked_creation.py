@@ -139,7 +139,7 @@ class LockedCreation:
 
 
 class _LeftBehind:
-    """Stands for the lock in a process that received the pickled storage."""
+    """Replaces the lock after the storage was pickled: it refuses to publish in another process."""
 
     def hold(self, key: str) -> AbstractContextManager[Held]:
         raise LockUnavailableError(

@@ -43,7 +43,7 @@ class MemoryStorage:
         """
 
     def __reduce__(self) -> NoReturn:
-        """Raise, because another process would get a different storage."""
+        """Refuse to be pickled: another process would get a different storage."""
         raise InvalidRequestError(
             f"{self.uri('')} is in the memory of this process: another process cannot read or write"
             " it. Use a warehouse on disk or in a bucket."

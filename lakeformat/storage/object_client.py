@@ -36,7 +36,7 @@ _ONCE = {**_RETRIES, "max_retries": 0}
 
 
 class _Forks:
-    """Detects that this process was forked from a process that had used an object store."""
+    """Detects that this process was forked from a process that had already used an object store."""
 
     are_watched = False
     is_child = False

@@ -11,7 +11,8 @@ from queue import Queue
 __all__ = ["PART_BYTES", "UploadStream"]
 
 PART_BYTES = 8 << 20
-"""The size of one part of a large upload; stores take at most 10,000, so files up to 80 GB."""
+"""The size of one part of a large upload. A store takes at most 10,000 parts, so files up to 80 GB.
+"""
 _WAITING_PARTS = 1
 
 

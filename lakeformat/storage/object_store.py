@@ -149,7 +149,7 @@ class ObjectStorage:
             self.overwrite(f"{directory}/{DIRECTORY_MARKER}", b"")
 
     def directory_exists(self, path: str) -> bool:
-        """Return True if anything is below ``path``."""
+        """Return True if a file or a marker is below ``path``."""
         key, client = _key(path), self.client
         with client.asking("list", key):
             return any(client.api.list(client.patient, key or None, chunk_size=1))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A lock between the threads of this process, if the caller states that no other process writes.
 
-It never expires and cannot be kept. After a write without an answer it is free at once, so that
-write may still arrive and replace the write of the next holder. See ``docs/storage.md``.
+It never expires and cannot be kept. If a write gets no answer, the lock is free at once. That write
+may still arrive, and replace the write of the next holder. See ``docs/storage.md``.
 """
 
 from __future__ import annotations

@@ -231,8 +231,9 @@ class RenameStorage:
         return not above or self.directory_exists(_parent(path)) or self.directory_exists(above)
 
     def _identity(self, path: str) -> str:
-        """Return the key under which the tested file system is remembered: below ``viewfs`` each
-        directory may be on another one.
+        """Return the key under which the result of the test is kept.
+
+        Below ``viewfs`` each directory may be on another file system, so it has a key of its own.
         """
         return self.uri(_parent(path)) if self.scheme == "viewfs" else self._authority
 

@@ -62,7 +62,10 @@ def _address(text: str) -> str:
 
 
 def _key_file(text: str) -> str:
-    """Return the path of a key file; the key itself is refused, and never shown."""
+    """Return the path of a key file.
+
+    A text that is the key itself is refused, and the error does not show it.
+    """
     if holds_key_material(text):
         raise ValueError(
             "it must be the path of a file, but is the key itself. Write the key to a file that"

@@ -37,7 +37,8 @@ class LockRow:
     lease_seconds: int
     age_seconds: float | None
     """The seconds since ``acquired_at`` by the database's clock, if that text is a time in UTC;
-    None if it is no time."""
+    None for any other text.
+    """
     zone_known: bool
     """True if the time is certainly UTC."""
 
