@@ -181,7 +181,7 @@ class CrashableStorage:
         self, kind: FaultKind, call: Call, act: Callable[[], object], torn: Tear | None
     ) -> None:
         random = self._random(call.number)
-        # The caller never sees the result of the operation, not even a taken name.
+        # The process has ended, so the caller gets no result: not even that the name was taken.
         with suppress(LakeError):
             if kind is FaultKind.POWER_CUT_TORN and torn is not None:
                 torn(random)

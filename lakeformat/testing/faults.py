@@ -43,7 +43,10 @@ class Call:
 
 
 class PowerCut(BaseException):
-    """The process has ended; not an Exception, so that no handler in the tested code catches it."""
+    """The process has ended.
+
+    It is not an ``Exception``, so the tested code cannot catch it by accident.
+    """
 
 
 _READS = frozenset({"read", "open_input", "exists", "list", "directory_exists"})

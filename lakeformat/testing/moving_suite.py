@@ -16,7 +16,7 @@ __all__ = ["MovingStorageSuite"]
 
 
 class MovingStorageSuite(StorageSuite):
-    """Subclass this instead of ``StorageSuite`` if ``storage`` has ``rename_directory``."""
+    """The tests of a storage with ``rename_directory``: subclass it instead of ``StorageSuite``."""
 
     def test_a_lock_around_it_makes_no_difference(self, storage: Any) -> None:
         locked = LockedCreation(LockedCreation(storage, ProcessLock(), "a"), ProcessLock(), "b")

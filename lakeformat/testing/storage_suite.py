@@ -30,7 +30,9 @@ __all__ = ["StorageSuite"]
 
 
 class StorageSuite:
-    """Subclass it as ``Test<Name>Storage`` and define the fixtures ``storage`` and ``root``."""
+    """The tests of one storage: subclass it as ``Test<Name>Storage`` with the fixtures ``storage``
+    and ``root``.
+    """
 
     addressable: ClassVar[bool] = True
     """False if ``open_storage`` cannot open the storage."""

@@ -20,7 +20,9 @@ __all__ = ["TableSuite"]
 
 
 class TableSuite:
-    """Subclass it as ``Test<Name>Table`` and define the fixture ``table``."""
+    """The tests of one table format: subclass it as ``Test<Name>Table`` with the fixture
+    ``table``.
+    """
 
     @pytest.fixture
     def table(self) -> Any:
