@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A position in the bytes of one file; nothing is read or allocated beyond their end."""
+"""Reads the bytes of one file; reads and allocates nothing beyond their end."""
 
 from __future__ import annotations
 

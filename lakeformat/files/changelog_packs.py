@@ -3,8 +3,8 @@
 
 Flink's ``precommit-compact`` writes them. ``compacted-changelog-<id>$<bucket>-<size>.cc-<format>``
 is a file in the directory of that bucket; its first ``<size>`` bytes belong to the bucket. A name
-with ``-<start>-<length>`` before the ending has no file of its own: it means these bytes of that
-file.
+with ``-<start>-<length>`` before the ending is not a file: it means ``<length>`` bytes of that
+file, from ``<start>`` on.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class PackedPart:
 
     file_name: str
     bucket: int
-    """The bucket whose directory contains the file; its partition is that of the name."""
+    """The bucket whose directory contains the file; the partition is the one of the manifest entry.
+    """
     start: int
     size: int
 
@@ -54,7 +55,7 @@ def is_packed(name: bytes) -> bool:
 
 
 def packed_part(name: str) -> PackedPart | None:
-    """Return the byte range that the name of a packed file stands for; None for other names."""
+    """Return the byte range that a name means; None if it is not the name of a packed file."""
     if not name.startswith(PACK_PREFIX) or (found := _NAME.fullmatch(name)) is None:
         return None
     pack, bucket, size, start, length, ending = found.groups()

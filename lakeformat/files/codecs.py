@@ -36,10 +36,10 @@ CODECS: Mapping[str, Mapping[str, str]] = {
         "null": "null",
     },
 }
-"""For each format: the names in options, as in Paimon, and the names of the format's writer."""
+"""For each format: the compressions by their names in options, and their names in its writer."""
 
 COMPRESSIONS = tuple({name: None for codecs in CODECS.values() for name in codecs})
-"""Every name that some format has."""
+"""Every name of a compression that at least one format has."""
 
 
 _ALIKE = (("none", "uncompressed", "null"), ("lz4", "snappy"), ("gzip", "zlib", "deflate"))

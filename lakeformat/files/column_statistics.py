@@ -30,9 +30,10 @@ _SURROGATES = range(0xD800, 0xE000)
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """Values are those of ``binary_row``; None means unknown, or no value.
+    """The statistics of one column; None means unknown, or that there is no value.
 
-    Bounds may lie outside the values: strings and bytes are truncated.
+    Values are those of ``binary_row``. Bounds may be wider than the values, because strings and
+    bytes are truncated.
     """
 
     minimum: Value = None
@@ -41,7 +42,7 @@ class ColumnStatistics:
 
     @property
     def is_none(self) -> bool:
-        """True if nothing is known."""
+        """True if nothing is known about the column."""
         return self.minimum is None and self.maximum is None and self.null_count is None
 
 
@@ -49,7 +50,9 @@ NO_STATISTICS = ColumnStatistics()
 
 
 def bounded_by(bounds: tuple[Value, Value] | None, null_count: int) -> ColumnStatistics:
-    """Return statistics with the bounds of ``merge_bounds``."""
+    """Return statistics with the null count and the common bounds, as ``merge_bounds``
+    finds them.
+    """
     minimum, maximum = bounds or (None, None)
     return ColumnStatistics(minimum, maximum, null_count)
 
@@ -75,7 +78,7 @@ def merge_bounds(bounds: Iterable[tuple[Value, Value] | None]) -> tuple[Value, V
 
 
 def reduce_statistics(exact: ColumnStatistics, mode: StatisticsMode) -> ColumnStatistics:
-    """Return the part of exact statistics that a mode keeps."""
+    """Return the part of exact statistics that ``mode`` keeps."""
     if mode.detail is Detail.NONE:
         return NO_STATISTICS
     if mode.detail is Detail.COUNTS:
@@ -98,8 +101,8 @@ def cut_upwards(value: str | bytes, length: int) -> str | bytes | None:
     """Return an upper bound of at most ``length`` characters or bytes.
 
     A short ``value`` is its own bound. A longer one is cut to ``length``, and its last character or
-    byte is raised by one; if that is the highest one, it is removed and the one before it is
-    raised. None if all are the highest.
+    byte is raised by one; If that one already has the highest value, it is removed and the one
+    before it is raised. None if all have the highest value.
     """
     if len(value) <= length:
         return value
@@ -131,7 +134,9 @@ class Detail(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StatisticsMode:
-    """The mode of one column; ``length`` is the longest string or bytes, None keeps them whole."""
+    """The statistics mode of one column; ``length`` limits strings and bytes, None keeps all of
+    them.
+    """
 
     detail: Detail
     length: int | None = None

@@ -33,7 +33,7 @@ BATCH_ROWS = 128 * 1024
 ALL_ROWS = range(1 << 62)
 
 KeepRows: TypeAlias = Callable[[int, int], npt.NDArray[np.bool_]]
-"""Masks the live rows among ``count`` rows from row ``start`` of the file on."""
+"""Returns a mask of the live rows among ``count`` rows, from row ``start`` of the file on."""
 
 ReadFile: TypeAlias = Callable[
     [IO[bytes], ColumnChoice, int, range], Iterator[tuple[int, pa.RecordBatch]]
@@ -81,7 +81,7 @@ def stored_batches(
 
 @contextmanager
 def naming_file(uri: str) -> Iterator[None]:
-    """Turn all errors of a damaged file into one error that names the file."""
+    """Turn every error of a damaged file into one error that names the file."""
     try:
         yield
     except UnsupportedError as reason:

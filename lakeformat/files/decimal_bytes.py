@@ -65,7 +65,7 @@ def _minimal(words: npt.NDArray[np.uint8]) -> pa.Array:
 def _ranges(
     array: pa.Array,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Return start and end of each value; nulls are empty, even if bytes are stored for them."""
+    """Return start and end of each value; a null has no bytes, even if Arrow stores some for it."""
     _, offsets_buffer, content = array.buffers()
     offsets = np.frombuffer(offsets_buffer, np.int32)[array.offset : array.offset + len(array) + 1]
     starts, ends = offsets[:-1].astype(np.int64), offsets[1:].astype(np.int64)

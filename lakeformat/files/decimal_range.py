@@ -3,8 +3,8 @@
 
 Java stores up to 18 digits as a 64-bit number and never checks the precision: the sum of an
 aggregation table may exceed its type, and is read, compacted and kept. From an ORC or Avro file
-Java reads such a value as null; this library keeps it. Only a Parquet file is narrower: up to nine
-digits it has 32 bits, and Java cuts the rest.
+Java reads such a value as null; this library keeps it. Only a Parquet file limits the values: it
+stores decimals of up to nine digits in 32 bits, and Java cuts the rest.
 """
 
 from __future__ import annotations

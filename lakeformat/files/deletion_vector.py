@@ -28,7 +28,7 @@ class DeletionVector:
         if isinstance(positions, np.ndarray):
             if len(positions) and positions.min() < 0:
                 raise InvalidRequestError(f"row {positions.min()} is before the first row")
-            # Only array.array takes the fast way into pyroaring.
+            # pyroaring reads an array.array much faster than any other sequence.
             values = array("Q")
             values.frombytes(positions.astype(np.uint64).tobytes())
             positions = values
@@ -51,7 +51,7 @@ class DeletionVector:
         return len(self.positions)
 
     def to_numpy(self) -> npt.NDArray[np.int64]:
-        """Return every position, ascending; runs may hold many more positions than bytes."""
+        """Return every position, ascending; a vector of few bytes may hold very many positions."""
         return np.asarray(self.positions.to_array()).astype(np.int64)
 
     def merged(self, other: DeletionVector) -> DeletionVector:

@@ -10,7 +10,7 @@ __all__ = ["FileSection"]
 
 
 class FileSection(io.RawIOBase):
-    """The bytes of a stream from ``start`` on; the stream is left open."""
+    """The bytes of a stream from ``start`` on; closing the section does not close the stream."""
 
     def __init__(self, stream: IO[bytes], start: int, size: int) -> None:
         self._stream = stream

@@ -59,5 +59,7 @@ class FileWriter(Protocol):
         ...
 
     def discard(self) -> None:
-        """Write nothing more, not even on deletion of this object: its stream will be closed."""
+        """Write nothing more, even when this object is deleted: the caller is about to close its
+        stream.
+        """
         ...

@@ -49,7 +49,8 @@ _BYTES = (
     pa.types.is_fixed_size_binary,
 )
 
-# The physical types that may represent a logical type; Arrow itself would also parse and print.
+# The physical types that may represent a logical type. Arrow alone would also parse and print
+# values.
 _ALLOWED: dict[TypeName, tuple[Callable[[pa.DataType], bool], ...]] = {
     TypeName.BOOLEAN: (pa.types.is_boolean,),
     **dict.fromkeys(
@@ -155,7 +156,7 @@ def _variant(array: pa.Array, data_type: AtomicType, wanted: pa.DataType) -> pa.
             f"a VARIANT column has the parts {', '.join(parts)} instead of metadata, value"
         )
     children = dict(zip(parts, struct_children(array), strict=True))
-    # Below a null any value is possible; the parts of a VARIANT are never null themselves.
+    # Below a null, any value is possible. The parts of a VARIANT themselves are never null.
     filled = [pc.fill_null(children[part.name].cast(pa.binary()), b"") for part in wanted]
     return struct_around(array, filled, wanted)
 

@@ -11,7 +11,9 @@ _SHOWN = 20
 
 
 class MissingColumnError(ValueError):
-    """The file has another schema than its manifest names, or lost a column."""
+    """A file lacks a column: its schema is not the one that its manifest names, or it is
+    damaged.
+    """
 
 
 def require_columns(wanted: Sequence[str], there: Sequence[str]) -> None:

@@ -14,7 +14,8 @@ _MAGIC = b"PFA1"
 _PLAIN_FOOTER = b"\0\0\0\0"
 """The flags of a footer that is not compressed."""
 _INHERITED = -1
-"""The snapshot and the sequence number of a blob whose file is written before its snapshot."""
+"""Stands for the snapshot and sequence number of a blob that is written before its snapshot exists.
+"""
 
 
 class _Output(Protocol):

@@ -17,14 +17,15 @@ _COOKIE = 12346
 _COOKIE_WITH_RUNS = 12347
 _MOST_CONTAINERS = 1 << 16
 _OFFSETS_FROM = 4
-"""Bitmaps with runs have offsets from this number of containers on; other bitmaps always."""
+"""A bitmap with runs has offsets only from this number of containers on; other bitmaps always have.
+"""
 _MOST_IN_ARRAY = 4096
 _BITSET_BYTES = 8192
 
 
 def bitmap_of(rows: npt.NDArray[np.int64]) -> BitMap:
     """Return a bitmap of row positions below 2^32."""
-    # Only array.array takes the fast way into pyroaring, ten times as fast as numpy's.
+    # pyroaring reads an array.array ten times as fast as a numpy array.
     values = array("I")
     values.frombytes(rows.astype(np.uint32).tobytes())
     return BitMap(values)

@@ -33,9 +33,9 @@ _MAGIC_32 = bytes.fromhex("5e43f2d0")
 _MAGIC_64 = bytes.fromhex("d1d33964")
 _LARGEST_INT32 = 2**31 - 1
 _LAST_KEY = 2**31 - 2
-"""The highest upper word of a position that Java accepts in a 64-bit vector."""
+"""The highest value of the upper 32 bits of a position that Java accepts in a 64-bit vector."""
 _MAP_HEADER_BYTES = 12
-"""Size of the count and the key before the only bitmap of a serialized 64-bit bitmap."""
+"""The size of the count and the key before a bitmap, if a 64-bit vector has only one bitmap."""
 
 
 class VectorForm(Enum):
@@ -55,9 +55,11 @@ class DeletionVectorRange:
     offset: int
     """Position in the file of the length field that precedes the vector."""
     length: int
-    """Bytes of a 32-bit vector alone; of a 64-bit vector with its length field and checksum."""
+    """The length in bytes: a 32-bit vector alone, a 64-bit vector with its length field and
+    checksum.
+    """
     cardinality: int | None = None
-    """Deleted rows; None in files of older writers."""
+    """The number of deleted rows; None in files of older writers."""
 
 
 def encode_deletion_vector(vector: DeletionVector, form: VectorForm) -> tuple[bytes, int]:
@@ -135,7 +137,9 @@ def _encode_32(vector: DeletionVector) -> bytes:
 
 
 def _encode_64(vector: DeletionVector) -> bytes:
-    """Encode a bitmap for every upper word from 0 to the highest, as Java does."""
+    """Encode a 64-bit vector with a bitmap for every upper word from 0 to the highest, as Java
+    does.
+    """
     count = (vector.positions.max() >> 32) + 1 if vector.positions else 0
     content = _serialize(vector)
     if count * _MAP_HEADER_BYTES + len(content) > _LARGEST_INT32:
@@ -161,7 +165,10 @@ def _map_header(count: int) -> bytes:
 
 
 def _walk_map(cursor: ByteCursor) -> Iterator[tuple[int, memoryview]]:
-    """Yield each upper word, which may leave gaps, with the bytes of its bitmap."""
+    """Yield each upper word with the bytes of its bitmap.
+
+    The upper words may have gaps.
+    """
     previous = -1
     for _ in range(cursor.little_uint64()):
         key = cursor.little_uint32()

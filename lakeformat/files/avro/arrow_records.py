@@ -35,7 +35,7 @@ _DECIMAL_SIZE = 16
 
 
 def encode_records(schema: Any, rows: pa.StructArray) -> tuple[NDArray[np.uint8], Positions]:
-    """Return the bytes of all records, one after the other, and where each ends.
+    """Return the bytes of all records, one after the other, and the end of each record.
 
     ``schema`` is the parsed JSON of a record; the columns have the order of its fields, and their
     names do not matter.
@@ -80,7 +80,9 @@ def _values(array: pa.Array, declared: Any, named: dict[str, Any]) -> Iterator[P
 def _present(
     array: pa.Array, declared: Any, present: Mask | None, named: dict[str, Any]
 ) -> Iterator[Piece]:
-    """Yield the values themselves, without bytes where ``present`` is False."""
+    """Yield the values of a field without their union branch; no bytes where ``present`` is
+    False.
+    """
     declared = named.get(declared, declared) if isinstance(declared, str) else declared
     match declared["type"] if isinstance(declared, dict) else declared:
         case "record":
@@ -118,7 +120,7 @@ def _list(
     counts = np.diff(offsets[array.offset : array.offset + len(array) + 1]).astype(np.int64)
     if present is not None:
         counts[~present] = 0
-    items = array.flatten()  # without those below a null
+    items = array.flatten()  # The elements of a null list are left out.
     yield from list_pieces(counts, present, partial(_values, items, item, named))
 
 

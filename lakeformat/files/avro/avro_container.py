@@ -37,14 +37,15 @@ SYNC_SIZE = 16
 READABLE_AFTER = 32
 """Zero bytes after the content, so that words may be read from any position in it."""
 
-# Metadata is repetitive, but never compresses better: a higher ratio is an error or an attack.
+# Metadata is repetitive, but never compresses better than this. A higher ratio is damage or an
+# attack.
 _LARGEST_RATIO = 1000
 _ALWAYS_ALLOWED_BYTES = 64 << 20
 _LARGE_FILE_RATIO = 32
 _MOST_BYTES_OF_FEW = 512 << 20
-"""The largest unpacked size of a small file, however repetitive."""
+"""The largest unpacked size of a small file, even if it is very repetitive."""
 _LEAST_RECORD_BYTES = 2
-"""The fewest packed bytes of a record: no two records name the same file."""
+"""The fewest packed bytes of a record: each record names another file, so it cannot be shorter."""
 _ALWAYS_ALLOWED_RECORDS = 10_000
 _SNAPPY_CHECKSUM_SIZE = 4
 _LONGEST_REASON = 120

@@ -22,7 +22,9 @@ from lakeformat.files.avro.avro_container import SYNC_SIZE
 __all__ = ["BLOCK_BYTES", "avro_number", "pack_records"]
 
 BLOCK_BYTES = 16_000
-"""A block is closed by the record that makes it this large, as fastavro does."""
+"""The size at which a block is closed. The record that reaches it is still part of the block, as in
+fastavro.
+"""
 
 Pack = Callable[[bytes], bytes]
 _NO_METADATA: Mapping[str, str] = MappingProxyType({})
@@ -87,7 +89,7 @@ def _no_packer(zstd_level: int) -> Pack:
 
 
 def _deflate_packer(zstd_level: int) -> Pack:
-    # Without the two bytes before and the four after it that make it a zlib stream.
+    # Without the two bytes before and the four bytes after it, which only zlib streams have.
     return lambda block: zlib.compress(block)[2:-4]
 
 

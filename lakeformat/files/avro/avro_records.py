@@ -20,7 +20,7 @@ def record_schema(text: bytes) -> dict[str, Any]:
     """Return the parsed schema of a file of records; ``ValueError`` if it has none.
 
     Items that take no bytes are refused: a few bytes could announce billions of them. The files of
-    one table have few schemas, so the last ones are kept: do not change the result.
+    one table have few schemas, so the last results are cached: do not change a result.
     """
     try:
         schema: Any = fastavro.parse_schema(json.loads(text))
@@ -35,7 +35,7 @@ def record_schema(text: bytes) -> dict[str, Any]:
 
 
 def _free_items(schema: Any, named: dict[str, Any]) -> Iterator[Any]:
-    """Yield the item types of arrays and maps in ``schema`` that take no bytes."""
+    """Yield the item types of arrays and maps in ``schema`` whose values take no bytes."""
     if isinstance(schema, list):
         for branch in schema:
             yield from _free_items(branch, named)

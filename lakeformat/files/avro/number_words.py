@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Avro's numbers at many places at once: zig-zag, seven bits in each byte."""
+"""Decodes Avro's numbers at many positions at once: zig-zag, seven bits in each byte."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lakeformat.types.unaligned import Bytes, Positions, Words, at_every_byte
 __all__ = ["SHORT_NUMBERS", "numbers_at"]
 
 SHORT_NUMBERS = np.array([(byte >> 1) ^ -(byte & 1) for byte in range(256)], np.int64)
-"""The number of each byte that is a whole number."""
+"""The number that each single byte encodes, for numbers of one byte."""
 
 _ONE = np.uint64(1)
 _CONTINUES = np.uint64(0x8080808080808080)
@@ -27,10 +27,9 @@ _COMPRESSIONS = [
 def numbers_at(
     data: Bytes, places: Positions
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], Positions]:
-    """Return the number at each place, its size in bytes, and the rows of numbers that are longer
-    than 64 bits.
+    """Return the number at each position, its size in bytes, and the rows of invalid numbers.
 
-    Ten bytes after each place must be readable.
+    A number of more than 64 bits is invalid. Ten bytes after each position must be readable.
     """
     words = at_every_byte(data, "u8")[places]
     stops = ~words & _CONTINUES
@@ -49,7 +48,7 @@ def numbers_at(
 def _read_ninth_byte(
     data: Bytes, places: Positions, rows: Positions, groups: Words, sizes: NDArray[np.uint8]
 ) -> Positions:
-    """Read numbers of nine and ten bytes; return the rows of longer ones."""
+    """Read the numbers of nine and ten bytes; return the rows of longer numbers."""
     ninth = data[places[rows] + 8].astype(np.uint64)
     tenth = data[places[rows] + 9].astype(np.uint64)
     has_tenth = ninth >= 0x80

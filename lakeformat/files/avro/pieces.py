@@ -51,7 +51,7 @@ _CONTINUES = np.array(
 
 @dataclass(frozen=True, slots=True)
 class WordPiece:
-    """Up to 8 bytes of every record, the lowest first; bytes beyond the size are zero."""
+    """Up to 8 bytes of every record, the lowest byte first; bytes beyond the size are zero."""
 
     words: Words
     sizes: Sizes
@@ -60,7 +60,9 @@ class WordPiece:
 
 @dataclass(frozen=True, slots=True)
 class BytesPiece:
-    """Bytes of every record, in another buffer that is readable 8 bytes beyond each."""
+    """A range of bytes for every record, from a buffer that is readable 8 bytes beyond each
+    range.
+    """
 
     data: NDArray[np.uint8]
     starts: Positions
@@ -73,7 +75,7 @@ Piece: TypeAlias = WordPiece | BytesPiece
 def encode_groups(
     rows: int, pieces_of: Callable[[slice], Iterator[Piece]]
 ) -> tuple[NDArray[np.uint8], Positions]:
-    """Return the bytes of all records, one after the other, and where each ends.
+    """Return the bytes of all records, one after the other, and the end of each record.
 
     ``pieces_of`` returns the pieces of the records in a slice, in the order of their fields.
     """
@@ -110,9 +112,10 @@ def number_pieces(numbers: Numbers, present: Mask | None = None) -> list[Piece]:
 def list_pieces(
     counts: Positions, present: Mask | None, items: Callable[[], Iterator[Piece]]
 ) -> Iterator[Piece]:
-    """Yield each list as one block of items and a closing zero; an empty list as the zero alone.
+    """Yield the pieces of lists: the number of items, the items, and a closing zero.
 
-    ``counts`` are the sizes of the lists, and ``items`` returns the pieces of all their items.
+    An empty list is the zero alone. ``counts`` are the sizes of the lists, and ``items`` returns
+    the pieces of all their items.
     """
     yield from number_pieces(counts, present)
     if not counts.any():
@@ -147,7 +150,7 @@ def join_words(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def write_pieces(pieces: Sequence[Piece], rows: int) -> tuple[NDArray[np.uint8], Positions]:
-    """Return the bytes of all records, followed by 8 readable bytes, and where each ends."""
+    """Return the bytes of all records, followed by 8 readable bytes, and the end of each record."""
     sizes = np.zeros(rows, np.int64)
     for piece in pieces:
         sizes += piece.sizes
@@ -170,7 +173,7 @@ def _least(piece: Piece) -> int:
 
 
 def _spread(zigzag: Words, most: int) -> tuple[Words, Sizes]:
-    """Return numbers with seven bits per byte; the eighth marks that another byte follows."""
+    """Return numbers with seven bits per byte; the eighth bit marks that another byte follows."""
     words = zigzag
     for lower, upper, shift in _SPREADS:
         words = (words & lower) | ((words & upper) << shift)
@@ -181,7 +184,9 @@ def _spread(zigzag: Words, most: int) -> tuple[Words, Sizes]:
 
 
 def _long_numbers(zigzag: Words, present: Mask | None) -> list[Piece]:
-    """Return numbers of up to ten bytes: a word of eight, and the rest of the longer ones."""
+    """Return numbers of up to ten bytes: a word of the first eight, and the rest of the longer
+    numbers.
+    """
     high = zigzag >> np.uint64(_BITS_IN_WORD)
     is_long = high > 0
     words, sizes = _spread(zigzag & (_LARGEST_IN_WORD - np.uint64(1)), int(_LARGEST_IN_WORD) - 1)
@@ -198,7 +203,9 @@ def _long_numbers(zigzag: Words, present: Mask | None) -> list[Piece]:
 def _write_words(
     data: NDArray[np.uint8], places: Positions, piece: WordPiece, *, may_spill: bool
 ) -> None:
-    """Write words; with ``may_spill`` also over the bytes that follow, which the next piece
+    """Write one word for each record.
+
+    With ``may_spill`` a word also overwrites the bytes behind the piece, which the next piece
     writes.
     """
     if may_spill:

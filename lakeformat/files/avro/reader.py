@@ -31,7 +31,8 @@ from lakeformat.files.missing_columns import MissingColumnError
 __all__ = ["read_avro"]
 
 MAX_BATCH_ROWS = 8 * 1024
-"""fastavro decodes a batch into dictionaries, which take ten times the memory of Arrow's form."""
+"""The most rows of a batch. fastavro decodes a row to a dict, which takes ten times Arrow's memory.
+"""
 _LONGEST_NUMBER = 10
 
 
@@ -51,7 +52,7 @@ def read_avro(
             yield position, pa.RecordBatch.from_struct_array(pa.array(values, kind))
     except (GeneratorExit, MissingColumnError):
         raise
-    except Exception as reason:  # fastavro raises any error for a broken byte
+    except Exception as reason:  # fastavro raises errors of any class for damaged bytes
         raise ValueError(f"{source.place}: {short_reason(reason)}") from reason
 
 
@@ -87,7 +88,7 @@ def _header(schema: dict[str, Any], sync: bytes) -> bytes:
 
 
 class _Counted:
-    """A stream that never returns more bytes than exist, despite a broken length."""
+    """A stream that limits each read to the bytes that are left, in case a length is damaged."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -121,10 +122,10 @@ class _Counted:
 
 
 class _Unpacked:
-    """A stream of a header and the blocks of a file, each unpacked on demand.
+    """A stream of the header and the unpacked blocks of a file; each block is unpacked on demand.
 
-    A block that claims more bytes than it can unpack to, or more records than it has bytes, is
-    refused, because it would exhaust the memory.
+    A block is refused if it claims more bytes than it can unpack to, or more records than it has
+    bytes: it would exhaust the memory.
     """
 
     def __init__(self, head: bytes, source: _Counted, codec: str, sync: bytes) -> None:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fields of many Avro records as Arrow arrays; ``NotPlainError`` if a value does not fit."""
+"""Converts fields of many Avro records to Arrow arrays; ``NotPlainError`` if a value does
+not fit.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,7 @@ def _fixed(spans: Spans, present: Mask | None, wanted: pa.DataType) -> pa.Array:
 
 
 def _texts(spans: Spans, validity: pa.Buffer | None, wanted: pa.DataType) -> pa.Array:
-    """Return a copy of the values, without the bytes between them."""
+    """Return the values as an array of texts or bytes; the bytes between the values are not copied."""
     ends = np.cumsum(spans.sizes)
     total = int(ends[-1]) if len(ends) else 0
     if total > _LARGEST:

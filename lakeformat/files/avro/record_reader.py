@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the same field of many Avro records at once, and skips lists of numbers in one step.
 
-Every byte below 0x80 ends a number. So the place after a number of numbers is found by counting
-such bytes, without a look at the numbers between.
+Every byte below 0x80 ends a number. So counting such bytes finds the position behind any count of
+numbers, without decoding them.
 
-A place may be wrong, because it is only a guess where a record starts. The values read there mean
-nothing: then ``sound`` becomes False, or the record ends at the wrong place. Even then no byte
-outside the buffer is read, and no more memory is allocated than the buffer can fill.
+A position may be a wrong guess of a record's start. Then the values read there are meaningless, and
+either ``sound`` becomes False, or the record ends at a wrong position. Even then no byte outside
+the buffer is read, and no more memory is allocated than the buffer can fill.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 Numbers: TypeAlias = NDArray[np.int64]
 
 _MOST_ITEMS = 4096
-"""Lists with more items, as bounds of wider tables, are left to a general decoder."""
+"""The most items of a list that this reader decodes; wider tables need the general decoder."""
 _CONTINUES = np.uint16(0x8080)
 
 
@@ -48,16 +48,16 @@ Flat: TypeAlias = "Numbers | Spans"
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Lists of items, or of pairs; the items of all lists follow each other."""
+    """Lists of items, or of pairs of key and value; the items of all lists are one sequence."""
 
     counts: Positions
     items: tuple[Flat, ...]
-    """One for each part of an item."""
+    """One array for each part of an item: for pairs, the keys and the values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """One field of all records; where ``present`` is False, the value is null and means nothing."""
+    """One field of all records; the value is null where ``present`` is False."""
 
     content: Numbers | Spans | Lists
     present: Mask | None = None
@@ -73,17 +73,17 @@ class Window:
 
     @cached_property
     def pairs(self) -> NDArray[np.uint16]:
-        """Two bytes from each place on."""
+        """The two bytes from each position on, as one number."""
         return at_every_byte(self.data, "u2")
 
     @cached_property
     def stops(self) -> NDArray[np.int32]:
-        """The place of each byte that ends a number."""
+        """The position of each byte that ends a number."""
         return np.flatnonzero(self._is_stop).astype(np.int32)
 
     @cached_property
     def ranks(self) -> NDArray[np.int32]:
-        """The number of such bytes before each place."""
+        """The count of bytes before each position that end a number."""
         ranks = np.zeros(len(self._is_stop) + 1, np.int32)
         np.cumsum(self._is_stop, out=ranks[1:])
         return ranks
@@ -95,19 +95,20 @@ class Window:
 
 @dataclass(slots=True)
 class RecordReader:
-    """The current place of every record, and a mask of the plausible ones."""
+    """The current position in every record, and a mask of the records that can be valid."""
 
     window: Window
     places: Positions
-    """Moved by reading; owned by this reader."""
+    """The position in each record. Reading changes this array, so it must not be shared."""
     sound: Mask = field(init=False)
 
     def __post_init__(self) -> None:
         self.sound = np.ones(len(self.places), np.bool_)
 
     def read(self, shape: Shape, keys: Collection[int] | None = None) -> Values:
-        """Read the next field of every record; with ``keys`` keep only the pairs with these
-        keys.
+        """Read the next field of every record.
+
+        With ``keys``, only the pairs with these keys are kept.
         """
         if shape.null_branch is None:
             return Values(self._read(shape, keys))
@@ -137,7 +138,8 @@ class RecordReader:
         rows = np.flatnonzero(counts)
         if len(rows):
             part = self._at(rows)
-            part.sound &= part._number() == 0  # a second block of items
+            # A list may have a second block of items: the general decoder reads it.
+            part.sound &= part._number() == 0
             self._return(rows, part)
         return lists
 
@@ -176,7 +178,7 @@ class RecordReader:
         return numbers
 
     def _size(self) -> Numbers:
-        """Read a size in bytes; a record without room for it becomes unsound."""
+        """Read a size in bytes; a record that does not have as many bytes left becomes unsound."""
         return self._within_room(self._number())
 
     def _within_room(self, sizes: Numbers) -> Numbers:
@@ -188,14 +190,17 @@ class RecordReader:
         return sizes
 
     def _counts(self, most: int) -> Numbers:
-        """Read the number of items of each list; a negative one has the size in bytes after it."""
+        """Read the number of items of each list; after a negative number the size in bytes
+        follows.
+        """
         counts = self._number()
         rows = np.flatnonzero(counts < 0)
         if len(rows):
             part = self._at(rows)
             part._number()
             self._return(rows, part)
-            counts = np.abs(counts)  # the least number stays negative, and has no room
+            # The least number has no positive counterpart: it remains negative and fails the check.
+            counts = np.abs(counts)
         counts = self._within_room(counts)
         self.sound &= counts <= most
         return np.where(self.sound, counts, 0)
@@ -203,7 +208,7 @@ class RecordReader:
     def _number_lists(
         self, shape: ListShape, counts: Numbers, keys: Collection[int] | None
     ) -> Lists:
-        """Skip the numbers of all lists, and decode those that are wanted."""
+        """Skip the numbers of all lists, and decode only the wanted numbers."""
         window, width = self.window, len(shape.item)
         wanted = counts if width == 1 or keys is None or len(keys) else np.zeros_like(counts)
         first = window.ranks.take(self.places, mode="clip").astype(np.int64)
@@ -230,8 +235,9 @@ class RecordReader:
         return Lists(wanted, (*parts, self._stopped(at + 1, rows)))
 
     def _stopped(self, ranks: Positions, rows: Positions) -> Numbers:
-        """Return for each rank the number that follows the stop of this rank; rank 0 is the first
-        number.
+        """Return the number that starts behind the byte of each rank in ``Window.stops``.
+
+        Rank 0 is the first number of the window.
         """
         window = self.window
         places = np.where(ranks > 0, window.stops.take(ranks - 1, mode="clip") + 1, 0)
@@ -278,7 +284,9 @@ class RecordReader:
         kept: Numbers,
         read: list[tuple[Positions, Positions, Numbers, Positions, Positions]],
     ) -> Lists:
-        """Return pairs that were read by their number in the order of their lists."""
+        """Return the pairs in the order of their lists; they were read by their position in the
+        list.
+        """
         before = np.cumsum(kept) - kept
         keys, starts, sizes = (np.zeros(int(kept.sum()), np.int64) for _ in range(3))
         for rows, numbers, found, at, length in read:
@@ -299,7 +307,7 @@ class RecordReader:
 def _spread(
     content: Numbers | Spans | Lists, rows: Positions, count: int
 ) -> Numbers | Spans | Lists:
-    """Return ``count`` values: ``content`` at ``rows``, and zeros or empty values elsewhere."""
+    """Return ``count`` values: those of ``content`` at ``rows``, zeros or empty values elsewhere."""
 
     def spread(values: Numbers) -> Numbers:
         wide = np.zeros(count, np.int64)

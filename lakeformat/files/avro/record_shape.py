@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fields of a record in the order of their bytes, for decoders of many records at once.
 
-Only what metadata has: atoms, records, lists of atoms, and maps as lists of records of a key and a
-value. Any of them but a record may be null.
+The types are those of metadata files: atoms, records, lists of atoms, and maps as lists of records
+of a key and a value. Every value except a record may be null.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Atom", "AtomShape", "ListShape", "Shape", "shapes_of"]
 
 
 class Atom(Enum):
-    """The forms of a value that is no record and no list."""
+    """The forms of a value that is not a record or a list."""
 
     NUMBER = "int or long"
     BOOLEAN = "boolean"
@@ -45,7 +45,7 @@ _MOST_FIELDS = 4096
 
 @dataclass(frozen=True, slots=True)
 class AtomShape:
-    """A value that is no record and no list."""
+    """A value that is not a record or a list."""
 
     atom: Atom
     size: int = 0
@@ -59,12 +59,12 @@ class ListShape:
     """A list of values, or of records of ``key`` and ``value``, that are never null."""
 
     item: tuple[Atom, ...]
-    """One form, or those of key and value."""
+    """The form of the items: one, or two for a key and a value."""
     null_branch: int | None = None
 
     @property
     def is_numbers(self) -> bool:
-        """Return True if the items are nothing but numbers."""
+        """Return True if all items are numbers."""
         return all(each is Atom.NUMBER for each in self.item)
 
 
@@ -74,7 +74,7 @@ Shape = AtomShape | ListShape
 def shapes_of(schema: Mapping[str, Any]) -> dict[str, Shape]:
     """Return the fields of a schema that fastavro parsed; the path of an inner field has dots.
 
-    ``NotPlainError`` means that the schema needs a general decoder.
+    ``NotPlainError``: the schema needs the general decoder.
     """
     found: dict[str, Shape] = {}
     for path, shape in _fields(schema, "", dict(schema.get("__named_schemas", {}))):

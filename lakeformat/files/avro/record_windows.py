@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds thousands of records at once by a text that each of them has, and reads their fields.
 
-The start of a record is known only after the record before it has been read. So every place of the
-text, such as ``PARQUET``, counts as a place of its field. From there the rest of all records is
-read at once: where one ends, the next one starts. The fields before the text are read from these
-starts and must lead to the places of the text again. Then all records are proven, and those of each
-block must be as many as it counts. A file of any other structure is left to a general decoder.
+The start of a record is known only after the record before it has been read. So each occurrence of
+the text, such as ``PARQUET``, is taken for a value of its field. From there the rest of all records
+is read at once: the end of a record is the start of the next. The fields before the text are read
+from these starts, and must end exactly at the occurrences of the text. This proves that all records
+are correct. Each block must also have as many records as its header states. The general decoder
+reads files of any other structure.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from lakeformat.types.unaligned import Bytes, Positions, at_every_byte
 __all__ = ["RecordFields", "read_windows"]
 
 _WINDOW_BYTES = 2 << 20
-"""Many records, but few enough bytes for the CPU cache."""
+"""The bytes that are read at once: many records, but few enough bytes for the CPU cache."""
 _LARGEST_WINDOW_BYTES = 64 << 20
 _SHORTEST_TEXT = 3
-"""Shorter texts are found at too many places."""
+"""The shortest text to search for: shorter texts occur by chance too often."""
 _WORD_BYTES = 8
 _MASKS = np.array([(1 << 8 * size) - 1 for size in range(9)], np.uint64)
 
@@ -37,9 +38,9 @@ class RecordFields:
 
     shapes: Mapping[str, Shape]
     text: str
-    """The path of the text that records are found by."""
+    """The path of the text field that is searched for."""
     keys: Collection[int] | None = None
-    """The keys of the wanted pairs; None if all are wanted."""
+    """The keys of the pairs to keep; None keeps all pairs."""
 
     def __post_init__(self) -> None:
         shape = self.shapes.get(self.text)
@@ -67,7 +68,7 @@ class RecordFields:
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """The first bytes of a text and of its size."""
+    """The first bytes of a text, with its size before it, which are searched for."""
 
     word: int
     size: int
@@ -82,7 +83,10 @@ class _Pattern:
 
 
 def read_windows(blocks: AvroBlocks, fields: RecordFields) -> Iterator[dict[str, Values]]:
-    """Yield the fields of many records after each other; ``NotPlainError`` may come at the end."""
+    """Yield the fields of many records at a time.
+
+    ``NotPlainError`` may be raised at the end, after fields were yielded.
+    """
     ends = np.concatenate(([0], blocks.ends))
     filled = blocks.counts > 0
     if (ends[:-1] != ends[1:])[~filled].any():
@@ -123,7 +127,7 @@ def _patterns(blocks: AvroBlocks, fields: RecordFields, firsts: Positions) -> se
 def _read_window(
     window: Window, fields: RecordFields, patterns: set[_Pattern]
 ) -> tuple[Positions, int, dict[str, Values]]:
-    """Return the starts of the whole records of a window, the end of the last one, and their
+    """Return the starts of the complete records of a window, the end of the last one, and their
     fields.
     """
     found = [each.places(window.data, window.end) for each in patterns]
@@ -165,7 +169,9 @@ def _first_items(items: Positions | Spans, total: int) -> Positions | Spans:
 
 
 def _check_blocks(starts: Positions, firsts: Positions, counts: Positions) -> None:
-    """Raise unless each block starts with a record and has as many as it counts."""
+    """Raise unless each block starts with a record, and has as many records as its header
+    states.
+    """
     places = np.searchsorted(starts, firsts)
     if (
         len(starts) != counts.sum()

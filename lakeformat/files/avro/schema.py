@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Avro schemas of data files, converted to Arrow types and to plain Avro.
 
-Logical types describe the meaning of a number, not its storage, and Java uses two of them the wrong
-way round. So values are read as they are stored, and the table's schema gives their meaning. A map
-is stored like an array of pairs, and read as one, as Arrow expects. The ids that Iceberg gives to
-fields, elements, keys and values are metadata of the Arrow fields.
+Logical types describe the meaning of a number, not its storage, and Java swaps two of them. So
+values are read as they are stored, and the table's schema gives their meaning. A map is stored like
+an array of pairs, and read as one, as Arrow expects. The ids that Iceberg gives to fields,
+elements, keys and values are metadata of the Arrow fields.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ class AvroColumn:
 
 
 def avro_columns(schema: Any) -> list[AvroColumn]:
-    """Return the columns of a file by its own schema; ValueError for types of no data file."""
+    """Return the columns of a file by its own schema; ValueError for types that data files never
+    have.
+    """
     if not isinstance(schema, Mapping) or schema.get("type") != "record":
         raise ValueError("its schema is not a record")
     return _Translation().fields(schema)
@@ -69,7 +71,7 @@ def plain_record(columns: list[AvroColumn]) -> dict[str, Any]:
 
 
 class _Translation:
-    """Gives nested records new names: a file may use one name for two records."""
+    """Gives each nested record a name of its own: a file may use one name for two records."""
 
     def __init__(self) -> None:
         self._records = 0

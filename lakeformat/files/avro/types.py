@@ -53,7 +53,7 @@ def avro_record(fields: tuple[DataField, ...]) -> dict[str, Any]:
 
 
 def to_stored(array: pa.Array, data_type: DataType) -> pa.Array:
-    """Convert values to their stored form: numbers and bytes, and maps as lists of pairs."""
+    """Convert values to their stored form: numbers and bytes; a map becomes a list of pairs."""
     match data_type:
         case AtomicType():
             return _stored_atomic(array)

@@ -28,11 +28,15 @@ BLOCK_BYTES = 64 << 10
 class AvroFileWriter:
     """Writes blocks with the plain form of the schema in the header.
 
-    The two schemas differ in the meaning of values, not in their storage; see ``schema``.
+    The plain form has other logical types than the file's schema, but stores the same bytes; see
+    ``schema.py``.
     """
 
     def __init__(self, stream: IO[bytes], content: FileContent, unique: str) -> None:
-        """``unique`` is a text that no other file has, such as its name: it marks the blocks."""
+        """Begin a file.
+
+        ``unique`` is a text that no other file has, such as its name; it marks the blocks.
+        """
         self._stream = stream
         self._fields = content.fields
         settings = content.settings

@@ -35,22 +35,25 @@ class ColumnMapping:
     casts: Mapping[str, DataType] = field(default_factory=dict)
     """The types to cast to, by column of the table."""
     shown_types: Mapping[str, pa.DataType] = field(default_factory=dict)
-    """The types that JSON values to cast have, by column of the source; without one, text."""
+    """The types of the JSON values that are cast, by column of the source; text if it is not
+    listed.
+    """
 
     @property
     def cast_sources(self) -> list[str]:
-        """The names in the source of the columns to cast."""
+        """The names in the source of the columns that are cast."""
         return [self.sources.get(name, name) for name in self.casts]
 
     def name_of(self, source: str) -> str:
-        """Return the name in the table of a column of the source."""
+        """Return the table's name for a column of the source."""
         named = [name for name, each in self.sources.items() if each == source]
         return named[0] if named else source
 
     def readable(self, columns: pa.Schema) -> pa.Schema:
         """Return columns of the table as columns to read from a text file.
 
-        A column of the table gets no values if another one reads the source's column of its name.
+        A column of the table gets no values if another column reads the source's column of the same
+        name.
         """
         found = []
         elsewhere = {*self.sources.values()} - self.sources.keys()
@@ -64,8 +67,8 @@ class ColumnMapping:
         return pa.schema(found)
 
     def names(self, sources: Sequence[str]) -> list[str]:
-        """Return the table's names of all columns of a source; refuse a missing column, or two of
-        one name.
+        """Return the table's names of all columns of a source; refuse a missing column or a name
+        used twice.
         """
         for name, source in self.sources.items():
             if source not in sources:

@@ -51,7 +51,10 @@ def read_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[pa
 
 @contextmanager
 def naming_rows(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[None]:
-    """Name row, column and value in errors; an empty file is an error only if it needs a header."""
+    """Add row, column and value to errors.
+
+    An empty file is an error only if it must have a header.
+    """
     try:
         yield
     except pa.ArrowInvalid as reason:
@@ -216,11 +219,12 @@ def _found_again(
 ) -> tuple[int | None, str | None]:
     """Return the number of the first row with a refused value, from 1, and the value.
 
-    Arrow's error names a text that it cannot parse; a cast finds a value that does not fit.
+    If Arrow's error names a text that it cannot parse, that text is searched. Otherwise a cast
+    finds the value that does not fit.
     """
     row = 1
     with suppress(pa.ArrowInvalid):
-        texts = dict.fromkeys(names, pa.binary())  # also for bytes that are not text
+        texts = dict.fromkeys(names, pa.binary())  # also for bytes that are not valid text
         for batch in read_growing(lambda size: open_csv(path, texts, dialect, size, names)):
             column = batch.column(name)
             if value is not None:

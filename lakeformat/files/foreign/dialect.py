@@ -94,7 +94,7 @@ class TextDialect:
         return self.encoding == _UTF_8
 
     def compression_of(self, path: str) -> Compression:
-        """Return the compression of a file, by the dialect or by the ending of its name."""
+        """Return the compression of a file, from the dialect or from the ending of its name."""
         if self.compression is not None:
             return self.compression
         ending = PurePath(path).suffix.lower()
@@ -141,7 +141,7 @@ def format_of(path: str) -> SourceFormat:
 
 
 def unpacked_name(path: str) -> str:
-    """Return a path without the ending of a packed file."""
+    """Return a path without the ending that names its compression."""
     ending = PurePath(path).suffix
     return path[: -len(ending)] if ending.lower() in _PACKED else path
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Infers the columns of files of other programs, for a table that does not exist yet.
 
-A CSV column is a number only if each of its values is written the way that number prints (``1.50``
-may be 1.5). A leading zero, a plus sign, a space, more than 15 digits in a DOUBLE or a whole number
-beyond BIGINT make the column a STRING. JSON marks numbers as numbers, so such a column is a DOUBLE,
-and an absolute value of 10^15 or more, which may be rounded, is refused.
+A CSV column becomes a number only if each value in the file equals the printed number (``1.50``
+also counts as 1.5). A leading zero, a plus sign, a space, more than 15 digits in a DOUBLE or a
+whole number beyond BIGINT make the column a STRING. JSON marks numbers as numbers, so such a column
+is a DOUBLE, and an absolute value of 10^15 or more, which may be rounded, is refused.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def infer_columns(
     """Return the columns of all files together, without the ``known`` ones; ``opener`` opens a file
     of another storage.
 
-    Columns ``to_cast`` may have any type that holds their values, a STRING in CSV files.
+    Columns in ``to_cast`` may get any type that holds their values, in CSV files STRING.
     """
     if source_format == "csv" and not dialect.header:
         raise InvalidRequestError(
@@ -104,7 +104,7 @@ def with_shown_types(
     *,
     opener: Callable[[str], Opener | None] = lambda path: None,
 ) -> ColumnMapping:
-    """Return the mapping with the types that JSON values to cast have in these files."""
+    """Return the mapping with the types that the JSON values to cast have in these files."""
     if source_format != "json" or not mapping.casts:
         return mapping
     names, found = mapping.cast_sources, []
@@ -150,7 +150,7 @@ def _columns_of(path: str, source_format: SourceFormat, dialect: TextDialect) ->
 
 
 def _exact_csv(path: str, columns: pa.Schema, dialect: TextDialect, known: pa.Schema) -> pa.Schema:
-    """Return the columns; a column with a number that prints otherwise than in the file is a
+    """Return the columns; a number column whose text differs from the printed number becomes a
     STRING.
     """
     numbers = {field.name: field.type for field in columns if field.type in _FITS}
@@ -172,7 +172,7 @@ def _are_whole(texts: pa.Array) -> bool:
         return False
     try:
         texts.cast(pa.int64())
-    except pa.ArrowInvalid:  # beyond it
+    except pa.ArrowInvalid:  # beyond BIGINT
         return False
     return True
 
@@ -186,7 +186,7 @@ def _are_doubles(texts: pa.Array) -> bool:
         return False
     try:
         values = pc.abs(texts.cast(pa.float64()))
-    except pa.ArrowInvalid:  # no digit at all
+    except pa.ArrowInvalid:  # the text has no digit
         return False
     not_lost = pc.or_(pc.greater(values, _DOUBLE_SMALLEST), pc.match_substring_regex(texts, _ZERO))
     return _all(pc.and_(pc.is_finite(values), not_lost))

@@ -84,7 +84,7 @@ def _named(path: str, columns: pa.Schema, readable: pa.Schema) -> InvalidRequest
     """Return the error of the first bad row, with its number in the file: Arrow counts rows within
     a block.
 
-    None if no row is found to be bad.
+    None if every row can be read.
     """
     row = 1
     with open(path, "rb") as file:
@@ -146,5 +146,7 @@ def _of_line(
 
 
 def _reason_text(reason: Exception | None) -> str:
-    """Return Arrow's reason for refusing one line, without Arrow's row number."""
+    """Return Arrow's reason for refusing one line, without the row number, which Arrow counts per
+    block.
+    """
     return re.sub(r"^JSON parse error: (Column\(\S+\) )?| in row 0$", "", str(reason))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that Arrow cannot read directly: unpacked, decoded and copied to this machine.
+"""Copies files that Arrow cannot read directly to this machine, unpacked and decoded.
 
 Text is checked before it is parsed, so it is read more than once.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks text files where Arrow would misread a line, or refuse a file that can be read."""
+"""Checks text files that Arrow would misread, or would refuse although they can be read."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _MOST_BLOCK_BYTES = (1 << 31) - 1
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 OpenReader: TypeAlias = Callable[[int], AbstractContextManager[Batches]]
-"""Opens a file from its start, with blocks of this number of bytes."""
+"""Opens a file from its start; the argument is the size of its blocks in bytes."""
 
 _MARK = b"\xef\xbb\xbf"
 
 
 def cast_text(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return values that JSON has a type for as values of a column, also as times of day."""
+    """Return values that JSON has a type for as values of a column; times of day are parsed too."""
     if not (pa.types.is_time(kind) and pa.types.is_string(values.type)):
         return values.cast(kind)
     # A cast to a timestamp refuses surplus digits; a cast to a time of day would cut them off.

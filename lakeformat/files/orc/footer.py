@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timestamp bounds in an ORC file's footer; Arrow reads timestamps as 64-bit nanoseconds.
+"""Finds ORC files with timestamps beyond 64-bit nanoseconds, from the bounds in the footer.
 
-Their range is 1677 to 2262, and Arrow does not notice values beyond: 9999-12-31, a usual mark for
-"still valid", would be read as a day in 1816. Arrow returns no statistics of ORC files.
+Arrow reads timestamps as 64-bit nanoseconds, from 1677 to 2262, and does not notice other values.
+It would read 9999-12-31, a usual mark for "still valid", as a day in 1816. Arrow returns no
+statistics of ORC files, so this module reads them.
 """
 
 from __future__ import annotations
@@ -19,11 +20,14 @@ _TIMESTAMP_KINDS = (9, 18)
 _TIMESTAMP_STATISTICS = 9
 _UTC_ENDS = (3, 4)
 _MILLIS = (1, 2, *_UTC_ENDS)
-"""Bounds of timestamps: local and UTC, in milliseconds; the members after them are finer."""
+"""Members of the statistics: local and UTC bounds of timestamps in milliseconds."""
 
 
 def find_far_timestamps(tail: OrcTail, columns: Sequence[str]) -> str | None:
-    """Return the first of ``columns`` with a timestamp out of range; None if none is known."""
+    """Return the first of ``columns`` with a timestamp out of Arrow's range.
+
+    None if the footer shows no such timestamp.
+    """
     for column in columns:
         for number in tail.subtree(column):
             is_timestamp = tail.types[number].kind in _TIMESTAMP_KINDS

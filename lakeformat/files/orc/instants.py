@@ -3,7 +3,7 @@
 
 With ``orc.timestamp-ltz.legacy.type``, the default, Java reads the UTC date and time of an instant
 as local time of the JVM's zone, and stores the instant of that local time. Reading reverses this
-with the zone in the file. A file without a column of type TIMESTAMP names no zone.
+with the zone in the file. A file names its zone only if it has a column of type TIMESTAMP.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class InstantRule:
 
     is_legacy: bool = False
     unnamed_zone: str = ""
-    """The zone of files without a zone; empty means UTC."""
+    """The zone of files that do not name one; empty means UTC."""
     bounds: Callable[[], Mapping[str, Millis]] | None = None
     """Reads the least and greatest instant of columns from the manifest, in milliseconds."""
 
@@ -53,7 +53,7 @@ class InstantRule:
 def offsets_of(
     rule: InstantRule, zones: set[str], tail: OrcTail, columns: Sequence[str]
 ) -> ZoneOffsets | None:
-    """Return the offsets to add to the instants of a file; None if they are stored unshifted."""
+    """Return the offsets to add to the instants of a file; None if its instants are not shifted."""
     if not rule.is_legacy or not _holds_instants(tail, columns):
         return None
     if len(zones) > 1:
@@ -92,7 +92,9 @@ def _holds_instants(tail: OrcTail, columns: Sequence[str]) -> bool:
 
 
 def as_written(batch: pa.RecordBatch, offsets: ZoneOffsets) -> pa.RecordBatch:
-    """Return the instants that the writer received, instead of the stored ones."""
+    """Return the instants that the writer received; the stored instants are shifted by
+    ``offsets``.
+    """
     arrays = [
         _shifted(array, offsets, name)
         for array, name in zip(batch.columns, batch.schema.names, strict=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parses protobuf messages of an ORC file, strictly, as every valid file allows."""
+"""Parses protobuf messages of an ORC file, and refuses everything that a valid file cannot have."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the run-length encoded numbers of an ORC stream before Arrow's reader uses them.
 
-Only their bounds and their sum are kept. Runs of bit-packed numbers, the usual ones, are unpacked
+Only the bounds and the sum of the numbers are kept. Most runs are bit-packed; these are unpacked
 together.
 """
 
@@ -22,8 +22,7 @@ _WIDTHS = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
 _SHORT_REPEAT, _DIRECT, _PATCHED = range(3)
 _SHORTEST_REPEAT = 3
 _LONG_REPEATS_FROM = 8
-"""A smaller first byte repeats one large number; from here on it repeats a number of up to 8 bytes.
-"""
+"""A run with a lower first byte repeats a number of one byte; from here on, of 2 to 8 bytes."""
 _LITERALS_FROM = 128
 _MOST_BITS = 62
 """The most bits of a number that is added to a base without overflow; lengths and scales need
@@ -94,7 +93,8 @@ class _Runs2:
         content, place, end = self.content, 0, len(self.content)
         repeats, direct = [0] * 256, self.direct
         sizes: dict[bytes, int] = {}
-        # Packed and short repeated runs may have only three numbers: no function calls for those.
+        # Packed and short repeated runs are often as short as three numbers: avoid function calls
+        # here.
         while place < end:
             head = content[place]
             if head < _LONG_REPEATS_FROM:
@@ -125,7 +125,9 @@ class _Runs2:
                 self.found.add(count, number * count, number, number)
 
     def _rare(self, head: int, place: int) -> int:
-        """Read a repeated large number, numbers with exceptions, or steps."""
+        """Read one of the rarer runs: a large repeated number, numbers with exceptions, or
+        steps.
+        """
         kind = head >> 6
         if kind == _SHORT_REPEAT:
             return self._short_repeat(head, place)

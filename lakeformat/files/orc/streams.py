@@ -30,9 +30,11 @@ MAX_LENGTH = 2**31 - 1
 """Arrow counts the elements of a list and the bytes of a text in 32 bits."""
 MAX_SCALE = 38
 FEW = 1 << 20
-"""A number of elements or bytes that is small enough to be harmless even if it is wrong."""
+"""A number of elements or bytes that does no harm, even if it is wrong."""
 VALUES_PER_BYTE = 1024
-"""The most values per byte of any stream: two bytes hold 130 times the same eight flags."""
+"""The most values that one byte of a stream can hold: two bytes hold 130 times the same eight
+flags.
+"""
 
 _TEXTS, _LIST, _MAP, _UNION, _DECIMAL, _LAST_KIND = (7, 8, 16, 17), 10, 11, 13, 14, 18
 _PRESENT, _DATA, _LENGTH, _DICTIONARY, _SECONDARY = 0, 1, 2, 3, 5
@@ -51,9 +53,9 @@ class _Place:
 
 
 def check_streams(stream: IO[bytes], tail: OrcTail, columns: Sequence[str]) -> set[str]:
-    """Return the time zones of the writers, as far as stripes name them.
+    """Check the streams of ``columns``; return the time zones of the writers that stripes name.
 
-    Raises ValueError if ``columns`` have lengths, scales or indexes that no writer writes.
+    Raises ValueError for lengths, scales or indexes that no writer writes.
     """
     wanted = [number for column in columns for number in tail.subtree(column)]
     zones: set[str] = set()
@@ -66,7 +68,7 @@ def check_streams(stream: IO[bytes], tail: OrcTail, columns: Sequence[str]) -> s
 
 
 class _Stripe:
-    """The streams of one stripe."""
+    """The streams of one stripe, and their checks."""
 
     def __init__(self, stream: IO[bytes], tail: OrcTail, stripe: Stripe) -> None:
         self._stream = stream
@@ -85,7 +87,7 @@ class _Stripe:
         self._places = _places(streams, stripe)
 
     def check(self, number: int) -> None:
-        """Check the streams of one type, not of the types below it."""
+        """Check the streams of one type, but not of the types inside it."""
         kind = self._tail.types[number].kind
         if kind in _TEXTS:
             self._check_texts(number)
@@ -114,8 +116,9 @@ class _Stripe:
             raise self._error(number, f"a dictionary of {found.count} words, but announces more")
 
     def _all_of(self, numbers: Iterable[int], found: RunSummary) -> list[_Place]:
-        """Return the places of all streams of the types ``numbers``; none if ``found`` announces
-        few elements.
+        """Return the positions of all streams of the types ``numbers``.
+
+        Return none if ``found`` announces so few elements that a wrong count does no harm.
         """
         if found.total <= FEW:
             return []
@@ -152,7 +155,9 @@ class _Stripe:
         return unpack(self._stream.read(place.size), self._tail.codec)
 
     def _room(self, place: _Place, *, exact: bool) -> int:
-        """Return the unpacked size of a stream; if not ``exact``, a cheap upper bound."""
+        """Return the unpacked size of a stream, or an upper bound that costs less if not
+        ``exact``.
+        """
         if self._tail.codec == UNCOMPRESSED:
             return place.size
         if exact:

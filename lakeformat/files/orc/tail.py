@@ -28,7 +28,7 @@ __all__ = [
 
 MAX_POSTSCRIPT = 256
 MAX_CHUNK = 8 << 20
-"""The header of a chunk cannot hold a larger size."""
+"""The largest size of a chunk that its header can hold."""
 CHUNK_HEADER = 3
 _LZ4_SHORTEST = 4
 UNCOMPRESSED, _ZLIB, _SNAPPY, _LZO, _LZ4, _ZSTD = range(6)
@@ -63,7 +63,7 @@ class Stripe:
 
 @dataclass(frozen=True, slots=True)
 class OrcTail:
-    """The content of the footer."""
+    """The content of an ORC file's footer."""
 
     codec: int
     block_size: int
@@ -112,7 +112,7 @@ def read_tail(stream: IO[bytes]) -> OrcTail:
 
 
 def file_zones(stream: IO[bytes]) -> set[str]:
-    """Return the time zones of a file's writers, as far as its stripes name them.
+    """Return the time zones of a file's writers that its stripes name.
 
     ValueError with the reason if the file is invalid.
     """
@@ -129,7 +129,7 @@ def file_zones(stream: IO[bytes]) -> set[str]:
 
 
 def writer_zones(stripe_footer: Message) -> set[str]:
-    """Return the time zone that a stripe names, if any."""
+    """Return the time zone in the footer of a stripe; an empty set if it names none."""
     return {part.decode() for part in parts(stripe_footer, _WRITER_ZONE) if part}
 
 

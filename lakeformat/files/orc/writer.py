@@ -26,7 +26,7 @@ __all__ = ["OrcFileWriter"]
 MAX_STRIPE_BYTES = 64 << 20
 MIN_STRIPE_BYTES = 64 << 10
 STRIPES_PER_FILE = 4
-"""The stripes of a file. Its size is known only between stripes, so several bring it near the
+"""The stripes of a file. Its size is known only between stripes, so several are needed to meet the
 target.
 """
 
@@ -81,7 +81,10 @@ class OrcFileWriter:
 
 
 def _refuse_fractions_before_1970(rows: pa.Table) -> None:
-    """Raise for values that Arrow's writer stores with the later second, which Java cannot read."""
+    """Raise for timestamps before 1970 with a fraction of a millisecond.
+
+    Arrow's writer stores them with the later second, which Java cannot read.
+    """
     for name, column in zip(rows.column_names, rows.columns, strict=True):
         if any(_has_fraction_before_1970(chunk) for chunk in column.chunks):
             raise InvalidRequestError(
@@ -145,6 +148,6 @@ def _has_struct(arrow_type: pa.DataType) -> bool:
 
 
 def _has_bounds(data_type: DataType) -> bool:
-    """Return True for types with bounds in an ORC file: Java does not find the bounds of bytes."""
+    """Return True for types with bounds in an ORC file. Java does not read the bounds of bytes."""
     is_binary = isinstance(data_type, AtomicType) and data_type.name in _BINARY
     return has_order(data_type) and not is_binary

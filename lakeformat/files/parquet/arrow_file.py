@@ -24,15 +24,15 @@ class ParquetLayout:
     """The settings of a Parquet file, the same for all of its row groups."""
 
     schema: pa.Schema
-    """The schema in the file: timestamps of 12 bytes are bytes."""
+    """The schema in the file, where a timestamp of 12 bytes has a type of bytes."""
     settings: FileSettings
     dictionary_columns: Sequence[str]
     bounded: Sequence[str] | bool
-    """The paths with bounds in the footer; True for all."""
+    """The paths of the columns with bounds in the footer; True for all columns."""
     change_footer: Callable[[bytes], bytes] | None
     """Changes the footer before it is written."""
     times_in_utc: bool = True
-    """The mark of a TIME, which Paimon's Java sets, and Iceberg's does not."""
+    """True marks a TIME as UTC, as Java does for Paimon; for Iceberg Java does not."""
 
 
 def arrow_writer(
@@ -56,7 +56,8 @@ def arrow_writer(
         store_decimal_as_integer=True,
         write_time_adjusted_to_utc=layout.times_in_utc,
         write_page_checksum=True,
-        store_schema=False,  # readers use the table's schema; Java ignores Arrow's
+        # Readers use the table's schema. Java ignores the schema that Arrow would store.
+        store_schema=False,
         **more,
     )
 
@@ -88,7 +89,7 @@ class ArrowFile:
 
 
 class FooterStream(io.RawIOBase):
-    """Passes a Parquet file on as it is written, and holds back its footer until it is changed."""
+    """Passes a Parquet file on as it is written, but keeps the footer back until it is changed."""
 
     def __init__(self, stream: IO[bytes], change: Callable[[bytes], bytes]) -> None:
         self._stream = stream
@@ -110,7 +111,9 @@ class FooterStream(io.RawIOBase):
         return view.nbytes
 
     def hold(self) -> None:
-        """Keep the bytes written from now on in memory: the footer and perhaps some before it."""
+        """Keep the bytes written from now on in memory: the footer, and perhaps some bytes before
+        it.
+        """
         self._held = bytearray()
 
     def release(self) -> None:

@@ -2,8 +2,8 @@
 """Assembles Parquet files column by column, each encoded once by the fastest encoder.
 
 Modules of this package encode numbers, and texts with few distinct values, if a column has no
-nulls. Arrow encodes all other columns. A key, which is in a file twice, is written twice. The file
-is identical to the one that Arrow writes.
+nulls. Arrow encodes all other columns. A key column is in a file twice: it is encoded once and
+written twice. The file is identical to a file of Arrow's writer.
 """
 
 from __future__ import annotations

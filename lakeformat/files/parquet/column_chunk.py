@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A column in one row group of a Parquet file: its pages, and its part of the footer."""
+"""The part of one column in a row group: its pages, and their description in the footer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ _OLD_MOST, _OLD_LEAST, _NULLS, _MOST, _LEAST, _MOST_IS_EXACT, _LEAST_IS_EXACT = 
 
 @dataclass(frozen=True, slots=True)
 class ColumnChunk:
-    """Positions in its ``description`` assume that its pages begin at ``start``."""
+    """The pages of a column in one row group, and their description in the footer.
+
+    Positions in ``description`` are correct if the pages begin at ``start``.
+    """
 
     parts: Sequence[Content]
     description: bytes
@@ -51,7 +54,8 @@ class ColumnChunk:
         content, distance = self.description, place - self.start
         described, _ = find_member(content, 0, _META_DATA)
         places, _ = member_places(content, described)
-        for member in (_DICTIONARY, _DATA):  # the last first, as the bytes after it move
+        # The later member first, because a change moves the bytes behind it.
+        for member in (_DICTIONARY, _DATA):
             if (at := places.get(member)) is not None:
                 number, end = number_at(content, at)
                 content = content[:at] + serialize_number(number + distance) + content[end:]
@@ -148,8 +152,9 @@ def bounds_of(least: bytes, most: bytes, *, signed: bool) -> bytes:
 
 
 def levels(rows: int, *, nullable: bool) -> bytes:
-    """Return the beginning of a page: definition levels without any null; empty unless
-    ``nullable``.
+    """Return the definition levels at the beginning of a page of values without nulls.
+
+    They are empty if the column is not ``nullable``.
     """
     if not nullable:
         return b""
@@ -158,5 +163,5 @@ def levels(rows: int, *, nullable: bool) -> bytes:
 
 
 def run_of(rows: int, value: bytes) -> bytes:
-    """Return a run of one repeated value."""
+    """Return the encoding of one value that is repeated for all rows."""
     return serialize_unsigned(rows << 1) + value

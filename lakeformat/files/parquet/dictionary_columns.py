@@ -17,9 +17,14 @@ __all__ = ["pick_dictionary_columns", "repeating_texts", "repeats_itself"]
 
 SAMPLE_ROWS = 8 * 1024
 FIRST_LOOK = 1024
-"""The number of rows in a first sample: if all their values differ, so do most of a row group."""
+"""The number of rows in a first sample. If all their values differ, most values of the row group
+do.
+"""
 MAX_DISTINCT_FRACTION = 0.85
-"""The largest share of distinct values in the sample: about 25,000 of the 128 Ki in a row group."""
+"""The largest share of distinct values in the sample for a column with a dictionary.
+
+It is reached by about 25,000 distinct values in the 128 Ki rows of a row group.
+"""
 MOST_BYTES_PER_VALUE = 2
 
 
@@ -65,7 +70,9 @@ def _has_fixed_bytes(kind: pa.DataType) -> bool:
 def repeating_texts(
     metadata: pq.FileMetaData, schema: pa.Schema, columns: Collection[str]
 ) -> list[str]:
-    """Return the columns that a Parquet file stores as numbers of texts in small dictionaries."""
+    """Return the text columns whose values a Parquet file stores as indexes of small
+    dictionaries.
+    """
     paths = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
     return [
         name
@@ -83,7 +90,7 @@ def _sample(rows: pa.Table) -> pa.Table:
     if distance < 2:
         return rows.slice(0, SAMPLE_ROWS)
     places, start, parts = np.arange(SAMPLE_ROWS) * distance, 0, []
-    for batch in rows.to_batches():  # a table's take copies all of its texts first
+    for batch in rows.to_batches():  # take() on a table copies all of its texts first
         first, last = np.searchsorted(places, (start, start + batch.num_rows))
         parts.append(batch.take(array_of(places[first:last] - start)))
         start += batch.num_rows

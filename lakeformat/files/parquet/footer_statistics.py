@@ -38,7 +38,7 @@ _MICROS_DIGITS = 6
 
 
 class FooterStatistics:
-    """Collects what a footer lacks: the positions of NaN, of very long values and of INT96."""
+    """Collects the statistics that a footer lacks: of NaN, of very long values and of INT96."""
 
     def __init__(self, fields: Sequence[DataField], modes: Sequence[StatisticsMode]) -> None:
         self._fields = fields

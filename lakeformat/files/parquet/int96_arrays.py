@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timestamps of more than 6 digits in Java's form in Parquet files: INT96.
+"""Converts timestamps of more than 6 digits to INT96, the form that Java stores in Parquet files.
 
 Arrow writes INT96 for all timestamps of a file or for none, while Java uses 64 bits for the other
-timestamps. So Arrow gets their stored form, 12 bytes, and ``int96_footer`` changes their type.
+timestamps. So Arrow writes the 12 bytes of each INT96, and ``int96_footer`` changes their type.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _stored(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if array.type == wanted:
         return array
     if pa.types.is_struct(wanted):
-        # Not flattened: a part that is NOT NULL would be null where the ROW is.
+        # Not flattened: flatten() would make a NOT NULL part null where the ROW is null.
         children = [array.field(number) for number in range(wanted.num_fields)]
         kinds = [part.type for part in wanted]
         return struct_around(array, list(map(_stored, children, kinds)), wanted)

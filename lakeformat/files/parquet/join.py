@@ -51,11 +51,14 @@ _STATISTICS = 12
 _NULLS = 3
 
 _UNUSUAL = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""The errors of a footer that lacks what it should have."""
+"""The errors that parsing raises for a footer without an expected part."""
 
 
 class CannotJoinError(Exception):
-    """A file cannot be joined, so it has to be decoded; the decoder reports any damage."""
+    """A file cannot be joined, so it must be decoded.
+
+    If the file is damaged, the decoder raises the error.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +77,9 @@ class RowGroups:
 
     @property
     def frame(self) -> dict[int, tuple[ThriftKind, Value]]:
-        """The rest of the footer, which must be equal in all files: schema, writer, column
-        orders."""
+        """The parts of the footer that must be equal in all files: schema, writer and column
+        orders.
+        """
         return {n: each for n, each in self.footer.items() if n not in (_ROWS, _ROW_GROUPS)}
 
     @property
@@ -118,7 +122,10 @@ class RowGroups:
 
 
 def read_row_groups(stream: IO[bytes], size: int) -> RowGroups:
-    """Return the row groups of a file of ``size`` bytes; ``CannotJoinError`` if it is unusual."""
+    """Return the row groups of a file of ``size`` bytes.
+
+    ``CannotJoinError`` if the footer lacks an expected part.
+    """
     end = size - END_BYTES
     try:
         tail = _bytes_at(stream, end, END_BYTES)
@@ -165,7 +172,9 @@ class JoinedParquet:
             self._rows += number_in(group, _GROUP_ROWS)
 
     def _add_indexes(self, source: IO[bytes], group: Struct, moved_by: int) -> None:
-        """Copy Bloom filters behind the pages of a row group; keep indexes for the end."""
+        """Copy the Bloom filters of a row group behind its pages; keep its page indexes for the
+        end.
+        """
         extent, read = _extent(group), partial(_bytes_at, source)
         for chunk in structs_in(group, _COLUMNS):
             if index := page_index(chunk, read, extent, moved_by):
@@ -196,7 +205,9 @@ def _footer(frame: Struct, groups: list[Value], rows: int) -> bytes:
 
 
 def _require_sound(found: RowGroups, end: int) -> None:
-    """Raise unless row groups and indexes are apart, before ``end``, and have all rows."""
+    """Raise if row groups and indexes overlap, end after ``end``, or have a wrong number of
+    rows.
+    """
     groups = structs_in(found.footer, _ROW_GROUPS)
     chunks = [chunk for group in groups for chunk in structs_in(group, _COLUMNS)]
     indexes = (extent for each in chunks for extent in index_extents(each, _described(each)))
@@ -211,7 +222,7 @@ def _require_sound(found: RowGroups, end: int) -> None:
 
 
 def _extent(group: Struct) -> tuple[int, int]:
-    """Return the start of a row group's pages, and their size without a gap."""
+    """Return the start and the size of a row group's pages, which must have no gap between them."""
     pieces = sorted(_piece(chunk) for chunk in structs_in(group, _COLUMNS))
     start = end = pieces[0][0]
     for first, size in pieces:

@@ -41,11 +41,11 @@ _STORED = {
 _INT32_DIGITS, _INT64_DIGITS = 9, 18
 _UNITS = ("ms", "us")
 _CODE_BITS = b"\1"
-"""The bits of a code in a dictionary of one value."""
+"""The number of bits of an index into a dictionary of one value."""
 
 
 def is_plain(kind: pa.DataType) -> bool:
-    """Return True if a file stores values of a type as numbers."""
+    """Return True if a file stores values of this type as numbers."""
     return _stored_as(kind) is not None
 
 
@@ -77,7 +77,8 @@ def encode_constant(
     values = _values(column)
     if values is None:
         return None
-    raw = values.view(np.dtype(f"i{values.itemsize}"))  # zeros differ, and NaN equals NaN
+    # The two zeros are different here, and NaN equals NaN.
+    raw = values.view(np.dtype(f"i{values.itemsize}"))
     value = values[0]
     if np.isnan(value) or (raw != raw[0]).any():
         return None
@@ -99,7 +100,9 @@ def _chunk(pages: Pages, values: Numbers, field: pa.Field, statistics: bytes) ->
 
 
 def _bounds(least: np.generic, most: np.generic) -> bytes:
-    """Return bounds; a least value of zero is -0.0 and a greatest 0.0, as both zeros may occur."""
+    """Return bounds; a least value of zero becomes -0.0 and a greatest 0.0, as both zeros may
+    occur.
+    """
     if isinstance(least, np.floating):
         least = least if least else type(least)(-0.0)
         most = most if most else type(most)(0.0)
@@ -107,7 +110,9 @@ def _bounds(least: np.generic, most: np.generic) -> bytes:
 
 
 def _stored_as(kind: pa.DataType) -> str | None:
-    """Return the number type that a file stores for a type; None if it stores no numbers."""
+    """Return the number type in which a file stores values of a type; None if it does not use
+    numbers.
+    """
     if pa.types.is_decimal(kind) and kind.precision <= _INT64_DIGITS:
         return "<i4" if kind.precision <= _INT32_DIGITS else "<i8"
     if pa.types.is_timestamp(kind) and kind.unit in _UNITS:
@@ -116,7 +121,7 @@ def _stored_as(kind: pa.DataType) -> str | None:
 
 
 def _values(column: pa.ChunkedArray) -> Numbers | None:
-    """Return all values as one array; None if one exceeds its type, or they are not numbers."""
+    """Return all values as one array; None if they are not numbers or a value exceeds its type."""
     stored = _stored_as(column.type)
     if stored is None:
         return None

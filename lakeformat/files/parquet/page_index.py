@@ -23,7 +23,7 @@ from lakeformat.files.parquet.thrift_compact import (
 __all__ = ["PageIndex", "bloom_filter", "index_extents", "page_index", "set_bloom_filter"]
 
 ReadBytes = Callable[[int, int], bytes]
-"""Returns the bytes at a position, so many."""
+"""Returns bytes of a file; the arguments are the position and the number of bytes."""
 
 # Member numbers of positions, each followed by its length: in a column chunk,
 _PAGES, _BOUNDS = 4, 6
@@ -37,19 +37,23 @@ _OF_EACH_PAGE = (1, 2, 3)
 
 @dataclass(frozen=True, slots=True)
 class PageIndex:
-    """The index of one column chunk, which stands behind all pages of a file."""
+    """The page index of one column chunk; a file has all page indexes behind its pages."""
 
     chunk: Struct
     bounds: bytes
     pages: bytes
 
     def place_bounds(self, place: int) -> bytes:
-        """Set the position of the bounds in the chunk; return their bytes."""
+        """Set the position of the bounds in the chunk's description; return the bytes of the
+        bounds.
+        """
         _set(self.chunk, _BOUNDS, place, len(self.bounds))
         return self.bounds
 
     def place_pages(self, place: int) -> bytes:
-        """Set the position of the list of pages in the chunk; return its bytes."""
+        """Set the position of the list of pages in the chunk's description; return the bytes of the
+        list.
+        """
         _set(self.chunk, _PAGES, place, len(self.pages))
         return self.pages
 
@@ -64,7 +68,7 @@ def index_extents(chunk: Struct, described: Struct) -> Iterator[tuple[int, int]]
 def page_index(
     chunk: Struct, read: ReadBytes, extent: tuple[int, int], distance: int
 ) -> PageIndex | None:
-    """Take the index from a chunk whose pages move by ``distance``; None if it has no valid one.
+    """Read the page index of a chunk whose pages move by ``distance``; None without a valid index.
 
     ``extent`` are start and length of the pages of its row group.
     """
@@ -85,7 +89,10 @@ def page_index(
 
 
 def bloom_filter(described: Struct, read: ReadBytes) -> bytes | None:
-    """Take the Bloom filter from the description of a chunk; None if it has none of known size."""
+    """Read the Bloom filter of a chunk, and remove its position from the description.
+
+    None if the chunk has no filter of known size.
+    """
     place, size = described.pop(_BLOOM_FILTER, None), described.pop(_BLOOM_FILTER + 1, None)
     return None if place is None or size is None else read(cast(int, place[1]), cast(int, size[1]))
 

@@ -28,7 +28,7 @@ __all__ = [
 CODECS = {"none": 0, "snappy": 1, "gzip": 2, "brotli": 4, "zstd": 6}
 """The codecs whose pages Arrow's file writer and ``pa.Codec`` compress identically."""
 PAGE_ROWS = 20_000
-"""The most rows of Arrow's pages; values of up to eight bytes do not fill a page earlier."""
+"""The most rows of a page of Arrow. Values of up to eight bytes never fill a page earlier."""
 
 Content: TypeAlias = "bytes | pa.Buffer"
 

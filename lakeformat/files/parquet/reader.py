@@ -92,8 +92,9 @@ def _open(stream: IO[bytes], **options: Any) -> pq.ParquetFile:
 def _stretches(
     metadata: pq.FileMetaData, rows: range, picked: npt.NDArray[np.bool_] | None
 ) -> Iterator[tuple[int, list[int]]]:
-    """Yield groups of consecutive row groups that hold any of ``rows``, each after the position of
-    its first row.
+    """Yield the groups of consecutive row groups that contain any of ``rows``.
+
+    Each is preceded by the position of its first row.
     """
     groups: list[int] = []
     first = start = 0
@@ -142,7 +143,10 @@ def _without_far(
 
 
 def _is_far(nanos: pa.Array, seconds: pa.Array) -> bool:
-    """Return True if an INT96 of a column is out of range; only INT96 changes type in seconds."""
+    """Return True if an INT96 of a column is out of range.
+
+    Only INT96 columns have another type when they are read in seconds.
+    """
     if nanos.type == seconds.type:
         return False
     if pa.types.is_struct(nanos.type):

@@ -38,7 +38,7 @@ class Footer:
         return pa.array([group.num_rows for group in groups], pa.int64())
 
     def nulls(self, column: str) -> pa.Array:
-        """Return the number of nulls, as far as known."""
+        """Return the number of nulls of a column in each group; null where it is unknown."""
         found = (self._statistics(group, column) for group in range(len(self)))
         return pa.array(
             [s.null_count if s and s.has_null_count else None for s in found], pa.int64()
@@ -68,8 +68,9 @@ class Footer:
 
 
 PickGroups: TypeAlias = Callable[[Footer, Sequence[str]], npt.NDArray[np.bool_]]
-"""Returns a mask of the row groups that may have matching rows; needs the bounds of the named
-columns."""
+"""Returns a mask of the row groups that may have matching rows, from the bounds of the named
+columns.
+"""
 
 
 def _value(raw: Any, kind: pa.DataType) -> Any:

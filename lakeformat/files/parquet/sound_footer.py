@@ -2,8 +2,8 @@
 """Checks that pyarrow can safely describe the column chunks of a Parquet footer.
 
 pyarrow describes a column chunk outside the code that converts C++ exceptions to Python's, so a
-damaged number in a footer would end the process. The start of a read describes the same chunks
-safely. So this module starts a read on an object that has the file's size, but no bytes.
+damaged number in a footer would end the process. Starting a read describes the same chunks inside
+that code. So this module starts a read of an object that has the file's size, but no bytes.
 """
 
 from __future__ import annotations

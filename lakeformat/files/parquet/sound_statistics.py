@@ -3,7 +3,7 @@
 
 pyarrow decodes the bounds of a chunk outside the code that converts C++ exceptions to Python's, so
 a bound that is shorter than its type would end the process. So this module first checks the lengths
-of the bounds, in the footer as Arrow serialises it again; it decodes nothing else.
+of all bounds. It reads them from the footer that Arrow serialises again, and decodes nothing else.
 """
 
 from __future__ import annotations
@@ -27,19 +27,23 @@ from lakeformat.files.parquet.thrift_walk import (
 __all__ = ["SoundStatistics", "read_footer"]
 
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
-"""The bytes of a bound. Texts may have any length, and pyarrow does not decode bounds of an INT96.
+"""The sizes of bounds in bytes. Texts may have any length, and pyarrow does not decode bounds of
+INT96.
 """
 _CUT_BY_WRITERS = "FIXED_LEN_BYTE_ARRAY"
 _ROW_GROUPS, _CHUNKS, _META_DATA, _STATISTICS = 4, 1, 3, 12
 """The member numbers on the way from a footer to the statistics of a chunk."""
 _ENCRYPTION = 8
 _PAIRS = ((1, 2), (5, 6))
-"""The member numbers of both bounds, in the old and the new form; a single bound is ignored."""
+"""The member numbers of both bounds, in the old and in the new form; a lone bound is ignored."""
 _TAIL = 64 * 1024
 
 
 class SoundStatistics:
-    """The statistics of one footer; ``OSError`` if no writer can have written them."""
+    """The statistics of one footer.
+
+    ``OSError`` if a footer cannot come from a valid writer.
+    """
 
     def __init__(self, metadata: pq.FileMetaData, stored: bytes) -> None:
         self.metadata = metadata
@@ -64,7 +68,7 @@ class SoundStatistics:
 
     @cached_property
     def _cut(self) -> frozenset[tuple[int, int]]:
-        """The chunks with a bound that is shorter than its type."""
+        """The chunks that have a bound shorter than its type."""
         try:
             return frozenset(self._found_cut())
         except IndexError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encodes columns of few distinct texts without nulls: their pages hold numbers of a few bits.
+"""Encodes columns of few distinct texts without nulls as dictionary indexes of a few bits.
 
 Arrow encodes the same bytes number by number, in twice the time.
 """
@@ -29,13 +29,13 @@ Codes: TypeAlias = npt.NDArray[np.uint8]
 
 _MOST_TEXTS = 256
 _LONGEST = 256
-"""The most bytes of a text, far fewer than in a bound that Arrow omits."""
+"""The most bytes of a text. Arrow leaves out the bounds of much longer texts only."""
 _GROUP = 8
-"""The count of numbers that are packed together: they take as many bytes as a number has bits."""
+"""The count of indexes that are packed together: 8 indexes take as many bytes as one has bits."""
 _RUN_GROUPS = 63
-"""The most groups whose count fits in one byte."""
+"""The most groups of one run, so that its header fits in one byte."""
 _MOST_REPEATED = 64
-"""The most runs of equal numbers in a page; Arrow encodes columns with more of them."""
+"""The most runs of equal indexes in a page; Arrow encodes columns that have more."""
 
 
 def encode_texts(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> ColumnChunk | None:
@@ -54,7 +54,7 @@ def encode_texts(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> 
         part = codes[start : start + PAGE_ROWS]
         seen = np.bincount(part, minlength=len(texts))
         counts += seen
-        # A dictionary that grows with the rows has reached this many texts by now.
+        # A dictionary that grew with the rows has reached this many texts by now.
         known = len(texts) if is_whole else np.count_nonzero(counts)
         packed = _packed(part, max(int(known - 1).bit_length(), 1))
         if packed is None:
@@ -73,9 +73,9 @@ def encode_texts(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> 
 
 
 def _few_texts(column: pa.ChunkedArray) -> list[bytes] | None:
-    """Return the texts of the dictionary.
+    """Return the texts of the dictionary, or None if Arrow has to encode the column.
 
-    None unless it is small, without nulls and repetitions, and equal in every chunk.
+    The dictionary must be small, without nulls and repetitions, and equal in every chunk.
     """
     first, *more = (chunk.dictionary for chunk in column.chunks)
     is_few = 0 < len(first) <= _MOST_TEXTS and not first.null_count
@@ -118,7 +118,7 @@ def _packed(codes: Codes, bits: int) -> bytes | None:
 def _repeated_runs(codes: Codes) -> list[tuple[int, int]]:
     """Return start and end of each run of at least ``_GROUP`` equal numbers.
 
-    Each run starts a whole number of groups after the end of the run before it.
+    The distance between a run and the end of the run before it is a multiple of ``_GROUP``.
     """
     words = codes[: len(codes) // _GROUP * _GROUP].view(np.uint64)
     if not (words == (words & np.uint64(0xFF)) * np.uint64(0x0101010101010101)).any():
@@ -155,6 +155,6 @@ def _groups(codes: Codes, bits: int) -> bytes:
 
 
 def _bounds(texts: Sequence[bytes], counts: npt.NDArray[np.int64]) -> bytes:
-    """Return the bounds of the texts that occur."""
+    """Return the bounds of the texts with a count above zero."""
     seen = [text for text, count in zip(texts, counts, strict=True) if count]
     return bounds_of(min(seen), max(seen), signed=False)

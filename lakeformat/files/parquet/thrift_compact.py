@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thrift's compact protocol, the form of a Parquet footer: bytes to a tree and back.
+"""Parses and writes Thrift's compact protocol, the form of a Parquet footer.
 
-The tree keeps members of unknown meaning: an unchanged tree serialises to the same bytes.
+The tree keeps members of unknown meaning, so an unchanged tree serialises to the same bytes.
 """
 
 from __future__ import annotations
@@ -61,9 +61,11 @@ _NUMBERS = (ThriftKind.I16, ThriftKind.I32, ThriftKind.I64)
 _BOOLEANS = (ThriftKind.TRUE, ThriftKind.FALSE)
 _LISTS = (ThriftKind.LIST, ThriftKind.SET)
 _KINDS = {kind.value: kind for kind in ThriftKind}
-"""Faster than a call of the class, which refuses a number of no kind."""
+"""The kinds by number: a lookup here is faster than a call of the class."""
 _LONG = 15
-"""A longer list, or a larger step to the next member, has its number after the header."""
+"""The mark in a header that the length of a list, or the step to the next member, follows as a
+number.
+"""
 _DOUBLE = struct.Struct("<d")
 
 
@@ -115,7 +117,7 @@ def serialize_structs(structs: Sequence[bytes]) -> bytes:
 
 
 class StructWriter:
-    """Writes a struct member by member, in the order of their numbers, without a tree."""
+    """Writes a struct member by member, in the order of the member numbers, without a tree."""
 
     __slots__ = ("_last", "_out")
 

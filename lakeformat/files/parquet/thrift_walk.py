@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Walks over Thrift's compact protocol and skips unused members, in a tenth of the time of a tree.
+"""Finds members in Thrift's compact protocol without a tree, in a tenth of the time.
 
-The bytes must be valid. After a stop inside a struct, ``skip_struct`` also skips its rest.
+The bytes must be valid. ``skip_struct`` can also continue in the middle of a struct and skip the
+rest of it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _LISTS = (int(ThriftKind.LIST), int(ThriftKind.SET))
 _KNOWN = frozenset(map(int, ThriftKind))
 _UUID = 13
 _LONG = 15
-"""A list of this length or more has its length after the header."""
+"""The mark in a header that the length of the list follows as a number."""
 
 
 def find_member(content: bytes, place: int, member: int) -> tuple[int, bool]:

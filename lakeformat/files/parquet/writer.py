@@ -45,7 +45,7 @@ def new_file(
     rows: pa.Table,
     repeated: Mapping[str, str] = _NOT_REPEATED,
 ) -> OpenFile:
-    """Begin a file for row groups with columns like those of ``rows``, with the fastest encoder.
+    """Begin a file for row groups with the columns of ``rows``, with the fastest possible encoder.
 
     ``repeated`` maps a column to the earlier column with the same values.
     """
@@ -57,8 +57,8 @@ def new_file(
 class ParquetFileWriter:
     """Writes a row group for each ``write``; the first one decides which columns get a dictionary.
 
-    Rows may have dictionary-encoded texts, of which each distinct value is examined only once, and
-    64-bit decimals.
+    Rows may have 64-bit decimals and dictionary-encoded texts. Each distinct text of a dictionary
+    is examined only once.
     """
 
     def __init__(self, stream: IO[bytes], content: FileContent) -> None:
@@ -67,7 +67,8 @@ class ParquetFileWriter:
         self._stored = int96_schema(self._schema)
         leaves = [*leaf_columns(self._stored)]
         self._int96 = [number for number, (_, kind) in enumerate(leaves) if kind == INT96_BYTES]
-        # INT96 has no order, so readers must not find bounds, and above all not those of its bytes.
+        # INT96 has no order, so readers must find no bounds of it. Bounds of its 12 bytes would be
+        # wrong.
         ordered = [path for path, kind in leaves if kind != INT96_BYTES]
         self._bounded = ordered if self._int96 else True
         self._statistics = FooterStatistics(content.fields, content.modes)
@@ -104,7 +105,7 @@ class ParquetFileWriter:
             self._file.discard()
 
     def _open(self, rows: pa.Table, dictionary_columns: Sequence[str]) -> OpenFile:
-        """Open a file whose row groups have columns like those of ``rows``."""
+        """Open a file whose row groups have the columns of ``rows``."""
         change_footer = partial(with_int96, leaves=self._int96) if self._int96 else None
         layout = ParquetLayout(
             self._stored, self._content.settings, dictionary_columns, self._bounded, change_footer
@@ -113,7 +114,7 @@ class ParquetFileWriter:
 
 
 def _keeping_numbers(schema: pa.Schema, given: pa.Schema) -> pa.Schema:
-    """Return a file's schema that keeps the dictionaries and short decimals of the given rows."""
+    """Return a file's schema with the dictionaries and 64-bit decimals of the given rows."""
     fields = zip(schema, given, strict=True)
     return pa.schema(
         [
@@ -142,7 +143,7 @@ def _has_required_members(kind: pa.DataType) -> bool:
 def _filled(values: pa.StructArray) -> pa.StructArray:
     kind, is_null = values.type, values.is_null()
     if values.null_count:
-        # Arrow's builder stores the least value of a type below a null.
+        # Arrow's builder stores the lowest value of the type below a null.
         with_one = pa.concat_arrays([values, pa.array([None], kind)])
         places = pa.array(np.arange(len(values)))
         values = with_one.take(pc.if_else(is_null, len(values), places))
