@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New values of an UPDATE: the same value everywhere, or one computed from each row."""
+"""New values of an UPDATE: one value for all rows, or values computed from each row."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lakeformat.types.types import AtomicType, DataField
 __all__ = ["Assignments", "Conform", "NewValue", "NewValues", "bind_assignments"]
 
 NewValue: TypeAlias = "Any | Callable[[pa.RecordBatch], Any]"
-"""The value of a column, or a function that computes values from the earlier rows."""
+"""The value of a column, or a function that computes the values from the rows before the UPDATE."""
 NewValues: TypeAlias = Mapping[str, NewValue]
 Conform: TypeAlias = Callable[[pa.RecordBatch], pa.RecordBatch]
 """Converts a batch to the types of its columns, or refuses a value."""
@@ -31,7 +31,9 @@ class Assignments:
     conform: Conform
 
     def __call__(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows with their new values; each is computed from the earlier rows."""
+        """Return the rows with their new values; each value is computed from the rows before the
+        UPDATE.
+        """
         new = {name: _column(name, value, rows) for name, value in self.values.items()}
         checked = self.conform(pa.RecordBatch.from_pydict(new))
         for name in self.values:
@@ -47,7 +49,7 @@ def bind_assignments(
 ) -> Assignments:
     """Refuse unknown columns, and values that do not fit their column, before anything is read.
 
-    ``conform`` returns the check of some columns, whose batches have exactly these columns.
+    ``conform`` returns a function that checks batches with exactly the given columns.
     """
     by_name = {field.name: field for field in fields}
     asked: object = given

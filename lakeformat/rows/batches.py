@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows that a caller passes: as a stream of Arrow batches, and checks of their columns."""
+"""Converts the rows that a caller passes to Arrow batches, and checks their columns."""
 
 from __future__ import annotations
 
@@ -72,7 +72,10 @@ def check_given(values: pa.Array, name: str) -> None:
 
 
 def _doubtful_in(values: pa.Array) -> Iterator[pa.Array]:
-    """Yield all texts and decimals of a column; for nested columns only those in these rows."""
+    """Yield all texts and decimals of a column, whose values must be checked.
+
+    Of nested columns, only the values in these rows are yielded.
+    """
     if pa.types.is_string(values.type) or pa.types.is_decimal(values.type):
         yield values
     elif pa.types.is_map(values.type):
@@ -101,7 +104,7 @@ def _from_pandas(frame: Any) -> pa.Table:
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, ValueError, OverflowError) as reason:
-        # Arrow's error has the reason first and the column second.
+        # Arrow's error has the reason as its first argument and the column as its second.
         detail = ": ".join(str(part) for part in reversed(reason.args))
         raise InvalidRequestError(
             f"cannot write this DataFrame: {detail}; give each column one name and one type"
@@ -111,7 +114,7 @@ def _from_pandas(frame: Any) -> pa.Table:
 def _stream(data: Any) -> pa.RecordBatchReader:
     try:
         return pa.RecordBatchReader.from_stream(data)
-    except pa.ArrowInvalid:  # a stream of single values
+    except pa.ArrowInvalid:  # a stream that yields single values
         raise _not_rows(data) from None
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Positions of rows on a curve: columns as bytes that compare like values, and their Z-order.
 
-A column becomes 8 bytes, a text its first bytes. The sign bit is flipped so that negative numbers
-sort first, floating-point numbers sort in the order of IEEE 754, and null is all zeros.
+A column becomes 8 bytes; a text is cut to its first bytes. The sign bit is flipped so that negative
+numbers sort first, floating-point numbers sort in the order of IEEE 754, and null is all zeros.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ _LONGEST_COMPACT_DECIMAL = 18
 
 
 def ordered_bytes(column: pa.Array, text_bytes: int) -> ByteRows:
-    """Return a column as bytes; of texts and binaries the first ``text_bytes``, padded with
-    zeros."""
+    """Return a column as bytes; texts and binaries are cut or padded with zeros to
+    ``text_bytes``.
+    """
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if _is_bytes(column.type):
@@ -44,7 +45,10 @@ def ordered_bytes(column: pa.Array, text_bytes: int) -> ByteRows:
 
 
 def z_order(columns: Sequence[ByteRows]) -> ByteRows:
-    """Interleave the bits of the columns, highest first; the rest of a longer column follows."""
+    """Interleave the bits of the columns, highest bit first.
+
+    If the columns differ in size, the rest of the longest follows at the end.
+    """
     sizes = [column.shape[1] for column in columns]
     found = np.empty((len(columns[0]), sum(sizes)), np.uint8)
     start = 0
@@ -79,7 +83,7 @@ def curve_positions(keys: ByteRows) -> Positions:
 
 @cache
 def _spread(number: int, count: int) -> Words:
-    """Return each byte's bits, spread to leave room for the bits of the other columns.
+    """Return each byte's bits, spaced so that the bits of the other columns fit between them.
 
     The result has one row for each word of 8 bytes that the spread bits need.
     """
@@ -136,16 +140,19 @@ def _of_integers(numbers: npt.NDArray[np.int64]) -> Words:
 
 
 def _of_floats(numbers: npt.NDArray[np.float64]) -> Words:
-    """Flip all bits of negative numbers, as larger ones have smaller magnitudes."""
+    """Flip all bits of negative numbers: a larger magnitude means a smaller number."""
     bits = np.ascontiguousarray(numbers).view(np.uint64)
     return np.where(bits & _SIGN, ~bits, bits | _SIGN)
 
 
 def _of_decimals(column: pa.Array) -> Words:
-    """Return decimals as numbers: exact in 8 bytes, else to 16 digits, which keeps their order."""
+    """Return decimals as numbers: exact in 8 bytes, otherwise to 16 digits, which keeps their
+    order.
+    """
     halves = np.frombuffer(column.buffers()[1], np.int64).reshape(-1, 2)
     low, high = halves[column.offset : column.offset + len(column)].T
     if column.type.precision <= _LONGEST_COMPACT_DECIMAL:
         return _of_integers(low)
     large = high * 2.0**64 + np.ascontiguousarray(low).view(np.uint64)
-    return _of_floats(np.where(high == low >> 63, low, large))  # small ones would cancel out
+    # the sum would lose the digits of a small negative decimal
+    return _of_floats(np.where(high == low >> 63, low, large))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keeps dictionary-encoded texts encoded through a merge.
 
-The text of a row that the merge drops is then never decoded, and the text of a kept row is moved as
-a number.
+Then the text of a row that the merge drops is never decoded. The text of a kept row is moved as a
+number.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of rows with one key: the order of a bucket's rows, without moving them."""
+"""Groups the rows of one bucket by key, without moving the rows."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ class KeyGroups:
     """The rows of each key: keys in key order, the rows of one key in merge order."""
 
     order: Positions
-    """Positions of rows: first those of the first key, oldest first, then those of the next key."""
+    """The positions of rows, key by key; the rows of one key begin with the oldest."""
     starts: Positions
     """The start of each key in ``order``."""
     with_lone: bool = False
-    """True if the engine also merges a key's only row, as compactions with lookups do."""
+    """True if the engine must also merge a key that has only one row, as in compactions with
+    lookups.
+    """
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -42,9 +44,7 @@ class KeyGroups:
 
     @cached_property
     def meets(self) -> Mask:
-        """A mask of the keys whose rows an engine merges; the row of any other key is kept
-        unchanged.
-        """
+        """A mask of the keys whose rows an engine merges; rows of other keys are kept unchanged."""
         return np.ones(len(self), np.bool_) if self.with_lone else self.sizes > 1
 
     @cached_property

@@ -87,14 +87,17 @@ def _signed_words(values: npt.NDArray[np.generic]) -> Words:
 def _float_words(values: npt.NDArray[np.generic]) -> Words:
     wide = values.astype(np.float64)
     raw = np.where(np.isnan(wide), np.nan, wide).view(np.uint64)
-    # Negative numbers: invert all bits, so that they rise towards zero; other numbers: flip the
-    # sign.
+    # Invert all bits of a negative number, so that larger numbers get larger words; flip the sign
+    # bit of all others.
     words: Words = raw ^ np.where(raw >= _SIGN, ~np.uint64(0), _SIGN)
     return words
 
 
 def _text_words(array: pa.Array, nulls: Mask | None) -> Iterator[KeyWord]:
-    """Yield eight bytes at a time, then the size if two texts may differ only in it."""
+    """Yield eight bytes of each text at a time.
+
+    If two texts may differ only in size, the sizes are the last word.
+    """
     raw, starts, ends = byte_spans(array)
     sizes = ends - starts
     if nulls is None and len(sizes) and (sizes == sizes[0]).all():
@@ -110,11 +113,11 @@ def _text_words(array: pa.Array, nulls: Mask | None) -> Iterator[KeyWord]:
 
 
 def _even_text_words(data: Bytes, starts: Positions, size: int) -> Iterator[KeyWord]:
-    """Do the same as ``_text_words`` for texts of one size: no positions are computed."""
+    """Do the same as ``_text_words`` for texts of one size, which need no positions."""
     if 0 < size < _WORD_BYTES:  # the word of the last text extends past its end
         data = np.append(data[: starts[-1] + size], np.zeros(_WORD_BYTES, np.uint8))
     for place in range(0, size, _WORD_BYTES):
-        # The last bytes are read together with bytes before them, which are shifted out.
+        # The last bytes are read together with bytes before them; the shift removes those.
         read_at = min(place, max(size - _WORD_BYTES, 0))
         shape, first = (len(starts),), int(starts[0]) + read_at
         words: Words = np.ndarray(shape, ">u8", data, first, (size,)).astype(np.uint64)
@@ -143,7 +146,7 @@ class _TextWord:
         if self._is_full:
             return _big_endian(self._data, starts + self._place)
         left = sizes - self._place
-        # A text that has already ended is read at its start, where bytes exist.
+        # A text that has already ended is read at its start, where readable bytes exist.
         words: Words = _big_endian(self._data, starts + np.where(left > 0, self._place, 0))
         unused = (np.clip(_WORD_BYTES - left, 0, _WORD_BYTES) << 3).view(np.uint64)
         words >>= unused  # numpy gives 0 for a shift by 64

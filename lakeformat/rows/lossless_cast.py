@@ -23,7 +23,9 @@ _INTEGER_DIGITS = 20
 
 
 def cast_given(values: pa.Array, name: str, target: pa.DataType) -> pa.Array:
-    """Return the values of a column in the type of the table; raise if one would change."""
+    """Return the values of a column in the type of the table; raise if the cast would change a
+    value.
+    """
     if values.type == target:
         return values
     if not _means_the_same(values.type, target):
@@ -46,13 +48,15 @@ def cast_given(values: pa.Array, name: str, target: pa.DataType) -> pa.Array:
 
 
 def first_refused(given: pa.Array, is_refused: Callable[[pa.Array], bool]) -> int | None:
-    """Return the first row whose value is refused; None if the column as a whole is refused."""
+    """Return the first row whose value is refused; None if the cast is refused even without
+    values.
+    """
     if not len(given) or is_refused(given.slice(0, 0)):
         return None
     first, end = (
         0,
         len(given),
-    )  # rows before `first` are valid, one between `first` and `end` is not
+    )  # All rows before `first` are valid; a row between `first` and `end` is not.
     while end - first > 1:
         middle = (first + end) // 2
         if is_refused(given.slice(first, middle - first)):

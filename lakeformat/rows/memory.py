@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The allocator for merges."""
+"""The memory allocator that merges use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["merge_memory"]
 def merge_memory() -> pa.MemoryPool:
     """Return the system's allocator, which reuses the memory of one round for the next.
 
-    Arrow's own allocator returns memory to the kernel, which clears every page again: a tenth of
-    the time.
+    Arrow's own allocator returns memory to the kernel, which clears every page again. That takes a
+    tenth of the time of a merge.
     """
     return pa.system_memory_pool()

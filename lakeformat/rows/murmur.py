@@ -35,7 +35,7 @@ def hash_bytes(array: pa.Array) -> NDArray[np.int32]:
     has no meaning.
     """
     words, starts, sizes = spans(array, null_mask(array))
-    # Longest first, so that values with words left are always the first ones.
+    # Longest values first, so that the values that still have words are always the first rows.
     order = np.argsort(-sizes, kind="stable")
     starts, sizes = starts[order], sizes[order]
     state = Lockstep(len(array), 0)

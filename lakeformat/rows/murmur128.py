@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Murmur3 x64-128 over many values at once, as far as Apache DataSketches uses it."""
+"""Murmur3 x64-128 over many values at once, limited to what Apache DataSketches uses."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _words(values: pa.Array, length: int) -> _Lanes:
 
 
 def _hash_alike(words: _Lanes, length: int, seed: int) -> _Lanes:
-    """Return the first half of the hash of each row of words."""
+    """Return the first half of the hash of each row of words; all values have the same length."""
     h1 = np.full(len(words), seed, np.uint64)
     h2 = h1.copy()
     whole = length // _BLOCK

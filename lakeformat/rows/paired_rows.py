@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs equal rows of two sides, each row at most once."""
+"""Pairs equal rows of two inputs; each row is in at most one pair."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ __all__ = ["paired_rows"]
 
 
 def paired_rows(left: Hashes, right: Hashes) -> tuple[Mask, Mask]:
-    """Return a mask of the rows of each side that have an equal one on the other side.
+    """Return two masks: the rows of each side that are paired with an equal row of the other side.
 
-    A row that one side has twice and the other once is paired once.
+    If one side has a row twice and the other has it once, one of the two is paired.
     """
     both = np.concatenate([left, right])
     paired = np.zeros(len(both), np.bool_)
     if len(left) and len(right):
         order = np.argsort(both[:, 0])
         starts, sizes = _runs(both[order, 0])
-        # Most rows have one equal row at most; only the other ones are sorted by both words.
+        # Most rows have at most one equal row; only the rest is sorted by both words.
         firsts = starts[sizes == 2]
         one, other = order[firsts], order[firsts + 1]
         is_pair = ((one < len(left)) != (other < len(left))) & (both[one, 1] == both[other, 1])
@@ -33,7 +33,7 @@ def paired_rows(left: Hashes, right: Hashes) -> tuple[Mask, Mask]:
 
 
 def _paired_in_runs(rows: Hashes, is_left: Mask) -> Mask:
-    """Return a mask of the rows that are paired; those of the left side come first."""
+    """Return a mask of the paired rows; the rows of the left side are first in ``rows``."""
     order = np.lexsort((rows[:, 1], rows[:, 0]))  # stable, so the left side comes first
     starts, sizes = _runs(rows[order])
     of_left = np.add.reduceat(is_left[order].astype(np.int64), starts)

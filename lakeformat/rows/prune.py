@@ -70,9 +70,7 @@ class Alternatives:
     """Groups of conditions; a row must meet all conditions of at least one group."""
 
     branches: tuple[tuple[ColumnTest, ...], ...]
-    """No branch is empty: an empty branch would exclude no file, so the whole group would not
-    either.
-    """
+    """The groups. None is empty: a group without comparisons would match every file."""
 
 
 Conjunction: TypeAlias = "Sequence[ColumnTest | Alternatives]"
@@ -80,8 +78,9 @@ Conjunction: TypeAlias = "Sequence[ColumnTest | Alternatives]"
 
 
 def conjunctions(conditions: Conjunction) -> Iterator[list[list[ColumnTest]]]:
-    """Yield alternative lists of comparisons: for each yield, a matching row meets at least one
-    whole list.
+    """Yield lists of alternatives; a matching row must meet at least one alternative of each list.
+
+    An alternative is a list of comparisons, which a row meets only as a whole.
     """
     plain = [each for each in conditions if isinstance(each, ColumnTest)]
     groups = [each.branches for each in conditions if isinstance(each, Alternatives)]
@@ -91,8 +90,9 @@ def conjunctions(conditions: Conjunction) -> Iterator[list[list[ColumnTest]]]:
 
 
 def in_any(conditions: Conjunction, ask: Callable[[Sequence[ColumnTest]], Mask]) -> Mask:
-    """Return the mask of ``ask``, which takes only comparisons, for conditions with
-    alternatives.
+    """Return the mask for conditions with alternatives.
+
+    ``ask`` returns the mask for one list of comparisons that must all be true.
     """
     groups = [[ask(each) for each in lists] for lists in conjunctions(conditions)]
     found: Mask = np.logical_and.reduce([np.logical_or.reduce(masks) for masks in groups])
@@ -121,7 +121,8 @@ class Bounds:
     """The number of null values in each file."""
     rows: pa.Array
     nans: pa.Array | None = None
-    """The number of NaN in each file, which bounds leave out; None if no number is known."""
+    """The number of NaN values in each file, which bounds do not cover; None if no number is known.
+    """
 
 
 def may_meet(condition: ColumnTest, bounds: Bounds, data_type: DataType) -> Mask:
@@ -144,7 +145,7 @@ def _out_of_bounds(condition: ColumnTest, bounds: Bounds, data_type: AtomicType)
 
 
 def _beyond_all(literals: tuple[Value, ...], bounds: Bounds, data_type: AtomicType) -> pa.Array:
-    """Return True for bounds that hold none of ``literals``, False for unknown bounds."""
+    """Return True for bounds that exclude all ``literals``, False for unknown bounds."""
     ordered = _in_order(literals, data_type)
     if ordered is None:
         return _nowhere(bounds)
@@ -174,8 +175,9 @@ def _in_order(literals: tuple[Value, ...], data_type: AtomicType) -> pa.Array | 
 def _places(
     is_before: Callable[[pa.Array, pa.Array], pa.Array], ordered: pa.Array, values: pa.Array
 ) -> NDArray[np.int64]:
-    """Return, for each value, how many of the ``ordered`` ones are before it. The number of a null
-    has no meaning.
+    """Return, for each value, the number of ``ordered`` literals before it.
+
+    The number of a null has no meaning.
     """
     low = np.zeros(len(values), np.int64)
     high = np.full(len(values), len(ordered), np.int64)

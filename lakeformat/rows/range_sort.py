@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sort the rows of many files in bounded memory: into ranges first, then each range.
+"""Sorts the rows of many files in bounded memory: first into ranges, then each range.
 
-Rows that fit into memory are sorted at once. If there are more, a sample of them gives the bounds
-of ranges of about the same size, and each range waits in temporary files. Rows that equal a bound
-are a range of their own: it needs no sort, even if there are more of them than memory holds.
+If all rows fit into memory, they are sorted at once. Otherwise a sample gives the bounds of ranges
+of about the same size, and temporary files hold the rows of each range. Rows that equal a bound are
+a range of their own: this range needs no sort, even if it does not fit into memory.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def sorted_batches(
     order: RowOrder,
     options: SpillOptions,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield all rows in order; if temporary files are limited, only each piece is in order."""
+    """Yield all rows in order; if the limit of temporary files is reached, only each piece is in
+    order.
+    """
     spill = Spill(options)
     try:
         yield from _Sorter(read_columns, row_count, order, options, spill).sort(rows)
@@ -66,7 +68,8 @@ class _Sorter:
         self._read_columns = read_columns
         self._row_count = row_count
         self._order = order
-        # The other half is for the keys, the column that is moved, and what the writer holds.
+        # The other half is for the keys, the column that is being moved, and the rows in the
+        # writer.
         self._limit = max(options.write_buffer_size_bytes // 2, 1)
         self._spill = spill
         self._bounds: pa.Table | None = None
@@ -149,7 +152,9 @@ class _Sorter:
         self._spill.clear()
 
     def _in_order(self, held: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield rows in order, and empty the list; only one column at a time is held twice."""
+        """Yield rows in order, and empty the list; at most one column at a time is in
+        memory twice.
+        """
         if not held:
             return
         table = pa.Table.from_batches(held)

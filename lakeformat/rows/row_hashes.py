@@ -24,7 +24,8 @@ Hashes: TypeAlias = npt.NDArray[np.uint64]
 """One row of two words for each row."""
 
 _SALTS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03))
-"""One for each of the two words, which therefore do not collide together."""
+"""A constant for each of the two words, so that a collision in one does not imply one in the other.
+"""
 _STEP = np.uint64(0xA0761D6478BD642F)
 _OF_NULL = np.uint64(0xE7037ED1A0B428DB)
 _WORD_BYTES = 8
@@ -88,7 +89,7 @@ def _hashed_bytes(column: pa.Array, nulls: npt.NDArray[np.bool_] | None, salt: n
     words, starts, sizes = spans(column, nulls)
     counts = (sizes + _WORD_BYTES - 1) // _WORD_BYTES
     ends = np.cumsum(counts)
-    # Rows of about as many words at once; a longer value is one piece.
+    # Rows with about the same number of words per piece; a longer value is a piece of its own.
     cuts = np.unique(np.searchsorted(ends, np.arange(_MOST_WORDS, ends[-1:].sum(), _MOST_WORDS)))
     bounds = [0, *cuts.tolist(), len(column)]
     found = np.empty(len(column), np.uint64)
@@ -100,7 +101,7 @@ def _hashed_bytes(column: pa.Array, nulls: npt.NDArray[np.bool_] | None, salt: n
 
 
 def _words_of(words: Words, starts: Positions, sizes: Positions, counts: Positions) -> Words:
-    """Return the bytes of all values as words; the last word of a value is padded with zeros."""
+    """Return the bytes of all values as words; the last word of each value is padded with zeros."""
     before = _WORD_BYTES * _places(counts)
     content = WordReader(words, np.repeat(starts, counts) + before).read(len(before))
     left = np.repeat(sizes, counts) - before
@@ -110,7 +111,7 @@ def _words_of(words: Words, starts: Positions, sizes: Positions, counts: Positio
 
 
 def _hashed_sequences(parts: Words, counts: Positions, sizes: Positions, salt: np.uint64) -> Words:
-    """Hash sequences of parts: each has ``counts`` consecutive parts of ``parts``.
+    """Hash sequences; each is the next ``counts`` elements of ``parts``.
 
     ``sizes`` are hashed as well, so a text and the same text with zeros at its end differ.
     """
@@ -122,7 +123,7 @@ def _hashed_sequences(parts: Words, counts: Positions, sizes: Positions, salt: n
 
 
 def _places(counts: Positions) -> Positions:
-    """Return the place of each part in its sequence."""
+    """Return the position of each part within its sequence."""
     ends = np.cumsum(counts)
     places: Positions = np.arange(counts.sum(), dtype=np.int64) - np.repeat(ends - counts, counts)
     return places

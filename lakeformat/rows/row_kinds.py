@@ -45,7 +45,9 @@ class GivenKinds:
     """Reads the kinds of the rows of one write, batch by batch."""
 
     def __init__(self, columns: Collection[str], given: Any) -> None:
-        """Keep the table's columns and ``given``: a column name, or one kind per row."""
+        """Keep the table's columns, and the kinds: ``given`` is a column name, or one kind
+        per row.
+        """
         self._columns = columns
         self._column = given if isinstance(given, str) else None
         self._values = None if self._column is not None else _one_array(given)

@@ -33,7 +33,7 @@ class SpillOptions(Protocol):
 
     @property
     def write_buffer_spillable(self) -> bool:
-        """False if no temporary files are allowed."""
+        """False if temporary files are not allowed."""
 
     @property
     def write_buffer_spill_max_disk_size_bytes(self) -> int | None:
@@ -54,7 +54,7 @@ class SpillOptions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SpillSettings:
-    """The options for a table whose format has none of its own."""
+    """The spill options for tables of a format that does not define such options."""
 
     write_buffer_size_bytes: int = 256 << 20
     write_buffer_spillable: bool = True
@@ -66,14 +66,17 @@ class SpillSettings:
 
 @dataclass(frozen=True, slots=True)
 class _SpilledFile:
-    """One Arrow file; the rows of a place are a range of its batches."""
+    """One temporary file in Arrow format; the rows of a place are a range of its batches."""
 
     path: Path
     batches: dict[int, range]
 
 
 class Spill:
-    """The temporary files of one writer; each holds rows of many places, place by place."""
+    """The temporary files of one writer.
+
+    Each file has rows of many places, such as buckets, sorted by place.
+    """
 
     def __init__(self, options: SpillOptions) -> None:
         self._options = options
@@ -100,7 +103,9 @@ class Spill:
         return len(self._files)
 
     def add(self, schema: pa.Schema, parts: Iterable[tuple[int, pa.Table]]) -> None:
-        """Write the rows of places; parts of one place must follow each other."""
+        """Write the rows of some places to a new file; parts of one place must follow each
+        other.
+        """
         with _naming_the_disk():
             path = self._new_path()
             batches: dict[int, range] = {}

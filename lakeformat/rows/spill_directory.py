@@ -57,7 +57,10 @@ def _remove_abandoned(place: Path) -> None:
 
 
 def _locked(directory: Path) -> int | None:
-    """Return the file handle holding the lock; None if it is locked or not a directory."""
+    """Lock a directory and return the file handle.
+
+    None if another process has the lock, or if it is not a directory.
+    """
     try:
         handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:

@@ -18,7 +18,8 @@ _MOST_SHORT = np.iinfo(np.int32).max
 def take_rows(rows: pa.Table, positions: Positions) -> pa.Table:
     """Return ``rows.take(positions)`` without a bounds check: every position must exist.
 
-    Arrow needs half the time without the check, with short positions and columns in one chunk.
+    Without the check, with 32-bit positions and with columns in one chunk, Arrow needs half the
+    time.
     """
     is_short = rows.num_rows <= _MOST_SHORT
     wanted, pool = pa.array(positions.astype(np.int32) if is_short else positions), merge_memory()

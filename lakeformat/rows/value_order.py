@@ -33,7 +33,7 @@ def _words(keys: Sequence[pa.Array], directions: Sequence[str]) -> Iterator[KeyW
 
 
 def _ranked(column: pa.Array) -> pa.Array:
-    """Return repetitive texts as the ranks of their values: one short word for each row."""
+    """Return texts that repeat as the rank of each value: one short word for each row."""
     found = with_dictionaries(pa.table([column], ["key"]), ()).column(0).combine_chunks()
     if not pa.types.is_dictionary(found.type):
         return column

@@ -40,11 +40,11 @@ _WORD_BITS = 64
 _DIGIT_BITS = 0x0F0F0F0F0F0F0F0F
 """The bits in which two digits in a text can differ."""
 _WIDE = 20
-"""Words of more bits than this are searched for bits that are equal in all values."""
+"""A word with more bits than this is searched for bits that are equal in all values."""
 MOST_FALLS = 64
 """The most falls for which sorted runs are merged; with more, all numbers are sorted again."""
 _SAMPLE = 256
-"""The size of a sample in which most of the differing bits occur."""
+"""The number of values in a sample that shows most of the differing bits."""
 
 
 def sort_by_words(words: Iterator[KeyWord], rows: int) -> KeyGroups:
@@ -75,7 +75,7 @@ def sort_roughly(words: Iterator[KeyWord], rows: int) -> Positions:
 
 
 def _pack(words: Iterator[KeyWord], room: int) -> tuple[Words | None, Iterator[KeyWord]]:
-    """Pack as many of the first bits as fit into one word; return it with the remaining words."""
+    """Pack the first bits into one word, as many as fit; return it with the remaining words."""
     head: Words | None = None
     for word in words:
         values = word(None)
@@ -96,8 +96,10 @@ def _pack(words: Iterator[KeyWord], room: int) -> tuple[Words | None, Iterator[K
 
 
 def _squeeze(values: Words) -> tuple[Words, int]:
-    """Return the values in fewer bits with the same order, and the number of bits; 0 if all are
-    equal."""
+    """Return the values in fewer bits, in the same order, and the number of bits.
+
+    The number is 0 if all values are equal.
+    """
     least = values.min()
     bits = int(values.max() - least).bit_length()
     if bits > _WIDE and _differing(values[:: len(values) // _SAMPLE + 1]).bit_count() < bits:
@@ -113,8 +115,8 @@ def _differing(values: Words) -> int:
 
 
 def _pick_bits(values: Words, differing: int) -> tuple[Words, int]:
-    """Keep only the bits that differ between values: of digits in a text these are half of all
-    bits.
+    """Keep only the bits that differ between values; for texts of digits, that is half of
+    all bits.
     """
     if differing & _DIGIT_BITS == differing:
         return _pick_digits(values, differing)

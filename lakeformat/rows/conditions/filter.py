@@ -58,7 +58,9 @@ _COMPARE: dict[Op, Callable[[pa.Array, pa.Scalar], pa.BooleanArray]] = {
     Op.GREATER_EQUAL: pc.greater_equal,
 }
 _MOST_NOT_EQUAL = 20
-"""The most values of NOT IN that are compared with the bounds of files; more rule out few files."""
+"""The most values of NOT IN that are compared with the bounds of files; longer lists exclude few
+files.
+"""
 _MOST_BRANCHES = 20
 """The most branches of an OR: each of them is compared with the bounds of all files."""
 _LAST_CHARACTER = 0x10FFFF
@@ -83,7 +85,9 @@ class PredicateFilter:
         return _mask(self.predicate, batch)
 
     def conjuncts(self) -> list[PredicateFilter]:
-        """Return the parts of the condition that a row must all meet, split as far as possible."""
+        """Return the parts that AND joins, split as far as possible: a matching row meets all of
+        them.
+        """
         return [replace(self, predicate=part) for part in _conjuncts(self.predicate)]
 
     def conditions(self) -> Conjunction:
@@ -124,8 +128,9 @@ class PredicateFilter:
         return []
 
     def _of_any(self, parts: Sequence[Predicate]) -> list[ColumnTest]:
-        """Return an IN for each column that all ``parts`` of an OR restrict, with the values of all
-        of them.
+        """Return an IN condition for each column that every part of an OR limits to certain values.
+
+        The IN has the values of all parts.
         """
         fixed = [self._fixed(part) for part in parts]
         columns = [name for name in fixed[0] if all(name in each for each in fixed)]
@@ -137,7 +142,8 @@ class PredicateFilter:
     def _alternatives(self, parts: Sequence[Predicate]) -> list[Alternatives]:
         """Return the conditions of each part of an OR as branches.
 
-        None if a part has no conditions, or if ``_of_any`` already covers all parts.
+        The result is empty if there are too many parts, if a part has no conditions, or if
+        ``_of_any`` already covers all parts.
         """
         if len(parts) > _MOST_BRANCHES:
             return []
@@ -156,8 +162,8 @@ class PredicateFilter:
         return [Alternatives(tuple(branches))]
 
     def _fixed(self, part: Predicate) -> dict[str, list[Value]]:
-        """Return, for a part of an OR, the columns that have only certain values if it is true, and
-        these values.
+        """Return, for a part of an OR, the columns that it limits to certain values, and these
+        values.
         """
         found: dict[str, list[Value]] = {}
         for each in _conjuncts(part):
@@ -210,7 +216,7 @@ def bind_predicate(where: Where, fields: Sequence[DataField]) -> PredicateFilter
 def _bound(part: Predicate, fields: Mapping[str, DataField], *, is_negated: bool) -> Predicate:
     """Bind values to the columns' types, and push NOT down to single comparisons.
 
-    With ``is_negated`` the result is the negation of ``part``.
+    If ``is_negated``, the result is the negation of ``part``.
     """
     match part:
         case Not(inner):
@@ -235,8 +241,9 @@ def _bound(part: Predicate, fields: Mapping[str, DataField], *, is_negated: bool
 
 
 def _bound_comparison(column: str, op: Op, value: Any, field: DataField) -> Predicate:
-    """Bind a comparison; a number that the column cannot hold is replaced by the nearest ones that
-    it can.
+    """Bind a comparison.
+
+    A number that the column cannot hold is replaced by the nearest number that it can hold.
     """
     try:
         return Compare(column, op, literal_of(value, field))
@@ -331,7 +338,7 @@ def _mask(part: Predicate, batch: pa.RecordBatch) -> pa.BooleanArray:
 
 
 def _values(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """Return a column, or the field inside of structs with a dotted name."""
+    """Return the values of a column, or of a field inside of structs if the name has dots."""
     if name in batch.schema.names:
         return batch.column(name)
     found = _inside(batch.schema, batch.columns, name)
@@ -373,23 +380,24 @@ def _compare(column: pa.Array, op: Op, value: pa.Scalar) -> pa.BooleanArray:
 def _is_in(column: pa.Array, values: Sequence[pa.Scalar]) -> pa.BooleanArray:
     there = [value for value in values if value.is_valid]
     kind = column.type
-    if pa.types.is_fixed_size_binary(kind):  # a value of another size equals no row
+    if pa.types.is_fixed_size_binary(kind):  # A value of another size equals the value of no row.
         kind = pa.binary()
     wanted, had = pa.array(there, there[0].type if there else kind).cast(kind), column.cast(kind)
-    if pa.types.is_floating(column.type):  # -0.0 equals 0.0, and every NaN equals every NaN
+    if pa.types.is_floating(column.type):  # Here -0.0 equals 0.0, and NaN equals NaN.
         zero, nan = pa.scalar(0, column.type), pa.scalar(math.nan, column.type)
         wanted, had = (
             pc.if_else(pc.is_nan(values), nan, pc.add(values, zero)) for values in (wanted, column)
         )
     found = pc.is_in(had, wanted)
     found = pc.if_else(pc.is_valid(column), found, pa.scalar(None, pa.bool_()))
-    if len(there) < len(values):  # a value that is not in the list may equal a null in it
+    # A value that is not in the list could still equal a null in the list.
+    if len(there) < len(values):
         found = pc.if_else(found, True, pa.scalar(None, pa.bool_()))
     return found
 
 
 def _pieces(pattern: str, escape: str) -> list[tuple[str, bool]]:
-    """Return the characters of a pattern, and for each True if it is a wildcard."""
+    """Return the characters of a pattern; each has True if it is a wildcard."""
     found = []
     characters = iter(pattern)
     for character in characters:
@@ -423,8 +431,8 @@ def _prefix(pattern: str, escape: str) -> str:
 
 
 def _of_prefix(column: str, prefix: str) -> list[ColumnTest]:
-    """Return the conditions for texts between the least and the greatest one that begin with
-    ``prefix``.
+    """Return the conditions for texts that begin with ``prefix``, as a least and a greatest
+    text.
     """
     if not prefix:
         return [ColumnTest(column, Op.IS_NOT_NULL)]

@@ -117,7 +117,7 @@ def _number(value: Decimal, data_type: AtomicType) -> pa.Scalar:
 def _largest_decimal(data_type: AtomicType) -> Decimal:
     """Return the largest value that a column may hold.
 
-    A column may hold sums of 64-bit decimals, which may have more digits than its precision.
+    A column may hold sums of 64-bit decimals, which can have more digits than its precision.
     """
     is_compact = data_type.precision <= COMPACT_DECIMAL_PRECISION
     unscaled = (1 << 63) - 1 if is_compact else 10**data_type.precision - 1
@@ -205,7 +205,7 @@ def _floating(value: Any, data_type: AtomicType) -> float:
         found = narrow(float(exact))
     names = (Decimal(float(found)), Decimal(str(found)), Decimal(repr(float(found))))
     if np.isfinite(found) and exact in names:
-        return float(found)  # exact, or the shortest spelling of that number in numpy or Python
+        return float(found)  # Either exact, or the shortest text of that number in numpy or Python.
     raise _Unfit(
         f"the nearest value is {found}; write that value, or compare with a range around it"
     )
@@ -267,7 +267,7 @@ def _moment_text(moment: datetime, *, is_instant: bool) -> str:
                 "it has a time zone and the column has none; write the time without a zone"
             )
         moment = moment.astimezone(UTC).replace(tzinfo=None)
-    nanos = getattr(moment, "nanosecond", 0)  # only pandas has these times
+    nanos = getattr(moment, "nanosecond", 0)  # only pandas has such times
     text = datetime(*moment.timetuple()[:6], moment.microsecond).isoformat(" ", "microseconds")  # noqa: DTZ001
     return f"{text}{nanos:03d}"
 

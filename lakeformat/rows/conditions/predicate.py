@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 ESCAPE = "\\"
-"""The default of the character before a literal ``%`` or ``_``, or before itself."""
+"""The default escape character before a literal ``%``, ``_`` or escape character."""
 
 
 class Predicate(ABC):
@@ -208,7 +208,8 @@ class Column:
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
             raise InvalidRequestError(f"isin of {self.name!r} takes a list, got {values!r}")
         if isinstance(values, pa.Array | pa.ChunkedArray) and not pa.types.is_temporal(values.type):
-            values = values.to_pylist()  # times remain Arrow values: Python's lack nanoseconds
+            # Times remain Arrow values: those of Python have no nanoseconds.
+            values = values.to_pylist()
         return IsIn(self.name, tuple(values))
 
     def is_null(self) -> Predicate:
@@ -275,7 +276,9 @@ def col(name: str) -> Column:
 
 
 def _flat(kind: type[And | Or], part: Predicate) -> tuple[Predicate, ...]:
-    """Return ``part`` alone, or its own parts if it joins conditions by ``kind`` itself."""
+    """Return the parts of a condition that is joined by ``kind``; for another condition, ``part``
+    alone.
+    """
     return part.parts if isinstance(part, kind) else (part,)
 
 

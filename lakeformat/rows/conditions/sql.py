@@ -32,7 +32,7 @@ _CAN = (
     "IS NULL, joined by AND, OR, NOT and parentheses"
 )
 _NAMES = ("column", "dot")
-"""Names as the parser has them; it calls those with more than four parts ``dot``."""
+"""The parser's nodes for names; a name of more than four parts has the node ``dot``."""
 _COMPARISONS = {
     "eq": Op.EQUAL,
     "neq": Op.NOT_EQUAL,
@@ -92,7 +92,8 @@ class _PredicateReader:
 
     def predicate(self, node: exp.Expr) -> Predicate:
         found = self._positive(node)
-        said_of = node.this if node.key == "escape" else node  # the parser puts a NOT LIKE inside
+        # The parser puts a NOT LIKE inside of a NOT.
+        said_of = node.this if node.key == "escape" else node
         return Not(found) if said_of.args.get("negate") else found
 
     def _positive(self, node: exp.Expr) -> Predicate:
