@@ -80,7 +80,9 @@ def _fixed(spans: Spans, present: Mask | None, wanted: pa.DataType) -> pa.Array:
 
 
 def _texts(spans: Spans, validity: pa.Buffer | None, wanted: pa.DataType) -> pa.Array:
-    """Return the values as an array of texts or bytes; the bytes between the values are not copied."""
+    """Return the values as an array of texts or bytes; the bytes between the values are not
+    copied.
+    """
     ends = np.cumsum(spans.sizes)
     total = int(ends[-1]) if len(ends) else 0
     if total > _LARGEST:

@@ -307,7 +307,9 @@ class RecordReader:
 def _spread(
     content: Numbers | Spans | Lists, rows: Positions, count: int
 ) -> Numbers | Spans | Lists:
-    """Return ``count`` values: those of ``content`` at ``rows``, zeros or empty values elsewhere."""
+    """Return ``count`` values: those of ``content`` at ``rows``, zeros or empty values
+    elsewhere.
+    """
 
     def spread(values: Numbers) -> Numbers:
         wide = np.zeros(count, np.int64)
