@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removes the files of messages that will not be committed."""
+"""Deletes the files of messages that will not be committed."""
 
 from __future__ import annotations
 

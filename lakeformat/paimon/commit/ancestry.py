@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds out if a later snapshot was built on a published one whose predecessor has expired."""
+"""Decides if a later snapshot was built on a published one whose predecessor has expired."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def is_built_on(
 ) -> bool | None:
     """Return True or False if manifests or file times decide it, else None.
 
-    The later snapshot is built on ``snapshot`` if it names a manifest that ``snapshot`` wrote, or
-    if all files that ``snapshot`` added are still live. It is not built on
-    ``snapshot`` if it has the next number and none of these files.
+    The answer is True if the later snapshot names a manifest that ``snapshot`` wrote, or if all
+    files that ``snapshot`` added are still live. It is False if the later snapshot has the next
+    number and none of these files.
     """
     answer = _decided_by_manifests(handle, later, snapshot, changes)
     if answer is None and _is_older(handle, later, snapshot.id):

@@ -46,7 +46,7 @@ NO_WATERMARK = -(2**63)
 
 
 class Check(Protocol):
-    """A check that changes fit ``head``, the snapshot that the commit builds on."""
+    """A check that the changes of a commit fit ``head``, the snapshot on which it builds."""
 
     def check(self, head: Snapshot | None, changes: SnapshotDelta) -> None:
         """Raise CommitConflictError if the changes do not fit."""
@@ -61,16 +61,16 @@ class CommitIntent:
     provider: Provider
     commit: CommitId
     replay: Callable[[Snapshot], CommitReport]
-    """Returns the report on the snapshot of an earlier attempt."""
+    """Returns the report on the snapshot that an earlier attempt published."""
     watermark: int | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     operation: str | None = None
     statistics: str | None = None
     """Statistics file written by ANALYZE."""
     check: Check | None = None
-    """None for a change that can never conflict."""
+    """The check of conflicts; None for a change that can never conflict."""
     discards_duplicates: bool = False
-    """True to skip files that are already in the table, instead of refusing them."""
+    """If True, files that are already in the table are skipped; otherwise they are refused."""
     pin: ReadSnapshotCheck | None = None
     replaced: PartitionFilter | None = None
     """Partitions that an overwrite replaces."""
@@ -88,19 +88,19 @@ class CommitIntent:
 class Attempts:
     """All attempts of one commit, each on a newer snapshot.
 
-    The manifest of the changes is written once, unless they depend on that snapshot. The base
-    list and the snapshot belong to one attempt. Older manifests are merged in the first attempt,
-    and later attempts reuse the result while it fits.
+    The manifest of the changes is written once, unless the changes depend on that snapshot. The
+    base list and the snapshot are written for each attempt. Older manifests are merged in the first
+    attempt; later attempts reuse the merged manifests while the list still contains the old ones.
     """
 
     handle: TableHandle
     intent: CommitIntent
     changes: SnapshotDelta = field(default_factory=SnapshotDelta)
-    """Changes of the last attempt."""
+    """The changes of the last attempt."""
     began_on: int | None = None
     """Snapshot that the first attempt built on; 0 if the table had none."""
     _doubtful: dict[str, int] = field(default_factory=dict)
-    """Snapshots whose publication got no answer: uuid to number."""
+    """The number, by uuid, of each snapshot whose publication got no answer."""
     _files: AttemptFiles = field(init=False)
     _base: BaseManifests = field(init=False)
     _same: SameTable = field(init=False)
@@ -128,7 +128,7 @@ class Attempts:
 
     @property
     def in_doubt(self) -> bool:
-        """True if an attempt may have been published; then no file may be removed."""
+        """True if an attempt may have been published; then none of its files may be deleted."""
         return bool(self._doubtful)
 
     def publish(self, snapshot: Snapshot) -> PublishOutcome:
@@ -137,7 +137,8 @@ class Attempts:
         self._doubtful[snapshot.uuid] = snapshot.id
         try:
             outcome = publish(self.handle, snapshot)
-        except LakeError:  # certainly not published: an unknown result is returned as an outcome
+        # The commit is certainly not published: an unknown result is an outcome, not an error.
+        except LakeError:
             del self._doubtful[snapshot.uuid]
             raise
         if outcome is PublishOutcome.COMMITTED:
@@ -150,9 +151,10 @@ class Attempts:
         return outcome
 
     def resolve_doubt(self) -> Snapshot | None:
-        """Return the snapshot in doubt that proves to be published; None if there is none.
+        """Return the snapshot without an answer that was published after all; None if there is
+        none.
 
-        Drop a snapshot in doubt if another writer's snapshot has its number.
+        Forget such a snapshot if another writer's snapshot has its number.
         """
         storage, layout = self.handle.storage, self.handle.layout
         for uuid, number in list(self._doubtful.items()):
@@ -164,7 +166,7 @@ class Attempts:
         return None
 
     def discard(self) -> None:
-        """Remove every file of every attempt, unless one of them may have been published.
+        """Delete every file of every attempt, unless an attempt may have been published.
 
         A later attempt starts from the beginning.
         """
@@ -207,14 +209,19 @@ class Attempts:
         return changes
 
     def _touches(self, changes: SnapshotDelta) -> Touches:
-        """Return a mask of the replaced partitions, even empty ones, or the changed partitions."""
+        """Return the function that masks the partitions which the commit changes.
+
+        For an overwrite these are all partitions that it replaces, even empty ones.
+        """
         if self.intent.replaced is not None:
             return self.intent.replaced.mask
         partitions = changes.partitions()
         return lambda rows: pc.is_in(rows, partitions).to_numpy(zero_copy_only=False)
 
     def _write_changes(self, changes: SnapshotDelta) -> None:
-        """Write the manifests of the changes, unless the last attempt wrote the same."""
+        """Write the manifests of the changes, unless the last attempt wrote them for the same
+        changes.
+        """
         if self._delta is not None and changes is self.changes:
             return
         if not self.in_doubt:
@@ -227,8 +234,9 @@ class Attempts:
         self._of_changes = self._files.since(mark)
 
     def _index_manifest(self, head: Snapshot | None, changes: SnapshotDelta) -> str | None:
-        """Return the name of the index manifest, which is unchanged if no index file changes; None
-        if there is no index file.
+        """Return the name of the index manifest; None if there is no index file.
+
+        The manifest of ``head`` is used again if no index file changes.
         """
         name = head.index_manifest if head else None
         if not changes.has_index_changes:
@@ -292,11 +300,14 @@ class Attempts:
         try:
             known = read_statistics(storage, layout, head.statistics)
         except CorruptTableError:
-            return None  # unreadable statistics are not carried over
+            return None  # unreadable statistics are not inherited
         return head.statistics if known.schema_id == schema_id else None
 
     def _schema_id(self, head: Snapshot | None) -> int:
-        """Return the current schema id; if newer than the writer's, check bucket counts again."""
+        """Return the current schema id.
+
+        If it is newer than the writer's schema, check the bucket counts again.
+        """
         newest = self._same.schema_id(head)
         if newest != self.handle.schema.id and self.intent.kind is CommitKind.APPEND:
             schema = read_schema(self.handle.storage, self.handle.layout, newest)
@@ -308,7 +319,7 @@ class Attempts:
 def _place_unknown(
     handle: TableHandle, snapshot: Snapshot, commit: CommitId
 ) -> CommitOutcomeUnknownError:
-    """Build the error for a snapshot that exists but may not be part of the table's history."""
+    """Return the error for a snapshot that exists but may not be part of the table's history."""
     return CommitOutcomeUnknownError(
         f"snapshot {snapshot.id} of {handle.uri} was published by {commit} after its predecessor "
         "had expired, and it is unknown if the next snapshot was built on it. Check if its "

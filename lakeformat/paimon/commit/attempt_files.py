@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The metadata files of one commit: names, lists of manifests, removal after a lost attempt."""
+"""The metadata files of one commit: their names, the lists of manifests, and their deletion."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ class WrittenList:
 
 @dataclass(slots=True)
 class AttemptFiles:
-    """Writes metadata files under unique names, and records each name before writing."""
+    """Writes metadata files under unique names, and records each name before the file is
+    written.
+    """
 
     handle: TableHandle
     _unique: str = ""
@@ -61,7 +63,7 @@ class AttemptFiles:
 
     @property
     def mark(self) -> int:
-        """Number of names used so far; the names of an attempt are those after its mark."""
+        """The number of names used so far; an attempt used the names after its mark."""
         return len(self._written)
 
     def since(self, mark: int) -> list[str]:
@@ -76,7 +78,10 @@ class AttemptFiles:
         return name
 
     def write_entries(self, columns: ManifestColumns) -> WrittenList:
-        """Write a manifest with the entries, if any, and a list that names it."""
+        """Write a manifest with the entries, and a list that names it.
+
+        Without entries the list is empty.
+        """
         if not len(columns):
             return self.write_list([])
         handle, name = self.handle, self.new_manifest()
@@ -104,7 +109,8 @@ class AttemptFiles:
     def delete(self, names: Iterable[str]) -> None:
         """Remove files that no snapshot refers to."""
         for name in names:
-            with contextlib.suppress(LakeError):  # a file left behind is a harmless orphan
+            # a file that could not be deleted is a harmless orphan
+            with contextlib.suppress(LakeError):
                 self.handle.storage.delete(self.handle.layout.manifest(name))
 
     def delete_all(self) -> None:
@@ -114,7 +120,7 @@ class AttemptFiles:
 
 @dataclass(frozen=True, slots=True)
 class _Merged:
-    """Merged manifests and their replacement."""
+    """The merged manifests, and the old manifests that they replace."""
 
     before: list[ManifestMeta]
     after: list[ManifestMeta]
@@ -126,17 +132,17 @@ _NOTHING_MERGED = _Merged([], [], [])
 
 @dataclass(slots=True)
 class BaseManifests:
-    """Writes the base list of successive attempts; manifests are merged in the first."""
+    """Writes the base manifest list of each attempt; only the first attempt merges manifests."""
 
     handle: TableHandle
     files: AttemptFiles
     pick: PickManifests | None = None
-    """Chooses the manifests of a commit that only merges; it chooses again after a lost attempt."""
+    """Chooses the manifests of a commit that only merges; after a lost attempt it chooses again."""
     _merged: _Merged | None = field(default=None)
 
     @property
     def merged(self) -> list[str]:
-        """Merged manifests that later attempts may reuse."""
+        """The merged manifests that later attempts may reuse."""
         return self._merged.written if self._merged else []
 
     def written_on(self, head: Snapshot | None, *, keep_merged: bool) -> WrittenList:
@@ -154,9 +160,7 @@ class BaseManifests:
         return manifests_of(storage, layout, head)
 
     def _merge(self, manifests: list[ManifestMeta], *, keep_merged: bool) -> list[ManifestMeta]:
-        """Merge manifests in the first attempt, if any are due; reuse the result in later
-        attempts.
-        """
+        """Merge manifests in the first attempt if needed; later attempts reuse the result."""
         if self._merged is None:
             return self._merge_now(manifests)
         merged = self._merged
@@ -190,6 +194,8 @@ class BaseManifests:
 
 
 def _place_in(manifests: list[ManifestMeta], part: list[ManifestMeta]) -> int | None:
-    """Return the start of ``part`` as a contiguous run in a list; None if it is not one."""
+    """Return the position of ``part`` in a list, where it must be a contiguous run; None if it is
+    not.
+    """
     starts = range(len(manifests) - len(part) + 1)
     return next((at for at in starts if manifests[at : at + len(part)] == part), None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The live files a commit is checked against, kept from one attempt to the next."""
+"""The live files that a commit is checked against, kept from one attempt to the next."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from lakeformat.paimon.partition import partition_fields
 __all__ = ["BaseFiles", "in_partitions"]
 
 _LOOKED_UP = 100
-"""Above this number of partitions, reading every manifest is faster than filtering them."""
+"""The most partitions for which manifests are filtered; for more, reading all is faster."""
 
 
 class BaseFiles:
     """The live files of given partitions, at each snapshot that the commit tries to build on.
 
-    The first time it reads the manifests that may hold such files, later those of the snapshots in
-    between. After an OVERWRITE in between, everything is read again.
+    The first attempt reads the manifests that may name such files. Later attempts read only the
+    manifests of the snapshots since then. After an OVERWRITE everything is read again.
     """
 
     def __init__(
@@ -55,9 +55,10 @@ class BaseFiles:
         return self._live
 
     def _newer_manifests(self, head: Snapshot) -> list[ManifestMeta] | None:
-        """Return the manifests added since the snapshot read last; None to read everything again.
+        """Return the manifests added since the snapshot read last; None if everything must be read
+        again.
 
-        After a rollback, another snapshot with another history may have its number.
+        After a rollback, a snapshot of another history may have the same number.
         """
         if self._head is None or self._head.id > head.id:
             return None

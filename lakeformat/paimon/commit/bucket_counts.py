@@ -27,21 +27,22 @@ from lakeformat.paimon.partition import partition_fields
 __all__ = ["BucketCounts", "require_current_counts"]
 
 _LOOKED_UP = 100
-"""Above this number of partitions, reading every manifest is faster than filtering them."""
+"""The most partitions for which manifests are filtered; for more, reading all is faster."""
 
 
 @dataclass(frozen=True, slots=True)
 class BucketCounts:
     """Compares the bucket counts of an append with the newest files of its partitions.
 
-    It reads the newest manifests first, none twice, and few if the partitions were written lately.
+    It reads the newest manifests first and each only once. If the partitions were written lately,
+    few manifests are enough.
     """
 
     who: Committer
     messages: Sequence[CommitMessage] = ()
     """The messages of the files, which name the index that assigned the buckets of keys."""
     _read: dict[str, dict[bytes, int]] = field(default_factory=dict)
-    """Bucket counts by manifest and partition."""
+    """The bucket counts by manifest and partition."""
 
     def check(self, head: Snapshot | None, changes: SnapshotDelta) -> None:
         """Raise CommitConflictError if a partition of ``head`` has another bucket count."""
@@ -63,7 +64,7 @@ class BucketCounts:
                     return
 
     def _newest_first(self, head: Snapshot, wanted: dict[bytes, int]) -> Iterator[ManifestMeta]:
-        """Yield manifests, newest first, that may hold a partition not checked yet."""
+        """Yield the manifests that may name files of a partition not checked yet, newest first."""
         types = [field.type for field in partition_fields(self.who.handle.schema)]
         for kind in (ListKind.DELTA, ListKind.BASE):
             if not wanted:
@@ -90,9 +91,9 @@ class BucketCounts:
 
 
 def require_current_counts(who: Committer, head: Snapshot | None, changes: SnapshotDelta) -> None:
-    """Raise if a count is neither that of the table nor that of the partition's live files.
+    """Raise if a bucket count is neither the table's nor that of the partition's live files.
 
-    A partition keeps its count while it has files; an empty one takes the count of the table.
+    A partition keeps its count while it has files; an empty partition gets the count of the table.
     """
     current = _current(who)
     odd = {row: total for row, total in _totals(changes.table).items() if total != current}

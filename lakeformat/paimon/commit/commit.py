@@ -70,7 +70,9 @@ class CommitOptions:
     properties: Mapping[str, str] = field(default_factory=dict)
     operation: str | None = None
     read_snapshot: int | None = None
-    """Snapshot the change was computed from; a later change of its partitions is a conflict."""
+    """The snapshot from which the change was computed. A later change of the same partitions is a
+    conflict.
+    """
     read_identity: str | None = None
     """The identity of ``read_snapshot``, if known; another snapshot with its number is a
     conflict."""
@@ -111,8 +113,8 @@ def commit_messages(
 ) -> CommitReport:
     """Publish the changes of the messages once; safe to repeat with the same identity.
 
-    ``earlier`` is the search that ``find_replay`` has begun. ``from_elsewhere``: the messages may
-    have been committed before.
+    ``earlier`` is the search for an earlier attempt that ``find_replay`` has begun.
+    ``from_elsewhere``: the messages may have been committed before.
     """
     data, compaction = append_changes(handle, messages), compact_changes(handle, messages)
     for operation in _operations(data, compaction):
@@ -203,7 +205,9 @@ class _Commits:
     def compaction_after(
         self, done: CommitReport, changes: SnapshotDelta, messages: Sequence[CommitMessage]
     ) -> CommitReport:
-        """Publish the compaction of a call whose rows are published; a conflict keeps the rows."""
+        """Publish the compaction of a call after its rows; if the compaction has a conflict, the
+        rows remain.
+        """
         try:
             compacted = self.compaction(changes)
         except CommitConflictError as refused:
@@ -250,7 +254,7 @@ class _Commits:
         return self._publish(intent)
 
     def _append(self, new: SnapshotDelta) -> CommitReport:
-        """Publish added rows; only another bucket count conflicts with them."""
+        """Publish added rows; a conflict is possible only if the bucket count has changed."""
         handle = self._handle
         intent = self._intent(CommitKind.APPEND, new)
         if self._commit.replaces is not None:
@@ -333,8 +337,9 @@ class _Commits:
 def _planned_on(
     handle: TableHandle, messages: Sequence[CommitMessage], read: int | None
 ) -> int | None:
-    """Return ``read``, or else the newest snapshot when the first writer started; None if no
-    message records it.
+    """Return ``read`` if it is given, otherwise the newest snapshot when the first writer started.
+
+    None if no message records that snapshot.
     """
     if read is not None:
         return read
@@ -367,5 +372,8 @@ def _wants_empty(handle: TableHandle) -> bool:
 
 
 def _has_buckets(handle: TableHandle, new: SnapshotDelta) -> bool:
-    """Return True if the new files have keys or a bucket count, which another commit may change."""
+    """Return True if the new files have keys or a bucket count.
+
+    Then another commit may have changed the bucket count.
+    """
     return bool(handle.schema.primary_keys) or bool((new.table.total_buckets.numbers > 0).any())

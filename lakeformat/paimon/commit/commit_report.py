@@ -22,7 +22,7 @@ class CommitReport(WriteReport):
     compact_snapshot_id: int | None = None
     """Snapshot of the compaction, if the call published one too."""
     compact_refused: str | None = None
-    """Reason why the compaction of the call was not published; its files are removed."""
+    """The reason why the compaction of the call was not published; its files are deleted."""
 
 
 def committed(
@@ -45,7 +45,7 @@ def committed(
 
 
 def replayed(handle: TableHandle, snapshot: Snapshot, delta: ManifestColumns) -> CommitReport:
-    """Report a commit that was published before, by the delta it published then."""
+    """Report a commit that an earlier attempt published, with the changes in ``delta``."""
     report = committed(handle, snapshot, SnapshotDelta(table=delta), 0)
     return replace(
         report,
@@ -55,12 +55,12 @@ def replayed(handle: TableHandle, snapshot: Snapshot, delta: ManifestColumns) ->
 
 
 def already_published(number: int) -> str:
-    """Return the reason of a report on a commit that an earlier attempt has published."""
+    """Return the text of ``reason`` in a report on a commit that an earlier attempt published."""
     return f"already published as snapshot {number}; no action needed"
 
 
 def nothing_to_commit(handle: TableHandle, ignored: Sequence[str] = ()) -> CommitReport:
-    """Report that there was no change, so no snapshot that could store what is ``ignored``."""
+    """Report that nothing changed, so no snapshot was published that could store ``ignored``."""
     lost = (
         f", and {' and '.join(ignored)} not stored (set 'snapshot.ignore-empty-commit' = 'false' "
         "to publish a snapshot for every commit)"

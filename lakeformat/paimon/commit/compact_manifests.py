@@ -62,8 +62,9 @@ def compact_manifests(handle: TableHandle, *, dry_run: bool = False) -> CompactM
 def pick_all_manifests(
     manifests: Sequence[ManifestMeta], limits: MergeLimits
 ) -> ManifestMerge | None:
-    """Choose all small neighbours, or a full merge if any manifest deletes files; None if nothing
-    can be merged.
+    """Choose all small neighbours; or a full merge if a manifest deletes files.
+
+    None if nothing can be merged.
     """
     deletes = sum(manifest.num_deleted_files > 0 for manifest in manifests)
     changing = [
@@ -96,7 +97,7 @@ def _runs(chosen: Sequence[bool]) -> list[tuple[int, int]]:
 
 @dataclass(slots=True)
 class _Merging:
-    """Chooses the manifests to merge at successive heads."""
+    """Chooses the manifests to merge on each snapshot that the commit tries to build on."""
 
     handle: TableHandle
     before: list[ManifestMeta] = field(default_factory=list)
@@ -117,14 +118,16 @@ class _Merging:
         return None if head is None else self.pick(manifests_of(storage, layout, head))
 
     def changes(self, head: Snapshot | None) -> SnapshotDelta:
-        """Return no changes; raise if there is nothing to merge, so that nothing is published."""
+        """Return no changes; raise if nothing is left to merge, so that no snapshot is
+        published.
+        """
         storage, layout = self.handle.storage, self.handle.layout
         if head is None or self.pick(manifests_of(storage, layout, head)) is None:
             raise _NothingToMerge(f"the manifests of {self.handle.uri} are merged already")
         return SnapshotDelta()
 
     def report(self) -> CompactManifestsReport:
-        """Report the state before merging."""
+        """Report the state before the merge."""
         size = sum(manifest.file_size for manifest in self.before)
         runs = self.merge.runs if self.merge is not None else ()
         return CompactManifestsReport(
@@ -156,7 +159,7 @@ def _publish(handle: TableHandle, merging: _Merging) -> CompactManifestsReport:
     report = replace(report, snapshot_id=done.snapshot_id, reason=done.reason)
     published = read_snapshot_if_present(handle.storage, handle.layout, done.snapshot_id)
     unknown = replace(report, manifests_after=None, bytes_after=None)
-    if published is None:  # it has expired already, so the result is unknown
+    if published is None:  # The snapshot has expired already, so the result is unknown.
         return unknown
     try:
         with explaining_expiry(handle, published):

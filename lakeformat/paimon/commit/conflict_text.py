@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts of conflicts: the two commits and the files concerned."""
+"""Texts of conflict errors: the two commits and the files in conflict."""
 
 from __future__ import annotations
 
@@ -56,6 +56,8 @@ def described(handle: TableHandle, files: ManifestColumns) -> str:
 
 
 def place(handle: TableHandle, partition: bytes) -> str:
-    """Return the name of a partition for a sentence; "the table" if it is unpartitioned."""
+    """Return the name of a partition for a sentence, or "the table" if the table is
+    unpartitioned.
+    """
     path = partition_path(handle.schema, partition)
     return f"partition {path}" if path else "the table"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the snapshot that conflicts with a commit: the newest that changed the same files.
+"""Finds the snapshot that conflicts with a commit: the newest one that changed the same files.
 
-If it is not found, the error names no snapshot, rather than a wrong one.
+If it cannot be found, the error names no snapshot, so it never names a wrong one.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ __all__ = ["against_index_files", "against_last_change"]
 
 FEWEST_SEARCHED = 100
 MOST_SEARCHED = 1000
-"""The fewest and the most snapshots to search. Within these limits the search ends at the snapshot
-that the commit was planned on."""
+"""The fewest and the most snapshots to search.
+
+Between these limits, the search ends at the snapshot that the commit was planned on.
+"""
 
 
 def against_last_change(
@@ -78,7 +80,7 @@ def _against(
         if before is None:
             break
         found = before
-    if oldest == 1:  # no snapshot conflicts, so none is blamed
+    if oldest == 1:  # No snapshot changed the files, so the error names none.
         return f"{who} conflicts with snapshot {head.id}, the newest"
     return f"{who} conflicts with a snapshot older than {oldest}"
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks file by file that a commit still fits the snapshot it builds on.
 
-The rules are Paimon's. A violation raises ``CommitConflictError``, which names both commits. The
-same commit cannot succeed later, because files that it changes have changed: plan it again.
+The rules are Paimon's. A violation raises ``CommitConflictError``, which names both commits. Such a
+commit can never succeed, because another commit has changed the same files: plan it again.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _REMEDY = (
 
 @dataclass(slots=True)
 class ConflictCheck:
-    """Checks one commit's changes against successive heads."""
+    """Checks the changes of one commit against each snapshot that it tries to build on."""
 
     who: Committer
     may_change_buckets: bool = False
-    """True only for overwrites of whole partitions, with one count in each."""
+    """True only for overwrites of whole partitions, where each partition gets one bucket count."""
     _base: BaseFiles | None = None
     _partitions: pa.Array | None = None
 
@@ -77,7 +77,7 @@ class ConflictCheck:
         return self._base.at(head)
 
     def _check_levels(self, head: Snapshot | None, left: ManifestColumns, is_new: Mask) -> None:
-        """Raise if files of a bucket share a key on one level above 0."""
+        """Raise if two files of a bucket have overlapping keys on one level above 0."""
         merged = left.level.numbers >= 1
         schema = self.who.handle.schema
         if not schema.primary_keys or not (is_new & merged).any():
@@ -121,10 +121,10 @@ def check_within(handle: TableHandle, changes: SnapshotDelta) -> None:
 
 
 def check_buckets(who: Committer, head: Snapshot | None, columns: ManifestColumns) -> None:
-    """Raise CommitConflictError for two bucket counts in one partition.
+    """Raise CommitConflictError if a partition has two bucket counts.
 
     Only an overwrite may change the count. ``columns`` are the files of ``head``, then the new
-    ones.
+    files.
     """
     known = columns.filter(columns.total_buckets.numbers > 0)
     if not len(known):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The changes of single snapshots."""
+"""Reads the changes of single snapshots."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def delta_of(handle: TableHandle, snapshot: Snapshot) -> ManifestColumns:
 
 
 def newest_first(handle: TableHandle, head: Snapshot, down_to: int) -> Iterator[Snapshot | None]:
-    """Yield ``head`` and earlier snapshots above ``down_to``; None for an expired one."""
+    """Yield ``head`` and the earlier snapshots above ``down_to``; None in place of an
+    expired one.
+    """
     for number in range(head.id, down_to, -1):
         if number == head.id:
             yield head

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report on an earlier attempt, compared with the current one: one identity, one commit."""
+"""Reports an earlier attempt of a commit, and checks that it was the same commit."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ __all__ = ["EarlierCommitReport"]
 class EarlierCommitReport(Report):
     """Reports the earlier attempt, and raises if the current commit differs from it.
 
-    A repeated job writes its rows to new files, which counts as the same commit; the report counts
-    the new files. Another number of rows, or only some of the same files, is another commit.
+    A repeated job writes its rows to new files. That counts as the same commit, and the report
+    counts the new files. Another number of rows, or only a part of the same files, counts as
+    another commit.
     """
 
     handle: TableHandle
@@ -34,7 +35,7 @@ class EarlierCommitReport(Report):
     from_elsewhere: bool = False
     """True if the caller keeps the files when they are not published."""
     rows: int | None = None
-    """Number of rows if no file is written yet; None if unknown."""
+    """The number of rows if no file is written yet; None if unknown."""
 
     def __call__(self, found: Snapshot) -> CommitReport:
         """Return the report on ``found``, the snapshot of the earlier attempt."""

@@ -101,10 +101,10 @@ def _with_second_half(
     compaction: SnapshotDelta,
     messages: Sequence[CommitMessage],
 ) -> CommitReport | None:
-    """Return the report on both snapshots; None if the second one has yet to be published.
+    """Return the report on both snapshots of a call; None if the second must still be published.
 
-    The files of the second one are missing if the earlier attempt could not publish it. The rows
-    are in the table, so this is not an error.
+    The files of the second snapshot are missing if the earlier attempt could not publish it. Its
+    rows are in the table, so this is not an error.
     """
     found = EarlierCommits(handle, commit, (CommitKind.COMPACT,)).find(_head(handle))
     if found is not None:

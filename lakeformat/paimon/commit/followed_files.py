@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that hold the rows of a commit, also after compactions have rewritten them."""
+"""Finds the files that hold the rows of a commit, even after compactions have rewritten them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ __all__ = ["FollowedFiles", "file_names", "files_named"]
 class FollowedFiles:
     """The files of one commit to a table without primary key, followed through later snapshots.
 
-    A compaction of a partition that replaces only these files writes only their rows, so its new
-    files take their place.
+    If a compaction of a partition replaces only these files, its new files hold the same rows and
+    are followed instead.
     """
 
     def __init__(self, handle: TableHandle, names: Set[str]) -> None:
@@ -44,9 +44,9 @@ class FollowedFiles:
                 if snapshot.commit_kind is not CommitKind.COMPACT or len(replaced) != len(gone):
                     return snapshot
                 if _rows(written) != _rows(gone):
-                    return snapshot  # it has dropped deleted rows
+                    return snapshot  # the compaction dropped deleted rows
                 self._ever = self._ever | file_names(written)
-            restored = file_names(added) & self._ever  # by a rollback, or just compacted
+            restored = file_names(added) & self._ever  # removed by a rollback, or just compacted
             self.names = (self.names - file_names(gone)) | restored
         return None
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of prepared messages before anything is published.
 
-A message may reach another table than it was made for, or arrive after the table has changed. The
-errors name the message's origin and this table. Repeated commits of a message are found in
+A message may be committed to another table than it was made for, or after the table has changed.
+The errors name the message's origin and this table. Repeated commits of a message are found in
 ``new_files.py``.
 """
 
@@ -60,8 +60,10 @@ def check_origin(handle: TableHandle, messages: Sequence[CommitMessage]) -> None
 
 
 def _check_branch(handle: TableHandle, message: CommitMessage, schema_id: int) -> None:
-    """Raise if the schema of the message's branch differs from the one with the same id here, or
-    cannot be compared with it.
+    """Raise if a message cannot belong to this branch.
+
+    The schema of the message's branch must be readable and equal to the schema with the same id
+    here.
     """
     elsewhere = replace(handle.layout, branch=message.branch)
     try:
@@ -97,7 +99,10 @@ def _check_bucket(handle: TableHandle, message: CommitMessage) -> None:
 
 
 def _is_of_table(count: int, option: int) -> bool:
-    """Return True if the count is possible: partitions may differ, but only with fixed buckets."""
+    """Return True if files of this table may have the bucket count.
+
+    Partitions may have different counts, but only with fixed buckets.
+    """
     return count == option or (count > 0 and (option > 0 or option == POSTPONE_BUCKET))
 
 

@@ -3,8 +3,8 @@
 
 A writer of a table with dynamic buckets reads the hash index of its partitions. If another commit
 changed the index since, one key could end up in two buckets, which are never merged. So the commit
-is refused and its rows must be written again. Where keys may move between partitions, any added
-rows are such a change.
+is refused and its rows must be written again. In a table whose keys may move between partitions,
+any added row has the same effect.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = [
 def require_same_index(
     who: Committer, head: Snapshot | None, messages: Sequence[CommitMessage]
 ) -> None:
-    """Raise BucketsChangedError if writers read other index files than ``head`` has."""
+    """Raise BucketsChangedError unless ``head`` has the index files that the writers read."""
     read = {(each.partition, each.assigned_by) for each in messages if each.assigned_by is not None}
     if not read:
         return
@@ -61,7 +61,10 @@ def require_same_index(
 def require_no_new_rows(
     who: Committer, head: Snapshot | None, messages: Sequence[CommitMessage]
 ) -> None:
-    """Raise BucketsChangedError if rows were added since and keys may change partitions."""
+    """Raise BucketsChangedError if rows were added since the writers read the table.
+
+    Only tables whose keys may move between partitions are checked.
+    """
     if not messages or head is None:
         return
     base = min(message.base_snapshot or 0 for message in messages)

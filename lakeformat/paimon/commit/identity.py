@@ -41,11 +41,11 @@ class EarlierCommits:
         require_past_first_try(commit, handle.environment.now_millis())
 
     def find(self, head: Snapshot | None) -> Snapshot | None:
-        """Return the commit's snapshot among those up to ``head`` that were not searched before;
-        None if it is not there.
+        """Search the snapshots up to ``head`` that were not searched before for the commit's
+        snapshot.
 
-        Call it with the snapshot that the commit builds on: then no other attempt with the same
-        identity can have published in between.
+        Return None if it is not among them. Call this with the snapshot that the commit builds on:
+        then no other attempt with the same identity can have published in between.
         """
         if self._is_new:
             self._is_new, self._checked = False, head.id if head else 0
@@ -72,7 +72,9 @@ class EarlierCommits:
         return head.identity != self._head.identity
 
     def _from(self, head: Snapshot | None) -> Iterator[Snapshot]:
-        """Yield snapshots not searched yet, newest first, as far back as the commit can be."""
+        """Yield the snapshots not searched yet, newest first, back to the oldest one that can be
+        the commit.
+        """
         snapshot, number = head, head.id if head else 0
         is_before = False
         while snapshot is not None and number > self._checked:
@@ -112,7 +114,7 @@ class EarlierCommits:
 def require_same(
     handle: TableHandle, found: Snapshot, kind: CommitKind, operation: str | None
 ) -> None:
-    """Raise InvalidRequestError if one identity is used for two different commits."""
+    """Raise InvalidRequestError if the identity was used for another commit before."""
     if (found.commit_kind, found.operation) != (kind, operation):
         before, now = _shown(found.commit_kind, found.operation), _shown(kind, operation)
         raise InvalidRequestError(
@@ -127,5 +129,5 @@ def _shown(kind: CommitKind, operation: str | None) -> str:
 
 
 def takes_rows_out(handle: TableHandle, commit: CommitId) -> bool:
-    """Return True if a commit deletes the files of an earlier one that it replaces."""
+    """Return True if a commit with ``replaces`` deletes the files of the earlier commit."""
     return commit.replaces is not None and not handle.schema.primary_keys

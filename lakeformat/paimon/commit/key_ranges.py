@@ -27,7 +27,8 @@ def first_overlap(
 ) -> tuple[int, int] | None:
     """Return the rows of two files of one place whose key ranges overlap, or None.
 
-    ``places`` groups the files: files of different places are not compared.
+    ``places`` is the place of each file, such as its bucket and level; only files of one place are
+    compared.
     """
     if len(columns) < 2:
         return None

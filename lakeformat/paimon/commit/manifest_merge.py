@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 _CHECKED_ROWS = 1000
-"""A new manifest is closed after a multiple of this number of entries."""
+"""The size of a new manifest is checked each time that this many entries were added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def pick_manifests(manifests: Sequence[ManifestMeta], limits: MergeLimits) -> Ma
 
 
 def pick_deletions(manifests: Sequence[ManifestMeta]) -> ManifestMerge | None:
-    """Return the merge after which no manifest deletes files; None if none does."""
+    """Return the merge after which no manifest deletes files; None if none deletes files now."""
     runs = tuple(_runs([manifest.num_deleted_files > 0 for manifest in manifests]))
     return ManifestMerge(runs, is_full=True, reason="they delete files") if runs else None
 
@@ -105,9 +105,9 @@ def _runs(chosen: Sequence[bool]) -> Iterator[tuple[int, int]]:
 def _small_neighbours(
     manifests: Sequence[ManifestMeta], limits: MergeLimits
 ) -> Iterator[tuple[int, int]]:
-    """Yield runs of neighbours that reach the target size, and the rest if it is long.
+    """Yield runs of neighbours that reach the target size.
 
-    A single manifest is never a run.
+    The rest is a run if it is long enough; a single manifest is never a run.
     """
     start, size = 0, 0
     for position, manifest in enumerate(manifests):
@@ -147,7 +147,7 @@ def merge_manifests(
 
 
 def partition_types(handle: TableHandle) -> tuple[DataType, ...]:
-    """Return the types of the partition columns, as encoded partitions hold them."""
+    """Return the types of the partition columns in encoded partitions."""
     by_name = {field.name: field.type for field in handle.schema.fields}
     return tuple(by_name[key] for key in handle.schema.partition_keys)
 
@@ -158,7 +158,7 @@ def _merge_fully(
     merge: ManifestMerge,
     writer: _Writer,
 ) -> list[ManifestMeta]:
-    """Rewrite the runs, and every other manifest that names a file which the runs delete."""
+    """Rewrite the chosen runs, and every other manifest with a file that these runs delete."""
     rewritten = {position for start, end in merge.runs for position in range(start, end)}
     parts = {position: _read(handle, [manifests[position]]) for position in sorted(rewritten)}
     deleted = _deleted_partitions(list(parts.values()))
@@ -225,7 +225,7 @@ class _Writer:
     new_name: Callable[[], str]
 
     def write(self, columns: ManifestColumns, bytes_per_entry: float) -> Iterator[ManifestMeta]:
-        """Write one manifest after the other; none if no entry is left."""
+        """Write one or more manifests; write none if there are no entries."""
         handle, first = self.handle, 0
         rows = self._rows(bytes_per_entry)
         while first < len(columns):
@@ -234,7 +234,7 @@ class _Writer:
             first += len(part)
             rows = self._rows(len(content) / len(part))
             if first < len(columns) and len(content) < self._target:
-                # A manifest below the target would be merged again by every commit.
+                # Every commit would merge a manifest below the target size again.
                 first -= len(part)
                 rows = max(rows, len(part) + _CHECKED_ROWS)
                 continue

@@ -30,11 +30,11 @@ _COMMITTED_ONCE = (
 
 @dataclass(slots=True)
 class NewFileCheck:
-    """Searches the commits since the writers started; reads every snapshot once.
+    """Searches the commits since the writers started, and reads every snapshot once.
 
     A file can only be committed after its writer started. If that time is unknown, or the history
     since then has expired, the live files and tags are searched instead. A file that was committed
-    and compacted is still named by a snapshot or kept by a tag, or the expiry has deleted it.
+    and then compacted is named by a snapshot, kept by a tag, or deleted by the expiry.
     """
 
     handle: TableHandle

@@ -2,7 +2,7 @@
 """The changes of an overwrite: all live files of the chosen partitions are replaced by new files.
 
 The files to delete are determined at every attempt, so an overwrite never fails because one of them
-is missing. ``read_snapshot_check.py`` protects rows the commit has not read.
+is missing. ``read_snapshot_check.py`` protects rows that the commit has not read.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Replacement: TypeAlias = PartitionFilter | Dynamic | None
 
 @dataclass(slots=True)
 class Overwrite:
-    """Replaces the files of the chosen partitions by new ones."""
+    """Replaces all live files of the chosen partitions by new files."""
 
     handle: TableHandle
     partitions: PartitionFilter
@@ -64,8 +64,9 @@ class Overwrite:
         )
 
     def _is_replaced(self, columns: ManifestColumns) -> Mask:
-        """Return a mask of the replaced files; postponed rows are kept unless the whole table is
-        postponed.
+        """Return a mask of the files to replace.
+
+        Postponed rows are kept, unless all rows of the table are postponed.
         """
         mask = self.partitions.mask(columns.partition.to_arrow())
         if int(self.handle.options.bucket) != POSTPONE_BUCKET:
@@ -83,7 +84,10 @@ class Overwrite:
 
 
 def require_within(handle: TableHandle, partitions: PartitionFilter, new: SnapshotDelta) -> None:
-    """Raise for new files outside of the overwritten partitions: older rows there would double."""
+    """Raise for new files outside of the overwritten partitions.
+
+    The older rows there would remain, so rows would be twice in the table.
+    """
     outside = new.table.filter(~partitions.mask(new.table.partition.to_arrow()))
     if len(outside):
         [entry] = outside.entries(np.arange(1))
@@ -95,9 +99,9 @@ def require_within(handle: TableHandle, partitions: PartitionFilter, new: Snapsh
 
 
 def upgraded(handle: TableHandle, new: SnapshotDelta) -> SnapshotDelta:
-    """Put new files of a primary-key table on the highest level, if the table option allows it.
+    """Put the new files of a primary-key table on the highest level, if the option allows it.
 
-    They replace everything, so without overlapping keys there is nothing to merge.
+    They replace all rows, and their keys do not overlap, so there is nothing to merge.
     """
     added = new.table
     options = handle.options

@@ -47,7 +47,7 @@ def publish(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:
             if not isinstance(error, UnavailableError) or error.nothing_was_written:
                 if is_open:
                     return PublishOutcome.UNKNOWN
-                raise  # certainly nothing was written
+                raise  # it is certain that nothing was written
             is_open = True
             _log.warning(
                 "the storage did not confirm snapshot %d of %s: %s. The file is read to find out "
@@ -67,11 +67,11 @@ def check_place(
 ) -> PublishOutcome:
     """Check that a published snapshot follows ``head``, on which it was built.
 
-    A number becomes free again when its snapshot expires. A writer that paused until then publishes
-    below the newest snapshot, where no reader looks: that snapshot is removed again. Snapshots
-    expire oldest first, so an existing predecessor proves the place. The predecessor is also
-    missing if the table was renamed or dropped meanwhile, or after a rollback, which this commit
-    must not undo.
+    A number becomes free again when its snapshot expires. A writer that paused until then may
+    publish a number below the newest snapshot, where no reader finds it. Such a snapshot is removed
+    again. Snapshots expire oldest first, so an existing predecessor proves the place. The
+    predecessor is also missing if the table was renamed or dropped meanwhile, or after a rollback,
+    which this commit must not undo.
     """
     storage, layout = handle.storage, handle.layout
     before = None if head is None else _read_or_damaged(handle, head)
@@ -87,23 +87,24 @@ def check_place(
     if max(there, default=snapshot.id) <= snapshot.id and not is_rolled_back:
         return PublishOutcome.COMMITTED  # the predecessor has expired since
     if snapshot.id + 1 not in there and snapshot.id in there:
-        if is_rolled_back:  # another commit may be building on ours
+        if is_rolled_back:  # another commit may be building on this snapshot
             write_fence(storage, layout, handle.environment.new_id(), [snapshot])
         storage.delete(layout.snapshot(snapshot.id))
         return PublishOutcome.LOST
     following = min((number for number in there if number > snapshot.id), default=None)
     if following is None:
-        return PublishOutcome.LOST  # the rollback has removed ours already
+        return PublishOutcome.LOST  # the rollback has already removed this snapshot
     built_on = is_built_on(handle, following, snapshot, changes)
-    if built_on is False:  # the next snapshot is older: no reader has seen ours
+    if built_on is False:  # the snapshot with the next number is older: no reader has seen this one
         storage.delete(layout.snapshot(snapshot.id))
         return PublishOutcome.LOST
     return PublishOutcome.COMMITTED if built_on else PublishOutcome.UNKNOWN
 
 
 def _read_or_damaged(handle: TableHandle, head: Snapshot) -> Snapshot | None:
-    """Read the snapshot with the number of ``head``; None if it is missing, ``head`` itself if it
-    is unreadable.
+    """Read the snapshot with the number of ``head``.
+
+    Return None if it is missing, and ``head`` itself if the file is unreadable.
     """
     try:
         return read_snapshot_if_present(handle.storage, handle.layout, head.id)
@@ -117,5 +118,5 @@ def _read_back(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:
     except LakeError:
         return PublishOutcome.UNKNOWN
     if found is None:
-        return PublishOutcome.UNKNOWN  # the same content may be tried again
+        return PublishOutcome.UNKNOWN  # a later attempt may publish the same content
     return PublishOutcome.COMMITTED if found.uuid == snapshot.uuid else PublishOutcome.LOST

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the rows a commit was computed from have not changed since."""
+"""Checks that the rows from which a commit was computed have not changed since."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from lakeformat.tables.commit_id import CommitId
 __all__ = ["ReadSnapshotCheck", "Touches"]
 
 Touches = Callable[[pa.Array], NDArray[np.bool_]]
-"""Masks the partitions, given as encoded rows, that a commit changes."""
+"""Returns a mask of the given partitions, as encoded rows, that a commit changes."""
 
 
 @dataclass(slots=True)
 class ReadSnapshotCheck:
     """Checks a commit against ``snapshot``, the number of the snapshot that was read.
 
-    An overwrite deletes what it finds, so rows added after the read would be lost. Other commits
-    since then are accepted only if they did not change the same partitions. Paimon calls this
-    strict mode and accepts all commits of the same user. After a read, this check accepts only
-    earlier attempts of the same commit.
+    An overwrite deletes all rows of its partitions, so rows added after the read would be lost.
+    Other commits since then are accepted only if they did not change the same partitions. Paimon
+    calls this strict mode and accepts all commits of the same user. If the caller has read the
+    snapshot, this check accepts only earlier attempts of the same commit.
     """
 
     who: Committer
@@ -73,7 +73,10 @@ class ReadSnapshotCheck:
         self._checked = max(self._checked, newest)
 
     def _require_same(self, head: Snapshot) -> None:
-        """Raise if the number read belongs to another snapshot now; accept an expired snapshot."""
+        """Raise if the snapshot number that was read now belongs to another snapshot.
+
+        An expired snapshot is accepted.
+        """
         if self.identity is None:
             return
         storage, layout = self._handle.storage, self._handle.layout
@@ -110,7 +113,9 @@ class ReadSnapshotCheck:
 
     @property
     def _conflicts_with_appends(self) -> bool:
-        """False for compactions; for appends True only if the caller read the snapshot."""
+        """Return True if added rows conflict: only for appends whose caller has read the
+        snapshot.
+        """
         if self.who.kind is CommitKind.COMPACT:
             return False
         return self.who.kind is CommitKind.OVERWRITE or self.was_read
@@ -135,9 +140,7 @@ class ReadSnapshotCheck:
         )
 
     def _index_touches(self, found: Snapshot, touches: Touches) -> bool:
-        """Return True if ``found`` added or removed index files of partitions that ``touches``
-        masks.
-        """
+        """Return True if ``found`` changed index files of partitions in the mask of ``touches``."""
         storage, layout = self._handle.storage, self._handle.layout
         before = read_snapshot_if_present(storage, layout, found.id - 1)
         earlier = before.index_manifest if before else None

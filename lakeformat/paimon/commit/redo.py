@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A commit in place of an earlier one of the same user: the new rows of a repeated run.
+"""Replaces an earlier commit of the same user by the new rows of a repeated run.
 
-The earlier commit is searched at every attempt, so a rollback in between is noticed, and so is an
+The earlier commit is searched at every attempt. So the search notices a rollback in between, and an
 attempt of the earlier run that published late.
 """
 
@@ -39,7 +39,7 @@ class Redo:
         """Return the changes on top of ``head``."""
         earlier, later = self._find(head)
         if head is None or earlier is None:
-            return self.new  # a rollback has removed the rows
+            return self.new  # a rollback has already removed the rows
         if self.handle.schema.primary_keys:
             self._require_new_row_wins(earlier, later)
             return self.new
@@ -47,10 +47,10 @@ class Redo:
         return replace(self.new, table=ManifestColumns.concat([gone, self.new.table]))
 
     def _find(self, head: Snapshot | None) -> tuple[Snapshot | None, list[Snapshot]]:
-        """Return the newest earlier commit, None if a rollback removed it; and later snapshots.
+        """Return the newest earlier commit, and the snapshots after it.
 
-        Refuse if a snapshot that may be it has expired. After a rollback, an attempt that published
-        late may have a lower number.
+        The commit is None if a rollback removed it. Refuse if a snapshot that may be the commit has
+        expired. After a rollback, an attempt that published late may have a lower number.
         """
         later: list[Snapshot] = []
         assert self.commit.replaces is not None
@@ -107,7 +107,7 @@ class Redo:
                     )
 
     def _require_new_row_wins(self, earlier: Snapshot, later: Sequence[Snapshot]) -> None:
-        """Refuse if the rows would not replace those of the earlier commit, or undo newer ones."""
+        """Refuse if the new rows would not replace the earlier rows, or would undo newer rows."""
         options, names = self.handle.options, self.handle.schema.column_names
         is_by_column = options.merge_engine == "partial-update"
         if options.merge_engine in ("aggregation", "first-row") or (
@@ -141,9 +141,9 @@ class Redo:
 
 
 def files_taken_out(handle: TableHandle, replaces: int, head: Snapshot) -> Set[str]:
-    """Return the files that a commit with ``replaces`` removes.
+    """Return the files that a commit with ``replaces`` deletes.
 
-    There are none if the table has a primary key, or if that snapshot has expired.
+    There are none if the table has a primary key, or if the replaced snapshot has expired.
     """
     snapshot = read_snapshot_if_present(handle.storage, handle.layout, replaces)
     if snapshot is None or handle.schema.primary_keys:

@@ -20,9 +20,9 @@ def number_rows(
 ) -> tuple[SnapshotDelta, int]:
     """Assign row ids to new files from ``first`` on; return the changes and the next free id.
 
-    With ``by_partition`` the files of a partition get consecutive ids. Sequence numbers that a
-    writer left open become the snapshot's number. Row ids and these numbers depend on the newest
-    snapshot, so every attempt assigns them anew.
+    With ``by_partition`` the files of a partition get consecutive ids. A missing sequence number
+    becomes the snapshot's number. All these numbers depend on the newest snapshot, so every attempt
+    assigns them again.
     """
     table = _stamp(changes.table, snapshot_id)
     if by_partition:

@@ -24,7 +24,9 @@ class SameTable:
 
     handle: TableHandle
     _head: int | None = None
-    """Number of the newest snapshot at the last check; a lower one now means another table."""
+    """The number of the newest snapshot at the last check; a lower number later means another
+    table.
+    """
 
     def schema_id(self, head: Snapshot | None) -> int:
         """Return the current schema id, which may be newer than the handle's."""

@@ -25,7 +25,7 @@ __all__ = ["Provider", "SnapshotDelta", "append_changes", "as_deletes", "compact
 
 @dataclass(frozen=True, slots=True)
 class SnapshotDelta:
-    """The delta of one snapshot."""
+    """The changes of one snapshot."""
 
     table: ManifestColumns = field(default_factory=partial(columns_of, ()))
     changelog: ManifestColumns = field(default_factory=partial(columns_of, ()))
@@ -53,7 +53,7 @@ class SnapshotDelta:
 
     @property
     def changes_rows(self) -> bool:
-        """True if existing rows are deleted: then the commit is not an append."""
+        """True if rows of the table are deleted: then the commit is not an append."""
         return bool(self.table.is_delete.any()) or any(
             entry.index_type == DELETION_VECTORS for entry in self.index_added
         )
@@ -87,7 +87,9 @@ def append_changes(handle: TableHandle, messages: Sequence[CommitMessage]) -> Sn
 
 
 def compact_changes(handle: TableHandle, messages: Sequence[CommitMessage]) -> SnapshotDelta:
-    """Return the compaction changes of all messages; in a bucket, deletes come before adds."""
+    """Return the compaction changes of all messages; within a bucket, deletes come before
+    additions.
+    """
     table: list[ManifestEntry] = []
     for message in messages:
         one = (message,)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Publishes one change as one snapshot, by the optimistic protocol.
 
-Read the newest snapshot, check the change against it, write manifests that build on it, publish the
-next number. If another writer took the number, build on that snapshot and try again. Data files are
-durable before the first attempt, and no snapshot refers to them before publication.
+An attempt reads the newest snapshot, checks the change against it, writes manifests, and publishes
+the next number. If another writer has taken that number, the next attempt builds on the other
+writer's snapshot. Data files are durable before the first attempt, and no snapshot refers to them
+before publication.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ _log = logging.getLogger(__name__)
 def publish_once(
     handle: TableHandle, intent: CommitIntent, earlier: EarlierCommits
 ) -> CommitReport:
-    """Publish, or find the earlier publication; the error type separates failed and unknown."""
+    """Publish a change, or find the earlier publication of the same change.
+
+    The type of the error shows if the publication failed or if its result is unknown.
+    """
     attempts = Attempts(handle, intent)
     report = _published(attempts, earlier)
     handle.observe_commit()
@@ -90,7 +94,7 @@ def _try_once(attempts: Attempts, earlier: EarlierCommits, number: int) -> Commi
         head = None if newest is None else read_snapshot(handle.storage, handle.layout, newest)
         return _try_on(attempts, earlier, number, head)
     except (CorruptTableError, NotFoundError):
-        # The expiry may delete files of this snapshot once there is a newer one.
+        # The expiry may delete files of this snapshot as soon as a newer one exists.
         if latest_snapshot_id(handle.storage, handle.layout) == newest:
             raise
         return None
@@ -112,7 +116,7 @@ def _try_on(
 def _found(attempts: Attempts, found: Snapshot, number: int) -> CommitReport:
     """Report the commit that was found.
 
-    It belongs to this call if an earlier attempt without a clear answer did publish it. Otherwise
+    It belongs to this call if one of its attempts that got no answer published it. Otherwise
     another writer with the same identity published it, and the files of this call are discarded.
     """
     ours = attempts.resolve_doubt()

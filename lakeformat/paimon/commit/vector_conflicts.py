@@ -21,7 +21,9 @@ __all__ = ["VectorConflict", "find_vector_conflict"]
 
 @dataclass(frozen=True, slots=True)
 class VectorConflict:
-    """A conflict of deletion vectors; ``why`` continues a sentence that begins "this commit"."""
+    """A conflict of deletion vectors; ``why`` continues a sentence that begins with "this
+    commit".
+    """
 
     why: str
     files: tuple[str, ...]
@@ -33,9 +35,9 @@ class VectorConflict:
 def find_vector_conflict(
     handle: TableHandle, head: Snapshot | None, changes: SnapshotDelta, left: ManifestColumns
 ) -> VectorConflict | None:
-    """Return the conflict of the commit's deletion vectors, or None.
+    """Return a conflict between the commit and the table's deletion vectors, or None.
 
-    ``left`` are the files of the changed partitions after the commit.
+    ``left`` are the files that the changed partitions have after the commit.
     """
     added, removed = _vectors(changes.index_added), _vectors(changes.index_removed)
     if not (added or removed or changes.table.is_delete.any()):
@@ -70,8 +72,9 @@ class _Marks:
         return self._unread_vectors() or self._unread_marks(changes)
 
     def _unread_vectors(self) -> VectorConflict | None:
-        """Find a vector file, one per bucket, that the commit replaces without having read it; None
-        without one.
+        """Find a deletion vector file that the commit replaces without having read it.
+
+        A bucket has one such file. Return None if there is no such file.
         """
         if is_unaware(self.handle):
             return None
@@ -84,12 +87,12 @@ class _Marks:
         return None
 
     def _unread_marks(self, changes: SnapshotDelta) -> VectorConflict | None:
-        """Find a file that the commit deletes without having read its deletion vectors; None
+        """Find a data file that the commit deletes without having read its deletion vectors; None
         without one.
 
-        A file that is added again at once, with another index, keeps its vectors. Tables with a
-        primary key are not checked, as in Paimon: there only compactions mark rows, and of two
-        compactions of a file one is refused anyway.
+        If the commit adds the file again with another file index, its vectors remain valid. Tables
+        with a primary key are not checked, as in Paimon. There only compactions write deletion
+        vectors, and of two compactions of one file the second is refused anyway.
         """
         if self.handle.schema.primary_keys:
             return None

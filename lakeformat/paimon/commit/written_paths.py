@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths of the files of messages: data files with their extra files, and index files."""
+"""Paths of the files that messages name: data files with their extra files, and index files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["written_paths"]
 def written_paths(
     handle: TableHandle, messages: Sequence[CommitMessage]
 ) -> Iterator[tuple[Storage, str]]:
-    """Yield every file the messages' writers wrote, each with its storage."""
+    """Yield the path and storage of every file that the writers of the messages wrote."""
     for message in messages:
         try:
             directory = partition_path(handle.schema, message.partition)
