@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rules of aggregate functions: their names, column types and options.
 
-Declarations and checks alone: ``merge/functions`` holds the functions.
+This module only declares and checks; ``merge/functions`` has the functions.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ __all__ = [
 ]
 
 COUNT = "count"
-"""For tables of older releases only: later releases refuse it, as they counted stored counts.
+"""Only for tables of older releases. Later releases refuse this function, because it counted stored
+counts again.
 
 Here a written row becomes 1, or 0 for null, and merges add these numbers.
 """
@@ -74,7 +75,7 @@ def _is(*names: TypeName) -> Callable[[DataType], bool]:
 
 @dataclass(frozen=True, slots=True)
 class _Domain:
-    """The columns that a function accepts."""
+    """The columns that an aggregate function accepts."""
 
     words: str
     takes: Callable[[DataType], bool]
@@ -123,7 +124,10 @@ FUNCTION_NAMES = (*_DOMAINS, *_ALIASES)
 
 
 def canonical_name(name: str, column: str) -> str:
-    """Return the name of a function without aliases; raise an error that lists the names."""
+    """Return the real name of a function that may be given by an alias.
+
+    Raise an error that lists all names if it is unknown.
+    """
     name = _ALIASES.get(name, name)
     if name not in _DOMAINS:
         raise InvalidRequestError(
@@ -134,7 +138,7 @@ def canonical_name(name: str, column: str) -> str:
 
 
 def counted_columns(schema: TableSchema) -> list[str]:
-    """Return the columns that count the values written to them."""
+    """Return the columns with the function ``count``, which count the values written to them."""
     options = schema.table_options
     if options.merge_engine not in _AGGREGATE:
         return []
@@ -185,7 +189,7 @@ def check_function(name: str, field: DataField, options: TableOptions) -> None:
 
 
 def timestamp_member(field: DataField, options: TableOptions) -> str:
-    """Return the member with the time of an entry of ``merge_map_with_keytime``."""
+    """Return the member of an entry that holds its time, for ``merge_map_with_keytime``."""
     assert isinstance(field.type, MapType)
     assert isinstance(field.type.value, RowType)
     members = field.type.value.fields

@@ -23,11 +23,11 @@ Buckets: TypeAlias = NDArray[np.int32]
 """One number per row."""
 
 BucketFunction: TypeAlias = Callable[[Sequence[pa.Array]], Buckets]
-"""Maps the columns of the bucket key, in its order, to buckets."""
+"""Returns the bucket of each row; the argument is the columns of the bucket key, in its order."""
 
 MAX_BUCKETS = (1 << 31) - 1
 
-# The words of this number of rows fit the processor's cache.
+# This number of rows fits into the processor's cache.
 _CHUNK_ROWS = 1 << 15
 
 _MOD_TYPES = (TypeName.INT, TypeName.BIGINT)
@@ -83,7 +83,7 @@ def _remainders(hashes: NDArray[np.int32], buckets: int, out: Buckets) -> None:
     """Return ``abs(hash % buckets)`` with Java's remainder, which has the sign of the hash.
 
     That is the remainder of the absolute value. numpy divides by one number much faster than it
-    takes remainders. The absolute value of -2**31 is right if it is read as an unsigned number.
+    takes remainders. Read as an unsigned number, numpy's absolute value of -2**31 is correct.
     """
     values = np.abs(hashes).view(np.uint32)
     out[:] = values - values // np.uint32(buckets) * np.uint32(buckets)
@@ -98,7 +98,7 @@ def _check_mod(types: Sequence[DataType]) -> None:
 
 
 def _mod_buckets(columns: Sequence[pa.Array], types: Sequence[DataType], buckets: int) -> Buckets:
-    """Return the floor modulus; a null counts as zero."""
+    """Return the floor modulus of each key by the number of buckets; a null counts as zero."""
     (column,) = as_row_columns(columns, types)
     parts = row_parts([column], types, len(column))
     words = parts.slots[0]

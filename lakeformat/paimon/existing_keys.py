@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the partitions of keys in a table; a snapshot is read once.
+"""Finds the partitions and buckets in which a table has given keys; reads a snapshot once.
 
-Only the key columns of each file are read, and only the wanted keys are held: a sorted list of
-their hashes finds candidate rows, and these few are compared.
+Only the key columns of each file are read. A sorted list of the hashes of the wanted keys finds
+candidate rows. Only these candidates are kept and compared with the keys.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def find_keys(handle: TableHandle, snapshot: Snapshot | None, keys: pa.Array) ->
 
 
 def _with_every_row(handle: TableHandle) -> TableHandle:
-    """Return the table with all rows visible, also those that wait for a compaction."""
+    """Return the table so that a scan shows every row, even a row that waits for a compaction."""
     options = {**handle.schema.options, "deletion-vectors.merge-on-read": "true"}
     if handle.options.merge_engine == "first-row":
         options["merge-engine"] = "deduplicate"
@@ -49,7 +49,9 @@ def _with_every_row(handle: TableHandle) -> TableHandle:
 
 
 class _Found:
-    """The rows that may have one of the wanted keys, and how many rows each bucket has."""
+    """The candidate rows, which may have one of the wanted keys, and the row count of each
+    bucket.
+    """
 
     def __init__(self, handle: TableHandle, hashes: Hashes, types: list[DataType]) -> None:
         self._handle = handle
@@ -62,7 +64,7 @@ class _Found:
         self._bucket_of: list[np.ndarray[tuple[int], np.dtype[np.int32]]] = []
 
     def look_through(self, scan: Scan, split: Split) -> None:
-        """Keep the candidate rows of a split."""
+        """Read a split, and keep its candidate rows."""
         place = Place(split.partition, split.bucket)
         number = self._partitions.setdefault(place.partition, len(self._partitions))
         self._counts.setdefault(place, 0)
@@ -78,7 +80,7 @@ class _Found:
                 self._bucket_of.append(np.full(len(rows), place.bucket, np.int32))
 
     def among(self, keys: pa.Array) -> FoundKeys:
-        """Return the places of ``keys``; candidate rows are compared with them."""
+        """Return the places of those ``keys`` that a candidate row really has."""
         partition_of = np.full(len(keys), NOWHERE, np.int64)
         bucket_of = np.full(len(keys), NOWHERE, np.int32)
         partitions = list(self._partitions)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Races of a reader with the expiry: a missing file of an expired snapshot is not damage."""
+"""Detects that a snapshot expired while it was read: then a missing file is not damage."""
 
 from __future__ import annotations
 
@@ -32,10 +32,12 @@ __all__ = [
 ]
 
 _TRIES = 10
-"""The number of times a read of the newest snapshot starts again."""
+"""The most attempts of a read of the newest snapshot."""
 
 _LOOKS_AFTER = (0.1, 0.2, 0.4, 0.8, 1.6)
-"""Seconds between checks for a snapshot whose files are deleted before itself."""
+"""The seconds between checks for a snapshot whose files may be deleted before the snapshot
+itself.
+"""
 
 T = TypeVar("T")
 
@@ -46,7 +48,8 @@ def explaining_expiry(
 ) -> Iterator[None]:
     """Turn missing files into SnapshotExpiredError if one of the snapshots has expired.
 
-    With ``changes`` the caller reads the changes of the snapshots: a changelog keeps them.
+    With ``changes`` the caller reads only the changes of the snapshots, which a kept changelog
+    still has.
     """
     try:
         yield
@@ -67,7 +70,10 @@ def explaining_expiry(
 
 @contextmanager
 def rewriting_if_overtaken(handle: TableHandle, base: Snapshot) -> Iterator[None]:
-    """Turn missing files into BucketsChangedError if the snapshot with the buckets has expired."""
+    """Turn missing files into BucketsChangedError if snapshot ``base`` has expired.
+
+    The buckets of keys were read from ``base``, so they may have changed.
+    """
     try:
         yield
     except (CorruptTableError, SnapshotExpiredError) as missing:
@@ -81,7 +87,9 @@ def rewriting_if_overtaken(handle: TableHandle, base: Snapshot) -> Iterator[None
 
 
 def again_if_overtaken(handle: TableHandle, work: Callable[[], T]) -> T:
-    """Run ``work`` on the newest snapshot, again each time that the snapshot expires meanwhile."""
+    """Run ``work`` on the newest snapshot; run it again whenever that snapshot expires
+    meanwhile.
+    """
     for tries_left in reversed(range(_TRIES)):
         newest = latest_snapshot_id(handle.storage, handle.layout)
         try:
@@ -115,8 +123,9 @@ def _expired_of(handle: TableHandle, read: Sequence[Snapshot], changes: bool) ->
 def _expired_soon(handle: TableHandle, read: Sequence[Snapshot], changes: bool) -> Snapshot | None:
     """Return the first snapshot that expires within a few seconds, else None.
 
-    With ``changes`` a changelog keeps a snapshot. Other engines delete the files of a snapshot
-    before the snapshot. The newest snapshot never expires, so a missing file of it is damage.
+    With ``changes``, a snapshot that is kept as a changelog counts as not expired. Other engines
+    delete the files of a snapshot before the snapshot. The newest snapshot never expires, so a
+    missing file of it is damage.
     """
     for seconds in _LOOKS_AFTER:
         newest = latest_snapshot_id(handle.storage, handle.layout)
@@ -138,7 +147,8 @@ def _is_of_a_missing_file(error: BaseException | None) -> bool:
 def _is_kept(handle: TableHandle, snapshot: Snapshot, changes: bool) -> bool:
     """Return True if rows of the snapshot are still referenced, or if that is unknown.
 
-    With ``changes``: if its changes are, which a changelog keeps too.
+    With ``changes``, it is enough that its changes are referenced, which a kept changelog also
+    does.
     """
     storage, layout = handle.storage, handle.layout
     try:

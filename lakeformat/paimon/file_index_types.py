@@ -42,7 +42,9 @@ def is_indexable(index_type: str, data_type: DataType) -> bool:
 
 
 def is_too_fine(data_type: AtomicType) -> bool:
-    """Return True if a range bitmap, which keeps 64 bits, would truncate the values."""
+    """Return True if a range bitmap would truncate values of this type, because it stores
+    64 bits.
+    """
     if data_type.name is TypeName.DECIMAL:
         return data_type.precision > _LONG_DIGITS
     timestamps = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ)

@@ -88,7 +88,9 @@ def external_place(
 def _root_of(
     handle: TableHandle, address: str, found: Location, expected: tuple[str, ...]
 ) -> Location:
-    """Return the directory in which an address of an expected form lies; refuse other forms."""
+    """Return the allowed directory in which an external file is; refuse an address of
+    another form.
+    """
     if not any(segment in DOTS for segment in address.split("/")):
         spread = (*expected[:-1], *entropy_directories(expected[-1]).split("/"), expected[-1])
         for form in (expected, spread):
@@ -105,10 +107,7 @@ def _root_of(
 
 
 def _plain_depth(handle: TableHandle, found: Location, name: str) -> int | None:
-    """Return how many last segments of an address lie below a migrated directory.
-
-    None if the address does not have the form ``key=value/.../file`` of the table's partitions.
-    """
+    """Return how many segments at the end of an address are below a migrated directory."""
     keys = handle.schema.partition_keys
     if len(found.segments) <= len(keys) or not is_unaware(handle) or packed_part(name):
         return None
@@ -133,5 +132,5 @@ def _is_named(handle: TableHandle, root: Location) -> bool:
 
 @lru_cache(maxsize=64)
 def _named(text: str) -> frozenset[Location]:
-    """Return the places an option names."""
+    """Return the directories that the text of an option names."""
     return frozenset(location_of(address) for address in _OPTION.parse(text))

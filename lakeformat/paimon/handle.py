@@ -54,7 +54,7 @@ _OBSERVED = frozenset(Operation) - {Operation.READ, Operation.CHANGES}
 
 @dataclass(frozen=True, slots=True)
 class TableHandle:
-    """A table as it was opened, with the newest schema of that moment."""
+    """An opened table, with the newest schema at that moment."""
 
     storage: Storage
     layout: TableLayout
@@ -63,11 +63,15 @@ class TableHandle:
     external_roots: ExternalRoots = NO_ROOTS
     """The places outside of the table that the caller allows."""
     external_paths: str | None = None
-    """The option ``data-file.external-paths`` of the schema that was newest when the table was
-    opened; None is that of ``schema``, which may be an older one."""
+    """The value of ``data-file.external-paths`` in the newest schema when the table was opened.
+
+    None: use the value in ``schema``, which may be an older one.
+    """
     observer: CommitObserver[TableHandle] | None = field(default=None, repr=False, compare=False)
-    """Follows each commit; without one, a table whose commits must be published cannot be
-    changed."""
+    """Publishes each commit in another format.
+
+    Without an observer, a table whose commits must be published cannot be changed.
+    """
     options: TableOptions = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -95,7 +99,7 @@ class TableHandle:
             self.observer.after_commit(self)
 
     def observe_upkeep(self) -> None:
-        """Publish changed tags and expired snapshots, if the table asks for it."""
+        """Publish changed tags and the expiry of snapshots, if the table asks for it."""
         if self.observer is not None and self.options.publishes_iceberg:
             self.observer.after_upkeep(self)
 
@@ -112,7 +116,9 @@ class TableHandle:
 
     @property
     def argument(self) -> str:
-        """The name as a word of a command to copy: quoted where a shell would change it."""
+        """Return the name as an argument of a command to copy: quoted where a shell would change
+        it.
+        """
         return shlex.quote(self.name)
 
 
@@ -183,9 +189,9 @@ def _require_observed(handle: TableHandle) -> None:
 
 
 def _chain_branches(options: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the branches that a chain table merges; none for any other table.
+    """Return the branches that a chain table merges, and nothing for any other table.
 
-    Without both names, Java reads the table like any other.
+    If one of the two names is missing, Java reads the table as a normal table.
     """
     names = tuple(options[key] for key in _CHAIN if options.get(key))
     is_chain = options.get(CHAIN_TABLE, "").strip().lower() == "true"
@@ -193,7 +199,7 @@ def _chain_branches(options: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def read_through(options: Mapping[str, str], branch: str) -> str | None:
-    """Return the option by which a branch shows rows of other branches; None if it has none."""
+    """Return the option that makes a branch show rows of other branches; None if it has none."""
     chained = _chain_branches(options)
     if chained:
         apart = {name.lower() for name in chained}
@@ -213,7 +219,7 @@ def require_no_chain(handle: TableHandle) -> None:
 
 
 def _require_no_link(handle: TableHandle) -> None:
-    """Refuse to change a branch that a chain table is merged from."""
+    """Refuse to change a branch that is part of a chain table."""
     if _chain_branches(handle.options.to_dict()):
         raise UnsupportedError(
             f"branch {handle.layout.branch!r} of {handle.uri} is part of a chain table "
@@ -227,7 +233,7 @@ def _sentence(text: str) -> str:
 
 
 def require_writable(handle: TableHandle) -> None:
-    """Refuse to write rows if an option needs something that this version does not do."""
+    """Refuse to write rows if an option requires work that this version cannot do."""
     schema, bucket = handle.schema, handle.options.bucket
     if not schema.primary_keys:
         _require_bucket_key(handle)

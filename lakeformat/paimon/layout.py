@@ -57,7 +57,9 @@ __all__ = [
 
 DATABASE_SUFFIX = ".db"
 DOTS = frozenset({".", ".."})
-"""Directory names with a meaning of their own; no file, branch, tag or consumer may have one."""
+"""Directory names with a special meaning; a file, branch, tag or consumer cannot have these
+names.
+"""
 
 UNFINISHED_BRANCH = ".unfinished-"
 """Prefix of the file that marks a branch under creation, renaming or deletion."""
@@ -106,12 +108,12 @@ def statistics_name(unique: str, counter: int) -> str:
 
 
 def expiry_intent_name(end: int, unique: str) -> str:
-    """Return the intent name of an expiry that leaves snapshot ``end`` as the oldest."""
+    """Return the name of the file of an expiry that makes snapshot ``end`` the oldest."""
     return f"{EXPIRY_INTENT}{end}-{unique}"
 
 
 class DataFileNames:
-    """Names of new data and changelog files: one counter; ``unique`` belongs to one writer."""
+    """The names of new data and changelog files of one writer, whose unique text is ``unique``."""
 
     def __init__(self, options: TableOptions, unique: str) -> None:
         self._options = options
@@ -127,7 +129,7 @@ class DataFileNames:
         return self._next(self._options.data_file_prefix, self._options.of_level(level))
 
     def next_changelog(self, level: int = 0) -> str:
-        """Return the name of the next changelog file, for the place of data files of ``level``."""
+        """Return the name of the next changelog file for changes of data files of ``level``."""
         return self._next(self._options.changelog_file_prefix, self._options.of_changelog(level))
 
     def _next(self, prefix: str, options: TableOptions) -> str:
@@ -145,7 +147,7 @@ def data_file_name(prefix: str, unique: str, counter: int, extension: str) -> st
 
 
 def numbered(name: str, prefix: str) -> int | None:
-    """Return the number of ``<prefix><number>``; None for any other name."""
+    """Return the number in ``<prefix><number>``; None for a name of any other form."""
     rest = name.removeprefix(prefix)
     return int(rest) if rest != name and _NUMBER.fullmatch(rest) else None
 
@@ -295,11 +297,15 @@ class TableLayout:
         return "/".join(part for part in parts if part)
 
     def first_below_root(self, names: Sequence[str]) -> Sequence[str]:
-        """Return the names below an external path that lead to its first partition or bucket."""
+        """Return the first names below an external path, as far as its first partition or
+        bucket.
+        """
         return names[: len(self.data_path.split("/")) * bool(self.data_path) + 1]
 
     def data_file(self, bucket: int, name: str, partition: str = "") -> str:
-        """Return a file of a bucket; for a packed changelog the file with all its parts."""
+        """Return the path of a file of a bucket; a packed changelog is one file for several
+        buckets.
+        """
         if (part := packed_part(name)) is not None:
             bucket, name = part.bucket, part.file_name
         return f"{self.bucket_directory(bucket, partition)}/{plain_name(name)}"

@@ -97,7 +97,8 @@ def _text(value: Value, field: DataField, *, legacy: bool) -> str:
             "which this version has no directory for"
         )
     if isinstance(value, str):
-        return value  # the casts keep a text, but Arrow loads pandas to take it
+        # The casts keep texts unchanged, but taking values of an Arrow array would load pandas.
+        return value
     column = values_to_arrow([value], field.type)
     try:
         shown = internal_text(column, field.type) if legacy else cast_text(column, field.type)

@@ -28,7 +28,7 @@ from lakeformat.types.values import values_from_arrow
 __all__ = ["PartitionFilter", "some_partitions", "these_partitions"]
 
 _LOOKED_UP = 100
-"""Above this number of partitions, a lookup of each costs more than it saves."""
+"""The most partitions that are looked up one by one; more lookups cost more than they save."""
 
 _Values: TypeAlias = Mapping[int, pa.Array]
 """One value for each partition column, by the position of the column."""
@@ -36,7 +36,7 @@ _Values: TypeAlias = Mapping[int, pa.Array]
 
 @dataclass(frozen=True, slots=True)
 class PartitionFilter:
-    """The partitions that meet one of several specs, or have one of several rows."""
+    """The partitions that match one of several specs, or are one of several rows."""
 
     schema: TableSchema
     specs: tuple[_Values, ...] = ()
@@ -138,7 +138,10 @@ def _as_text(value: Any) -> str:
 
 
 def _says(text: str, found: pa.Array) -> bool:
-    """Return True if the cast kept the whole value; dates and times have several spellings."""
+    """Return True if the cast kept the whole value.
+
+    Dates and times are not compared, because they have several spellings.
+    """
     kind = found.type
     if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
         try:

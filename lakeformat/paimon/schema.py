@@ -33,7 +33,7 @@ __all__ = ["ColumnList", "TableSchema", "new_schema"]
 
 CURRENT_VERSION = 3
 ColumnList: TypeAlias = "pa.Schema | Sequence[tuple[str, str]]"
-"""The columns of a call: an Arrow schema or (name, type) pairs."""
+"""The columns that a caller gives: an Arrow schema, or (name, type) pairs."""
 
 _RESERVED_NAMES = {"_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "rowkind", "_ROW_ID"}
 _RESERVED_PREFIX = "_KEY_"
@@ -157,7 +157,7 @@ def new_schema(
         time_millis=time_millis,
     )
     schema.table_options.validate()
-    schema.arrow_schema()  # refuses a type no data file can hold, before anything is written
+    schema.arrow_schema()  # Refuse a type that no data file can hold, before anything is written.
     return schema
 
 

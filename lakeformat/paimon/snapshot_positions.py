@@ -27,7 +27,8 @@ def snapshot_number(handle: TableHandle, what: str, value: object) -> int:
         assert isinstance(value, int)
         return value
     beginning = position_at(handle, 0)
-    return value.number if value >= beginning else 0  # which refuses that of another history
+    # this call refuses the number of another history
+    return value.number if value >= beginning else 0
 
 
 def require_number(what: str, value: object) -> None:

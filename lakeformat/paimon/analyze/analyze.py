@@ -2,7 +2,7 @@
 """Reads the rows of the newest snapshot once, and publishes their statistics.
 
 The statistics are of the snapshot that was read. Later snapshots inherit them until the schema
-changes, so readers compare ``snapshotId`` with the newest snapshot first.
+changes. So readers first compare ``snapshotId`` with the newest snapshot.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ def analyze(
 
 
 def _newest_schema(handle: TableHandle) -> TableHandle:
-    """Return the table with a schema read after the snapshot, so no file has a newer one."""
+    """Return the table with a schema that is read after the snapshot: no file has a newer
+    schema.
+    """
     newest = latest_schema_id(handle.storage, handle.layout)
     if newest is None or newest == handle.schema.id:
         return handle

@@ -19,7 +19,7 @@ class AnalyzeReport(Report):
     table: str
     dry_run: bool
     snapshot_id: int | None
-    """The published snapshot, which names the statistics; None if none was published."""
+    """The published snapshot, which refers to the statistics; None if no snapshot was published."""
     statistics: TableStatistics | None
     """The statistics; None for a table without snapshots or a repeated commit."""
     skipped: tuple[str, ...] = ()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The statistics of one column, counted as Spark's ANALYZE does.
 
-The length of a text is its number of characters, that of binary values their bytes; a null counts
-as empty. Texts and binary values have no least and greatest value. Every other type has a fixed
-length, as in Spark.
+The length of a text is its number of characters, the length of a binary value its number of bytes.
+A null has length 0. Texts and binary values have no least and greatest value. Every other type has
+a fixed length, as in Spark.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def _hashes(values: pa.Array) -> _Hashes:
 
 
 def _mixed(words: _Hashes) -> _Hashes:
-    """Mix words so that every bit depends on every bit (SplitMix64)."""
+    """Mix words so that every bit of the result depends on every bit of the input (SplitMix64)."""
     words = words + np.uint64(0x9E3779B97F4A7C15)
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -78,7 +78,7 @@ def _mixed(words: _Hashes) -> _Hashes:
 
 
 def _add(registers: npt.NDArray[np.uint8], hashes: _Hashes) -> None:
-    """Update registers: each keeps the longest run of leading zeros."""
+    """Update registers: each keeps the largest number of leading zeros in its hashes."""
     index = (hashes >> np.uint64(64 - _INDEX_BITS)).astype(np.int64)
     rest = (hashes << np.uint64(_INDEX_BITS)) | np.uint64(1 << (_INDEX_BITS - 1))
     _, exponent = np.frexp(rest.astype(np.float64))

@@ -91,7 +91,7 @@ class FramedRows:
         code = number_code(self._types[position])
         if code is None:
             raise InvalidRequestError(f"{self._name(position)} has no numbers in its slots")
-        # Any byte but zero is true.
+        # Every byte except zero is true.
         numbers = self._read("u1" if code == "?" else code, self._slot_offset(position))
         return numbers != 0 if code == "?" else numbers
 
@@ -124,7 +124,7 @@ class FramedRows:
         """Return one number of each row, at an offset that every row has."""
         if not self._stride:
             return at_every_byte(self._data, code)[self._starts + offset]
-        # Rows of one size make a table, whose columns numpy reads much faster.
+        # Rows of equal size form a table, whose columns numpy reads much faster.
         first = int(self._starts[0]) + offset
         return np.ndarray((len(self),), f"<{code}", self._data, first, (self._stride,)).copy()
 
@@ -207,14 +207,19 @@ class FramedRows:
     def _wide_items(
         self, position: int, data_type: AtomicType, nulls: Mask
     ) -> tuple[Positions, Positions]:
-        """Return the offsets of items and the low halves of slots; nulls get a readable offset."""
+        """Return the offset of the item and the lower half of the slot of each row.
+
+        A null gets an offset that can be read.
+        """
         offsets, low = self._references(position)
         sizes = np.full(len(self), reserved_size(data_type), np.int64)
         self._check_references(position, offsets, sizes, ~nulls)
         return self._starts + np.where(nulls, 0, offsets), low
 
     def _values(self, position: int, nulls: Mask) -> pa.Array:
-        """Decode a field of a nested type or VARIANT value by value; in statistics it is null."""
+        """Decode a field of a nested type or VARIANT row by row; such a field is null in
+        statistics.
+        """
         data_type = self._types[position]
         arrow_type = column_type(data_type)
         if nulls.all():
@@ -276,7 +281,7 @@ def _is_binary(rows: object) -> bool:
 
 
 def _common_size(sizes: Positions) -> int:
-    """Return the size that all rows share; 0 if sizes differ or there are no rows."""
+    """Return the size of all rows; 0 if their sizes differ or there are no rows."""
     return int(sizes[0]) if len(sizes) and (sizes == sizes[0]).all() else 0
 
 

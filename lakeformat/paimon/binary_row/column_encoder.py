@@ -56,7 +56,7 @@ def encode_columns(
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """The bytes of all rows, and where each one starts."""
+    """The bytes of all rows, and the start of each row."""
 
     data: Bytes
     starts: Positions
@@ -66,7 +66,7 @@ class _Target:
         """Write one number into each row, at an offset from its start."""
         code = words.dtype.str
         if self.is_regular and isinstance(offset, int):
-            # Rows of one size make a table, whose columns numpy writes much faster.
+            # Rows of equal size form a table, whose columns numpy writes much faster.
             rows = len(self.starts)
             np.ndarray((rows,), code, self.data, offset, (len(self.data) // rows,))[:] = words
         else:
@@ -79,7 +79,7 @@ def _write_rows(target: _Target, first: int, parts: RowParts) -> None:
             target.put(first + 8 * number, word)
     arity = len(parts.slots)
     for position, slot in enumerate(parts.slots):
-        # A 32-bit slot leaves its upper half at zero, as the buffer has it.
+        # The buffer is zeroed, so the upper half of a slot of 32 bits is zero.
         target.put(first + header_size(arity) + 8 * position, slot)
     offset: Offset = first + fixed_size(arity)
     for tail in parts.tails:

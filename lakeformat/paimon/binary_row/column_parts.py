@@ -52,20 +52,20 @@ Slot: TypeAlias = NDArray[np.uint32] | Words
 Offset: TypeAlias = int | Positions
 """The start of the next item in each row; a single number if it is equal in all rows."""
 
-# By number of bytes: a mask of the bits that this many bytes have in a word.
+# For each number of bytes: the mask of those bytes in a word.
 MASKS = np.array([(1 << 8 * size) - 1 for size in range(9)], np.uint64)
 
 
 @dataclass(frozen=True, slots=True)
 class WideTail:
-    """The items of a wide column: one or two words in every row."""
+    """The variable part of a wide column: one or two words in every row."""
 
     words: tuple[Words, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ItemTail:
-    """The items of a column of any size; rows without an item have size 0.
+    """The variable part of a column with items of any size; a row without an item has size 0.
 
     The source can be read 16 bytes beyond every item.
     """
@@ -77,7 +77,7 @@ class ItemTail:
 
 @dataclass(slots=True)
 class RowParts:
-    """Rows of equal types: header words, slots, items, and the offset at which each row ends."""
+    """Rows of equal types: header words, slots and items, and the offset of the end of each row."""
 
     rows: int
     header: list[int | Words]
@@ -87,7 +87,10 @@ class RowParts:
 
 
 def as_row_columns(arrays: Sequence[pa.Array], types: Sequence[DataType]) -> list[pa.Array]:
-    """Return arrays of equal length in the form of ``row_parts``: constructed types as bytes."""
+    """Return arrays of equal length in the form that ``row_parts`` expects.
+
+    Constructed types become bytes.
+    """
     if len(arrays) != len(types):
         raise InvalidRequestError(
             f"{len(types)} types need {len(types)} columns, got {len(arrays)}"
@@ -152,7 +155,7 @@ def _add_wide(
         low = (rest * timestamp_unit_nanos(data_type)).view(np.uint64)
         words = (millis.view(np.uint64),)
     if nulls is not None:
-        # A null keeps its item, filled with zeros, and its slot refers to it.
+        # A null keeps an item of zeros, and its slot refers to that item.
         low = np.where(nulls, np.uint64(0), low)
         words = tuple(np.where(nulls, np.uint64(0), word) for word in words)
     parts.slots.append(_references(parts.end, low))

@@ -70,7 +70,7 @@ def _decode_item(item: memoryview, data_type: DataType) -> Value:
 
 
 class _Section:
-    """A row or array: its bytes, and how many bytes for items are not used yet."""
+    """The bytes of a row or an array, and the number of its bytes that no item has used yet."""
 
     __slots__ = ("content", "room", "start")
 
@@ -94,7 +94,7 @@ class _Section:
 
 
 def decode_field(row: memoryview, arity: int, position: int, data_type: DataType) -> Value:
-    """Return one value of a row without decoding the rest."""
+    """Return one value of a row without decoding its other values."""
     return _decode_field(_row_section(row, arity), arity, position, data_type)
 
 

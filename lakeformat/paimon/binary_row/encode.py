@@ -95,7 +95,7 @@ def encode_items(values: Sequence[Value], data_type: DataType) -> list[bytes | N
 
 
 class _Items:
-    """The part of variable length: the items that follow the fixed part of a row or array."""
+    """The items of a row or array, which follow its fixed part."""
 
     __slots__ = ("content", "start")
 
@@ -117,7 +117,8 @@ def _encode_field(
         return _encode_slot(value, data_type, items)
     bit = KIND_BITS + position
     slots[bit // 8] |= 1 << bit % 8
-    # A wide null keeps its item, and its slot refers to it: keys hash these bytes.
+    # A wide null keeps its item, and its slot refers to that item: hashes of keys include these
+    # bytes.
     reserved = reserved_size(data_type)
     return items.refer(bytes(reserved), low=0) if reserved else bytes(8)
 
@@ -196,8 +197,9 @@ def _encode_array(values: Sequence[Value], element: DataType) -> bytes:
 
 
 def _one_nan(value: Value) -> Value:
-    """Return the value, with each NaN replaced by one NaN: arrays hold only this one, rows hold
-    any.
+    """Return the value with one fixed NaN in place of each NaN.
+
+    Rows may store any NaN, arrays only this one.
     """
     return math.nan if isinstance(value, float) and math.isnan(value) else value
 

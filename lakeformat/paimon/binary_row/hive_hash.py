@@ -45,7 +45,7 @@ _FACTOR = 31
 _MASK = 0xFFFFFFFF
 _HALF = np.uint64(32)
 
-# For fewer values, a Python loop over each is faster than numpy steps over all.
+# For fewer values, one Python loop per value is faster than numpy steps over all values.
 _FEW = 16
 _BLOCK = 1 << 16
 
@@ -73,14 +73,18 @@ def _of_numbers(values: NDArray[Any]) -> Hashes:
 
 
 def _float_bits(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the bits as Java has them: both zeros are 0, and there is one NaN."""
+    """Return the bits of floats as Java has them: both zeros are 0, and every NaN has the same
+    bits.
+    """
     same = np.where(values == 0, values.dtype.type(0), values)
     same[np.isnan(values)] = np.nan
     return same.view(f"<i{values.itemsize}")
 
 
 def _of_bytes(source: Words, starts: Positions, sizes: Positions) -> Hashes:
-    """Return ``h = 31 * h + signed byte`` of each value; all values advance byte by byte."""
+    """Return ``h = 31 * h + signed byte`` over each value; all values are hashed byte by byte
+    together.
+    """
     longest = int(sizes.max(initial=0))
     narrow = np.uint16 if longest <= 0xFFFF else np.int64
     order = np.argsort((longest - sizes).astype(narrow), kind="stable")

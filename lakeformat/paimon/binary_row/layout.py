@@ -38,7 +38,9 @@ FRAME_SIZE = 4
 KIND_BITS = 8
 MAX_INLINE_SIZE = 7
 INLINE_MARK = 0x80
-"""Marks the last byte of a slot that holds a text itself; its other bits are the size."""
+"""Marks the last byte of a slot that contains a text itself; the other bits of this byte are the
+size.
+"""
 
 _COMPACT_TIMESTAMP_PRECISION = 3
 _WIDE_DECIMAL_SIZE = 16
@@ -86,7 +88,9 @@ def number_code(data_type: DataType) -> str | None:
 
 
 def reserved_size(data_type: DataType) -> int:
-    """Return the bytes kept for a wide decimal or timestamp, null or not; 0 for other types."""
+    """Return the bytes that a wide decimal or timestamp takes, also if it is null; 0 for other
+    types.
+    """
     if not isinstance(data_type, AtomicType):
         return 0
     if data_type.name is TypeName.DECIMAL:

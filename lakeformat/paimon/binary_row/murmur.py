@@ -24,7 +24,7 @@ __all__ = ["hash_parts", "hash_row"]
 
 _SEED = 42
 
-# For fewer rows, a Python loop over each is faster than numpy steps over all.
+# For fewer rows, one Python loop per row is faster than numpy steps over all rows.
 _FEW = 16
 
 
@@ -50,12 +50,14 @@ def hash_parts(parts: RowParts) -> NDArray[np.int32]:
 
 
 def _shared_start(header: list[int | Words]) -> Words:
-    """Return the leading words that all rows share, so that they are mixed only once."""
+    """Return the first words that are equal in all rows, so that they are mixed only once."""
     return np.array(list(takewhile(lambda word: isinstance(word, int), header)), np.uint64)
 
 
 def _mix_items(state: Lockstep, tail: ItemTail) -> None:
-    """Mix items, longest first, so that rows with words left are always the first rows."""
+    """Mix items, longest first, so that the rows that still have words are always the first
+    rows.
+    """
     counts = (tail.sizes + 7) >> 3
     longest = int(counts.max(initial=0))
     if longest == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The branches of a listing."""
+"""A branch as ``table.branches.list()`` returns it."""
 
 from __future__ import annotations
 

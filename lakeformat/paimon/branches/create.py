@@ -83,7 +83,7 @@ def _make(
 
 
 def _require_origin(handle: TableHandle, name: str, work: Creation, origin: Origin | None) -> None:
-    """Remove the branch and raise if its first snapshot was deleted meanwhile."""
+    """Raise if the first snapshot of a new branch was deleted meanwhile, and remove the branch."""
     if origin is None:
         return
     try:
@@ -149,7 +149,7 @@ def _write(handle: TableHandle, target: TableLayout, work: Creation, origin: Ori
 
 
 def put(handle: TableHandle, path: str, content: bytes) -> None:
-    """Write a file, or keep one that has the same content.
+    """Write a file, or keep an existing file with the same content.
 
     Raise ``CommitConflictError`` if it has other content: another program creates the branch.
     """
@@ -167,7 +167,7 @@ def put(handle: TableHandle, path: str, content: bytes) -> None:
 
 
 def _take_back(handle: TableHandle, name: str, work: Creation) -> None:
-    """Remove a new branch whose snapshot was deleted; no reader can have seen it."""
+    """Remove a new branch whose first snapshot was deleted. No reader can have seen the branch."""
     with suppress(LakeError):
         mark(handle, name, work)
         handle.storage.delete_directory(handle.layout.on_branch(name).metadata_root)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes a branch with the files that only it needed."""
+"""Deletes a branch, and the files that only this branch needs."""
 
 from __future__ import annotations
 
@@ -102,8 +102,9 @@ def refuse_read_through(handle: TableHandle, name: str, what: str) -> None:
 
 
 def _lost(handle: TableHandle, target: TableLayout) -> Deletion:
-    """Return the deletion of a branch: its oldest and its tagged snapshots, its later snapshots,
-    and its changelogs.
+    """Return the snapshots and changelogs that the deletion of a branch removes.
+
+    They are: its oldest and its tagged snapshots, its later snapshots, and its changelogs.
     """
     storage = handle.storage
     found = (read_snapshot_if_present(storage, target, n) for n in snapshot_ids(storage, target))

@@ -94,7 +94,10 @@ def plan_forward(handle: TableHandle, source: TableLayout) -> ForwardPlan:
 def _newer(
     handle: TableHandle, source: TableLayout, theirs: Sequence[int], head: Snapshot | None
 ) -> list[int]:
-    """Return the branch's snapshots after main's newest; raise if the numbers have a gap."""
+    """Return the snapshots of the branch that are newer than main's newest.
+
+    Raise if their numbers have a gap.
+    """
     first = head.id + 1 if head else 1
     newer = [number for number in theirs if number >= first]
     if not newer and _has(handle, source, theirs[-1]):
@@ -124,7 +127,9 @@ def _has(handle: TableHandle, source: TableLayout, number: int) -> bool:
 
 
 def _began_at(handle: TableHandle, source: TableLayout, head: Snapshot) -> bool:
-    """Return True if the branch has a tag of main's head, whose snapshot expired there."""
+    """Return True if the branch has a tag of main's newest snapshot, which expired on the
+    branch.
+    """
     tags = (read_tag(handle.storage, source, name) for name in tag_names(handle.storage, source))
     return any(tag.snapshot == head for tag in tags)
 
@@ -201,7 +206,7 @@ def _run(handle: TableHandle, source: TableLayout, plan: ForwardPlan) -> None:
 def _kept(branch: TableHandle, snapshots: Sequence[int]) -> Iterator[None]:
     """Protect the branch's snapshots by a consumer while main receives them.
 
-    An expiry that started earlier is detected here; a later one sees the consumer.
+    An expiry that started earlier is detected here; a later expiry respects the consumer.
     """
     storage, layout = branch.storage, branch.layout
     try:
@@ -214,7 +219,10 @@ def _kept(branch: TableHandle, snapshots: Sequence[int]) -> Iterator[None]:
 
 
 def _publish_tag(main: TableHandle, branch: TableHandle, name: str) -> None:
-    """Publish a tag of the branch on main, and remove it again if it was deleted on the branch."""
+    """Publish a tag of the branch on main.
+
+    If the tag is deleted on the branch meanwhile, remove it on main again.
+    """
     tag = read_tag(branch.storage, branch.layout, name)
     _publish(main.storage, branch.layout.tag(name), main.layout.tag(name))
     try:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``branch/.unfinished-<name>``: hides a branch that is being created, deleted or renamed.
 
-It is written before the first file of a branch and removed after the last. When a branch is deleted
-it is written first, too, and lists what has to be removed. So a crash never leaves a visible
-partial branch, and repeating the work finishes it.
+It is written before the first file of a branch and removed after the last. A deletion also writes
+this file first, with a list of the files to remove. So a crash never leaves an incomplete branch
+visible, and repeating the call finishes the work.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Creation:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """A branch that is being deleted, with the snapshots it referred to."""
+    """A branch that is being deleted, with the snapshots that it referred to."""
 
     states: Sequence[Snapshot]
     additions: Sequence[Snapshot]
@@ -54,7 +54,9 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A branch that is being renamed file by file; each name is hidden in turn."""
+    """A branch that is being renamed file by file; first the new name is hidden, then the
+    old one.
+    """
 
     old: str
     new: str
@@ -72,7 +74,7 @@ def mark(handle: TableHandle, name: str, work: Work) -> bool:
     """Hide a branch; return False without a change if it is hidden already."""
     path = handle.layout.unfinished_branch(name)
     key = _KEYS[type(work)]
-    # On storages with real directories, no other step creates this one.
+    # On storages with real directories, no other step creates this directory.
     handle.storage.make_directory(handle.layout.branches_directory)
     try:
         return handle.storage.create(path, json.dumps({key: work.members()}).encode())

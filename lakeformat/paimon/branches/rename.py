@@ -24,14 +24,14 @@ def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = Fal
     """Move the metadata of a branch; its data files are not moved.
 
     A program that has the branch open under its old name fails at its next commit. If the storage
-    cannot move directories, files are copied: then a commit meanwhile is a conflict, and repeating
-    the call after a crash finishes the rename.
+    cannot move directories, files are copied. Then a commit meanwhile is a conflict. After a crash,
+    repeat the call to finish the rename.
     """
     refuse_inside_branch(handle, "renamed")
     for each in (name, new_name):
         check_branch_name(each)
     work = Move(name, new_name)
-    if read_mark(handle, name) != work:  # otherwise only finish an interrupted rename
+    if read_mark(handle, name) != work:  # otherwise this call finishes an interrupted rename
         _require_free(handle, work)
     old, new = (handle.layout.on_branch(each) for each in (name, new_name))
     if not dry_run:
@@ -71,7 +71,10 @@ def _require_free(handle: TableHandle, work: Move) -> None:
 
 
 def _copy(handle: TableHandle, work: Move, old: TableLayout, new: TableLayout) -> None:
-    """Copy the files; the new name is hidden until it is complete, then the old one."""
+    """Copy the files.
+
+    The new name is hidden until the copy is complete; then the old name is hidden.
+    """
     storage = handle.storage
     if read_mark(handle, work.old) != work:
         mark(handle, work.new, work)

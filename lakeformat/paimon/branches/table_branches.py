@@ -59,8 +59,8 @@ class TableBranches:
     ) -> BranchReport:
         """Create a branch from a tag or snapshot of main; without either it begins without rows.
 
-        Use a tag if other engines expire this table: they keep a branch's files only while main has
-        a tag of its first snapshot.
+        Use a tag if other engines expire snapshots of this table. They keep the files of a branch
+        only while main has a tag of the branch's first snapshot.
         """
         refuse_inside_branch(self._handle, "created")
         origin = None
