@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choose the files of an append table that are written together: pure functions of the files.
+"""Chooses the files of an append table that are compacted together: pure functions of the files.
 
 ``keyed_pick`` chooses for tables with a primary key.
 """
@@ -45,18 +45,20 @@ class AppendSettings:
 
 @dataclass(frozen=True, slots=True)
 class Deletions:
-    """The deletion vectors of a bucket's files."""
+    """The deletion vectors of the files of one bucket."""
 
     rows: Mapping[str, int] = field(default_factory=dict)
     """The number of deleted rows of each file that has a deletion vector."""
     index_file: Mapping[str, str] = field(default_factory=dict)
-    """The index file with the vector of each file; all files of one index file are compacted
-    together."""
+    """The index file with the vector of each data file.
+
+    All data files of one index file are compacted together.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class AppendPick:
-    """Files that are rewritten as one or more larger files, in this order, and the reason."""
+    """The files that are rewritten to one or more larger files, in this order, and the reason."""
 
     files: tuple[DataFileMeta, ...]
     reason: str
@@ -71,7 +73,7 @@ def pick_unordered(
 ) -> list[AppendPick]:
     """Return packs of small files of a partition without buckets, smallest first.
 
-    ``full`` takes the last pack even if it has few files.
+    With ``full`` the last pack is returned even if it has few files.
     """
     vectors = deletions or Deletions()
     if full and settings.rewrites_all and files:
@@ -105,8 +107,8 @@ def pick_queue(
 ) -> list[AppendPick]:
     """Return packs of adjacent files of a bucket whose rows keep their order.
 
-    With ``full``, or if a file has many deleted rows, at most one pack: the files behind the first
-    large ones.
+    With ``full``, or if a file has many deleted rows, the result is at most one pack: all files
+    except the large ones at the beginning.
     """
     vectors = deletions or Deletions()
     queue = _oldest_first(files)
@@ -142,14 +144,19 @@ def _packs(run: Iterable[DataFileMeta], settings: AppendSettings) -> Iterator[li
 
 
 def _are_enough(pack: Sequence[DataFileMeta], size: int, settings: AppendSettings) -> bool:
-    """Return True if a pack becomes fewer files; otherwise every plan would pick it again."""
+    """Return True if rewriting a pack leaves fewer files; otherwise every plan would pick
+    it again.
+    """
     return len(pack) >= settings.min_files and size // settings.target_bytes + 1 < len(pack)
 
 
 def _behind_large_files(
     queue: list[DataFileMeta], settings: AppendSettings, vectors: Deletions
 ) -> list[AppendPick]:
-    """Return the files after the first large ones, if most are small or some have deleted rows."""
+    """Return the files behind the first large files.
+
+    Return them only if most of them are small or some have deleted rows.
+    """
     rest = list(queue)
     while rest and rest[0].file_name not in vectors.rows and not _is_small(rest[0], settings):
         del rest[0]

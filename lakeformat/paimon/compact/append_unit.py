@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compact files of an append table: copy their rows, one file after the other, to larger files."""
+"""Compacts files of an append table: copies their rows, file after file, into larger files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["compact_append_files"]
 
 
 def compact_append_files(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
-    """Copy the rows that are not deleted; when this raises, no file is left."""
+    """Copy the rows that are not deleted into new files; if this raises, no new file remains."""
     directory, external = bucket_places(handle, Place(unit.partition, unit.bucket))
     names = DataFileNames(handle.options, handle.environment.new_id())
     rows = DataFiles(handle, unit.snapshot, deleted_rows_of(handle, unit.snapshot, unit.vectors))
@@ -41,13 +41,14 @@ def compact_append_files(handle: TableHandle, unit: CompactUnit) -> CommitMessag
         raise
     return replace(
         unit.message(handle, _described(handle, unit, written)),
-        # The unit has all files that these index files name, so none of their vectors is needed.
+        # The unit has every data file that these index files name, so their vectors are not needed
+        # any more.
         compact_deleted_index_files=unit.vectors,
     )
 
 
 def _batches(handle: TableHandle, unit: CompactUnit, files: DataFiles) -> Iterator[pa.RecordBatch]:
-    """Yield the rows file by file, or sorted."""
+    """Yield the rows of the files, file by file, or sorted if the unit has an order."""
 
     def read(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         fields = tuple(field for field in handle.schema.fields if field.name in names)
@@ -62,7 +63,7 @@ def _batches(handle: TableHandle, unit: CompactUnit, files: DataFiles) -> Iterat
 def _described(
     handle: TableHandle, unit: CompactUnit, written: list[WrittenFile]
 ) -> list[DataFileMeta]:
-    """Describe the written files; row numbers start at the smallest number of the input."""
+    """Describe the written files; sequence numbers start at the smallest number of the input."""
     origin = FileOrigin.now(handle.schema, handle.environment, FileSource.COMPACT)
     number = min(entry.file.min_sequence_number for entry in unit.files)
     made = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns that a compaction copies dictionary-encoded, without looking at their values."""
+"""Finds the columns that a compaction copies dictionary-encoded, without reading their values."""
 
 from __future__ import annotations
 

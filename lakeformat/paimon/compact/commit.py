@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publish the results of units in small groups, so that a conflict costs little of the work."""
+"""Publishes the results of units in small groups, so that a conflict costs little of the work."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ class Groups:
     """The identity of the snapshots; None for a compaction without ``commit``."""
     published: list[Made] = field(default_factory=list)
     refused: list[tuple[CompactUnit, LakeError]] = field(default_factory=list)
-    """Units whose files another commit changed first, with the error; new files are deleted."""
+    """The units with files that another commit changed first, and the error; their new files are
+    deleted.
+    """
     snapshot_ids: list[int] = field(default_factory=list)
     tried: int = 0
     conflicts: int = 0
@@ -110,8 +112,10 @@ class Groups:
         return None
 
     def _conflict(self, error: CommitConflictError) -> CommitConflictError:
-        """Count a conflict, and look for another try of the same compaction, which may have
-        caused it."""
+        """Count a conflict.
+
+        Another attempt of the same compaction may have caused it, so its snapshots are searched.
+        """
         self.conflicts += 1
         if self.identity is not None:
             self.identity.look()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a whole compaction: plan, run, commit, and plan refused buckets again."""
+"""Runs a whole compaction: plan, run, commit, and plan refused buckets again."""
 
 from __future__ import annotations
 
@@ -53,18 +53,20 @@ def compact(
 ) -> CompactReport:
     """Compact a table; concurrent writers are not blocked and their commits are kept.
 
-    If rows of chosen ``places`` get a bucket, that bucket is planned as well.
+    If postponed rows of the chosen ``places`` get a bucket, that bucket is planned as well.
 
-    Buckets that another commit has changed meanwhile are planned again, alone. A failed unit stops
-    no other unit; its error is raised at the end, once all results are published, and has the
-    ``report``. A retry with the same ``commit`` does not repeat what an earlier try has published.
+    Buckets that another commit has changed meanwhile are planned again, alone. If a unit fails, the
+    other units still run. Its error is raised after all results are published, and has the
+    ``report``. A retry with the same ``commit`` does not repeat the work that an earlier attempt
+    has published.
     """
 
     def plan(newest: TableHandle, places: Places | None) -> CompactPlan:
         return plan_compaction(newest, strategy=strategy, chosen=chosen.at(places))
 
     def ends_at_once(newest: TableHandle) -> bool:
-        # A full compaction leaves nothing to do in a keyed bucket; an append table may need more.
+        # A full compaction completes a keyed bucket in one round; an append table may need more
+        # rounds.
         is_full = strategy == "full" or chosen.idle is not None
         rewrites_all = newest.options.compaction_force_rewrite_all_files
         return is_full and (bool(newest.schema.primary_keys) or rewrites_all)
@@ -92,8 +94,8 @@ def run_plans(
 ) -> CompactReport:
     """Plan, run and commit in rounds until a plan has no unit of work.
 
-    The first round plans all buckets, the next ones only some: those whose commit was refused, and
-    those just compacted unless ``ends_at_once`` returns True.
+    The first round plans all buckets. Later rounds plan the buckets whose commit was refused.
+    Unless ``ends_at_once`` returns True, they also plan the buckets just compacted.
     """
     if on_progress is not None and not callable(on_progress):
         raise InvalidRequestError(
@@ -137,7 +139,7 @@ class _Compaction:
     _run_millis: int = 0
 
     def until_done(self) -> CompactReport:
-        """Compact until nothing is due; buckets that need no work are reported once."""
+        """Compact until no bucket is due; a bucket that needs no work is reported once."""
         began = self._now()
         ended = carry_out(
             Steps(
@@ -151,7 +153,7 @@ class _Compaction:
                 environment=self.handle.environment,
                 executor=self.executor,
                 rounds=_ROUNDS,
-                must_finish=False,  # most of its groups are published: it reports what is left
+                must_finish=False,  # Most groups are published, so the report names the rest.
             )
         )
         return report_of(
@@ -216,7 +218,7 @@ class _Compaction:
         return bool(self._again)
 
     def _without_made(self, plan: CompactPlan) -> CompactPlan:
-        """Return the plan without units whose work an earlier try has published."""
+        """Return the plan without the units whose work an earlier attempt has published."""
         identity = self.identity
         if identity is None or not self.ends_at_once(self.handle):
             return plan

@@ -36,7 +36,7 @@ class BucketOutcome:
     changelog_files: int = 0
     changelog_bytes: int = 0
     fresh_bytes_in: int = 0
-    """The part of ``bytes_in`` that no compaction had written before."""
+    """The bytes of ``bytes_in`` that no compaction had written before."""
     millis: int = 0
 
 
@@ -52,24 +52,26 @@ class CompactReport(CompactSummary):
     """The guarantee of the table's changelog, by any producer: ``complete``, ``net``, ``as
     written`` or ``none``; see docs/changelog.md."""
     write_amplification: float | None
-    """Bytes written for each byte that had not been compacted before; None if there were none."""
+    """The bytes written for each byte that was compacted for the first time; None without such
+    bytes.
+    """
     unfinished: str | None = None
-    """The reason why more may still be due; None if nothing is."""
+    """The reason why more compaction may still be due; None if the compaction is complete."""
     rounds: int
-    """The number of rounds; each plans what is due, or plans again after a conflict."""
+    """The number of rounds; each round plans the due buckets, or plans again after a conflict."""
     groups: int
-    """The number of commits that were tried."""
+    """The number of commits that were attempted."""
     groups_refused: int
     """The number of commits that conflicted with a commit that changed the same files."""
     plan_millis: int
     run_millis: int
-    """The time of all units together, although several run at a time."""
+    """The sum of the times of all units, although several units run at a time."""
     commit_millis: int
     millis: int
     """The time from the first plan to the last commit."""
     buckets: tuple[BucketOutcome, ...]
     other_compactor: OtherCompactor | None = None
-    """A program that compacts the table too: its commits may conflict with this compaction."""
+    """Another program that compacts the table: its commits may conflict with this compaction."""
     reason: str
     """One sentence for the log."""
 

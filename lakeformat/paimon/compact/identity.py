@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The snapshots that a compaction has published under one identity, this time and before.
+"""The identity of a compaction, and all snapshots that its attempts have published.
 
-A compaction publishes as many snapshots as it needs. They have a user of their own, made of the
-identity it was given, and count from 0, so that no other commit of that user has the same identity.
+A compaction publishes as many snapshots as it needs. Their commit user is made of the given
+identity, and their numbers count from 0. So no other commit of the given user has the same
+identity.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ _File = tuple[bytes | None, int, str | None]
 
 @dataclass(slots=True)
 class CompactIdentity:
-    """Numbers the snapshots of one compaction, after those of its earlier tries."""
+    """Numbers the snapshots of one compaction, after those of its earlier attempts."""
 
     handle: TableHandle
     commit: CommitId
     earlier: tuple[int, ...] = ()
-    """The snapshots that earlier tries have published, oldest first."""
+    """The snapshots that earlier attempts have published, oldest first."""
     _made: frozenset[_File] = frozenset()
     _looked: Snapshot | None = None
-    """All snapshots up to this one are known."""
+    """The newest snapshot of the last search for snapshots of this compaction."""
     _next: int = 0
     _own: set[int | None] = field(default_factory=set)
 
@@ -47,12 +48,12 @@ class CompactIdentity:
         return found
 
     def published(self, snapshot_id: int | None) -> None:
-        """Count a snapshot of this try, without a request to the storage, which could fail."""
+        """Record a snapshot of this attempt, without a request to the storage, which could fail."""
         self._own.add(snapshot_id)
         self._next += 1
 
     def look(self) -> None:
-        """Count the snapshots that other attempts of this compaction have published meanwhile."""
+        """Search the snapshots that other attempts of this compaction have published meanwhile."""
         head = latest_snapshot(self.handle.storage, self.handle.layout)
         down_to = self._looked.id if self._looked else 0
         new = newest_first(self.handle, head, down_to) if head else ()
@@ -65,10 +66,11 @@ class CompactIdentity:
         self._looked = head
 
     def made(self, unit: CompactUnit) -> bool:
-        """Return True if an earlier try has done the work of a unit.
+        """Return True if an earlier attempt has done the work of a unit.
 
-        A merge or a sort counts as done if one file of the unit is a result of that try, even if
-        rows were added since. A pack of files counts as done only if all of them are.
+        A merge or a sort counts as done if one file of the unit is a result of that attempt, even
+        if rows were added since. A pack of append files counts as done only if all its files are
+        results of that attempt.
         """
         there = [
             (entry.partition, entry.bucket, entry.file.file_name) in self._made
@@ -79,14 +81,14 @@ class CompactIdentity:
 
     @property
     def user(self) -> str:
-        """The commit user of its snapshots."""
+        """The commit user of the compaction's snapshots."""
         return f"{self.commit.user}.compaction-{self.commit.identifier}"
 
 
 def find_earlier_tries(handle: TableHandle, commit: CommitId) -> CompactIdentity:
-    """Find the snapshots of earlier tries of a compaction, among those that still exist.
+    """Find the existing snapshots of earlier attempts of a compaction.
 
-    Work whose snapshots have expired is done once more, which changes no row.
+    If a snapshot has expired, its work is done again, which changes no row.
     """
     require_commit_id(commit)
     head = latest_snapshot(handle.storage, handle.layout)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Join small files that share no key into one file, without decoding them.
+"""Joins small files that share no key into one file, without decoding them.
 
-The result is that of a rewrite that merges and drops nothing. Files are rewritten instead if
-anything else may happen to a row, or if the result would be slower to read.
+The result equals that of a rewrite that neither merges nor drops rows. Files are rewritten instead
+if a row may change, or if the joined file would be slower to read.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["FileJoiner"]
 
 _LEAST_GROUP_ROWS = ROW_GROUP_ROWS // 4
 _LEAST_GROUP_BYTES = 4 << 20
-"""Smaller row groups cost readers more than copying them saves."""
+"""The smallest row group to copy: smaller ones cost readers more time than the copy saves."""
 
 
 class FileJoiner:
@@ -50,7 +50,10 @@ class FileJoiner:
         self._started: list[str] = []
 
     def join(self, step: Rewrite, origin: FileOrigin) -> list[DataFileMeta] | None:
-        """Return the joined files; None if the rows must be decoded: then it leaves no file."""
+        """Join the files of a step.
+
+        Return None, without a new file, if the rows must be decoded.
+        """
         if not self._may_join(step):
             return None
         before = len(self._started)
@@ -66,7 +69,7 @@ class FileJoiner:
         self._remove(self._started)
 
     def _may_join(self, step: Rewrite) -> bool:
-        """Return True if the files may be joined, as far as the manifest shows."""
+        """Return True if the manifest and the options allow to join the files of a step."""
         options, files = self._options, step.files
         return (
             len(files) > 1
@@ -104,7 +107,9 @@ class FileJoiner:
     def _parts(
         self, found: Sequence[tuple[DataFileMeta, RowGroups]]
     ) -> Iterator[list[tuple[DataFileMeta, RowGroups]]]:
-        """Yield the files of each output file: it ends at its target size."""
+        """Yield the files of each output file, which is complete once it reaches the target
+        size.
+        """
         part: list[tuple[DataFileMeta, RowGroups]] = []
         for each in found:
             part.append(each)

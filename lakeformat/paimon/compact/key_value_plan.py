@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan the compaction of one bucket of a primary-key table."""
+"""Plans the compaction of one bucket of a primary-key table."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ __all__ = ["plan_bucket"]
 def plan_bucket(
     bucket: CompactUnit, handle: TableHandle, settings: PickSettings, *, full: bool
 ) -> list[CompactUnit] | str:
-    """Return the unit of a bucket or the reason why it has none; ``bucket`` has all its files.
+    """Return the unit of a bucket, or the reason why it needs no work. ``bucket`` has all files of
+    it.
 
-    With ``full`` all rows go to the highest level.
+    With ``full`` all rows are moved to the highest level.
     """
     levels = Levels.of_files((entry.file for entry in bucket.files), handle.options.level_count)
     planner = _BucketSteps(bucket, handle, levels)
@@ -48,7 +49,7 @@ def plan_bucket(
 
 
 class _BucketSteps:
-    """The files of a bucket, and the step that each of them needs."""
+    """The files of a bucket, and the decision which step each of them needs."""
 
     def __init__(self, bucket: CompactUnit, handle: TableHandle, levels: Levels) -> None:
         self._bucket, self._handle, self._levels = bucket, handle, levels
@@ -56,15 +57,16 @@ class _BucketSteps:
         self._marked = {each.data_file_name: each.cardinality or 0 for each in ranges}
 
     def is_stale(self, file: DataFileMeta) -> bool:
-        """Return True if a full compaction rewrites a file that is at its level already."""
+        """Return True if a full compaction must rewrite a file, even on its target level."""
         forced = self._handle.options.compaction_force_rewrite_all_files
         return forced or file.file_name in self._marked
 
     def steps(self, pick: Pick) -> list[Step]:
-        """Return the steps to run; a file that is at its level already needs none."""
+        """Return the steps to run; a file that is already on the target level needs none."""
         options = self._handle.options.of_level(pick.output_level)
         picked = {file.file_name for run in pick.runs for file in run.files}
-        # In commit order, as in scans, so that both keep the same one of equal rows.
+        # In commit order, as in scans. So a scan and a compaction keep the same one of two equal
+        # rows.
         files = [each.file for each in self._bucket.files if each.file.file_name in picked]
         key_types = [field.type for field in self._handle.schema.key_fields]
         sections = [
@@ -75,7 +77,8 @@ class _BucketSteps:
 
         def must_rewrite(file: DataFileMeta) -> bool:
             stored = format_of(file.file_name, file.file_name)
-            has_retracts = is_last and file.delete_row_count != 0  # None: not counted
+            # None: the writer did not count them
+            has_retracts = is_last and file.delete_row_count != 0
             return (
                 has_retracts
                 or self.is_stale(file)
@@ -92,10 +95,10 @@ class _BucketSteps:
         ]
 
     def _is_looked_up(self, file: DataFileMeta, *, is_last: bool) -> bool:
-        """Return True if rows of a file of level 0 may differ once they are merged with higher
-        levels.
+        """Return True if a merge with rows of higher levels may change the rows of a file of level
+        0.
 
-        ``is_last``: each key of the file occurs once, so only higher levels can change its rows.
+        ``is_last`` is True if the output is the highest level, so that no higher level has rows.
         """
         options = self._handle.options
         if not looks_up(options):
@@ -104,7 +107,7 @@ class _BucketSteps:
             return True
         if options.merge_engine == "deduplicate" and not options.sequence_field:
             return False
-        # Other engines may change even a single row.
+        # Other engines may change a row that is alone in its key.
         return not (is_last and options.merge_engine in ("deduplicate", "first-row"))
 
     def _above(self, output_level: int) -> tuple[ManifestEntry, ...]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compact a bucket of a primary-key table: sorted runs are read, one run of a level is written."""
+"""Compacts a bucket of a primary-key table: merges sorted runs into one run of a level."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = ["compact_key_values"]
 
 
 def compact_key_values(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
-    """Merge the sections and move the other files; when this raises, no file is left."""
+    """Merge the sections and move the other files; if this raises, no new file remains."""
     files = _new_files(handle, unit)
     made: list[DataFileMeta] = []
     changelog = files.new_changelog(unit.output_level)
@@ -83,20 +83,20 @@ class _UnitRows(Protocol):
 
     @property
     def marked(self) -> Mapping[str, Positions]:
-        """The rows of files of higher levels that are replaced."""
+        """The positions of replaced rows in files of higher levels, by file."""
         ...
 
     def of(self, step: Rewrite) -> Iterator[pa.Table]:
-        """Yield merged rows in the order of keys, each key once, retracts too."""
+        """Yield merged rows in key order, each key once; deletes are included."""
         ...
 
     def move(self, step: Upgrade) -> None:
-        """Record a file that is moved as it is."""
+        """Record a file that only changes its level."""
         ...
 
 
 class _MergedUnitRows:
-    """The rows of a unit that needs neither changelog nor lookups."""
+    """The rows of a unit that needs neither a changelog nor lookups."""
 
     def __init__(self, handle: TableHandle, unit: CompactUnit) -> None:
         self._schema = handle.schema
@@ -113,7 +113,7 @@ class _MergedUnitRows:
             yield from self._merged(section)
 
     def move(self, step: Upgrade) -> None:
-        """Do nothing: its rows are not changed."""
+        """Do nothing: a file that only changes its level keeps its rows."""
 
     def _merged(self, section: FileRuns) -> Iterator[pa.Table]:
         rows = batch_rows_of(len(section)) if len(section) > 1 else BATCH_ROWS

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choose the runs of a bucket that are compacted together: pure functions of runs and options.
+"""Chooses the runs of a bucket that are compacted together: pure functions of runs and options.
 
-For tables with a primary key; ``append_pick`` does it for append tables.
+It is for tables with a primary key; ``append_pick`` chooses for append tables.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Pick", "pick_all", "pick_level_0", "pick_universal"]
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """Runs that become files of one level, and the reason."""
+    """The runs that become files of one level, and the reason."""
 
     runs: tuple[SortedRun, ...]
     output_level: int
@@ -26,7 +26,7 @@ class Pick:
 
 
 def pick_universal(levels: Levels, settings: PickSettings) -> Pick | None:
-    """Return the runs that are due by size and number; None if none are due."""
+    """Return the runs that are due by their size and number; None if no run is due."""
     return _unless_done(
         _early_full(levels, settings)
         or _too_large(levels, settings)
@@ -36,7 +36,10 @@ def pick_universal(levels: Levels, settings: PickSettings) -> Pick | None:
 
 
 def pick_level_0(levels: Levels, settings: PickSettings) -> Pick | None:
-    """Pick like ``pick_universal``, else all of level 0: for reads that see compacted rows only."""
+    """Pick like ``pick_universal``; if nothing is due, pick all of level 0.
+
+    This is for tables whose reads see compacted rows only.
+    """
     if picked := pick_universal(levels, settings):
         return picked
     fresh = len(levels.level_0)
@@ -47,7 +50,7 @@ def pick_level_0(levels: Levels, settings: PickSettings) -> Pick | None:
 
 
 def pick_all(levels: Levels) -> Pick | None:
-    """Pick all runs for the highest level; None if they are all there already."""
+    """Pick all runs for the highest level; None if all of them are there already."""
     if all(run.level == levels.max_level for run in levels.runs):
         return None
     return _whole(levels, f"full compaction of {_many(len(levels.runs), 'sorted run')}")
@@ -70,7 +73,10 @@ def _early_full(levels: Levels, settings: PickSettings) -> Pick | None:
 
 
 def _is_due(levels: Levels, settings: PickSettings, interval_millis: int) -> bool:
-    """Return True if the newest file of the top level is too old, or if that level has none."""
+    """Return True if a full compaction is due by time.
+
+    It is due if the newest file of the highest level is too old, or if that level has no file.
+    """
     made = [
         file.creation_time
         for run in levels.runs
@@ -78,7 +84,7 @@ def _is_due(levels: Levels, settings: PickSettings, interval_millis: int) -> boo
         for file in run.files
         if file.creation_time is not None
     ]
-    # Compared as numbers: an interval may be too long for a timedelta.
+    # Compared as numbers, because an interval may be too long for a timedelta.
     return not made or (settings.now - max(made)) / timedelta(milliseconds=1) > interval_millis
 
 
@@ -112,7 +118,11 @@ def _too_many(levels: Levels, settings: PickSettings) -> Pick | None:
 
 
 def _extended(runs: Sequence[SortedRun], count: int, settings: PickSettings) -> int:
-    """Return the number of runs to take: the first ``count``, and following ones if not larger."""
+    """Return the number of runs to take.
+
+    These are the first ``count`` runs, and each next run that is not larger than all runs before
+    it.
+    """
     size, is_extended = sum(run.size for run in runs[:count]), False
     for run in runs[count:]:
         is_larger = size * (100 + settings.size_ratio) < run.size * 100
@@ -123,10 +133,12 @@ def _extended(runs: Sequence[SortedRun], count: int, settings: PickSettings) -> 
 
 
 def _from(levels: Levels, count: int, reason: str) -> Pick:
-    """Pick the first runs; the output is on the level below the next run, which is untouched."""
+    """Pick the first ``count`` runs; the output level is one below the next run, which is not
+    changed.
+    """
     runs = levels.runs
     output = max(runs[count].level - 1, 0) if count < len(runs) else levels.max_level
-    while output == 0 and count < len(runs):  # results never go to level 0
+    while output == 0 and count < len(runs):  # compactions never write to level 0
         output = runs[count].level
         count += 1
     if count == len(runs):
@@ -139,7 +151,10 @@ def _whole(levels: Levels, reason: str) -> Pick:
 
 
 def _unless_done(pick: Pick | None) -> Pick | None:
-    """Return the pick; None without files, or for a single file that is at its level already."""
+    """Return the pick, or None if it has nothing to do.
+
+    That is a pick without files, or with a single file that is already on the output level.
+    """
     files = [file for run in pick.runs for file in run.files] if pick else []
     if pick is None or not files:
         return None

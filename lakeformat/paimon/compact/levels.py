@@ -28,15 +28,19 @@ class SortedRun:
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """All runs of a bucket: those of level 0 from the newest on, then one for each level."""
+    """All runs of a bucket: the runs of level 0, newest first, then one run for each higher
+    level.
+    """
 
     runs: tuple[SortedRun, ...]
     max_level: int
 
     @classmethod
     def of_files(cls, files: Iterable[DataFileMeta], level_count: int) -> Levels:
-        """Sort files into runs; levels that have files count even if the options know fewer
-        levels."""
+        """Sort files into runs.
+
+        A level that has files is included, even if the options have fewer levels.
+        """
         by_level: dict[int, list[DataFileMeta]] = {}
         for file in files:
             by_level.setdefault(file.level, []).append(file)
@@ -47,7 +51,7 @@ class Levels:
 
     @property
     def level_0(self) -> tuple[SortedRun, ...]:
-        """Return the runs of level 0, which no compaction has seen yet."""
+        """Return the runs of level 0, which were not compacted yet."""
         return tuple(run for run in self.runs if run.level == 0)
 
     @property
@@ -61,6 +65,9 @@ class Levels:
 
 
 def _newest_first(file: DataFileMeta) -> tuple[int, int, datetime, str]:
-    """Sort larger sequence numbers first; ties by the smaller first number, then by age."""
+    """Sort larger sequence numbers first.
+
+    In a tie, the smaller first number is first, then the older file.
+    """
     created = file.creation_time or _UNKNOWN
     return (-file.max_sequence_number, file.min_sequence_number, created, file.file_name)

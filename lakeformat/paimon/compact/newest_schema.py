@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table with its newest schema, or with another one of its schemas."""
+"""Returns a table with its newest schema, or with another one of its schemas."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["newest_schema", "under_schema"]
 def newest_schema(handle: TableHandle) -> TableHandle:
     """Return the table with its newest schema.
 
-    If you call it after you read a snapshot, no file of the snapshot has a newer schema.
+    Call this after you read a snapshot: then no file of the snapshot has a newer schema.
     """
     return under_schema(handle, require_same_table(handle))
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Another program that compacts the table, such as a Flink writer that is not ``write-only``."""
+"""Detects another program that compacts the table, such as a Flink writer that is not
+``write-only``.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ _NEWEST = 100
 """The number of snapshots to read: a writer compacts every few commits."""
 _TOGETHER = 16
 _RECENT_MILLIS = 14 * 24 * 60 * 60 * 1000
-"""The age after which the last compaction of a program shows that it has stopped."""
+"""A program whose last compaction is older than this has probably stopped."""
 _log = logging.getLogger(__name__)
 
 
@@ -42,7 +44,9 @@ class OtherCompactor:
 
     @property
     def finding(self) -> str:
-        """Return the name of the program, and the harm of a second compactor."""
+        """Return a sentence with the name of the program, and the harm that a second compactor
+        does.
+        """
         return (
             f"another program compacts the table too: commit user {self.commit_user!r}, last in "
             f"snapshot {self.snapshot_id}, {duration(self.age_millis)} ago. If `lake compact` "
@@ -97,8 +101,9 @@ def find_other_compactor(handle: TableHandle) -> OtherCompactor | None:
 
 
 def warn_of_other_compactor(handle: TableHandle) -> OtherCompactor | None:
-    """Return the program that compacts the table too, and log a warning with the way to end that;
-    None without one.
+    """Return the other program that compacts the table, or None.
+
+    If there is one, log a warning with the command that stops its compactions.
     """
     found = find_other_compactor(handle)
     if found is not None:
@@ -107,8 +112,9 @@ def warn_of_other_compactor(handle: TableHandle) -> OtherCompactor | None:
 
 
 def _newest_first(handle: TableHandle, ids: Sequence[int]) -> Iterator[Snapshot]:
-    """Yield the snapshots ``ids`` in their order, without unreadable ones; several are read at a
-    time.
+    """Yield the snapshots ``ids`` in their order; unreadable ones are skipped.
+
+    Several files are read at a time.
     """
     with ThreadPoolExecutor(_TOGETHER) as pool:
         for start in range(0, len(ids), _TOGETHER):
@@ -117,7 +123,10 @@ def _newest_first(handle: TableHandle, ids: Sequence[int]) -> Iterator[Snapshot]
 
 
 def _readable(handle: TableHandle, number: int) -> Snapshot | None:
-    """Return a snapshot; None if it has expired meanwhile, or is damaged, which reads report."""
+    """Return a snapshot; None if it has expired meanwhile or is damaged.
+
+    A later read reports the damage.
+    """
     try:
         return read_snapshot_if_present(handle.storage, handle.layout, number)
     except CorruptTableError:

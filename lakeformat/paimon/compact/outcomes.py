@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports from the results of units."""
+"""Makes reports from the results of units."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def failed(unit: CompactUnit, error: LakeError) -> BucketOutcome:
 
 
 def not_chosen(other: NotChosen) -> BucketOutcome:
-    """Return the outcome of a bucket that the plan left out."""
+    """Return the outcome of a bucket that the plan does not compact."""
     return BucketOutcome(
         partition=other.path, bucket=other.bucket, outcome="not chosen", reason=other.reason
     )

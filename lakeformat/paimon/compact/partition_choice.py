@@ -69,7 +69,7 @@ WHOLE_TABLE = Chosen()
 class ChosenFiles:
     """The live files of a snapshot, and those of them that were chosen.
 
-    Its constructor checks the choice, so a wrong one is refused on an empty table, too.
+    Its constructor checks the choice, so that a wrong choice is refused even for an empty table.
     """
 
     def __init__(self, handle: TableHandle, chosen: Chosen) -> None:
@@ -80,7 +80,10 @@ class ChosenFiles:
         self._live: list[ManifestEntry] = []
 
     def by_bucket(self, snapshot: Snapshot) -> BucketFiles:
-        """Return the chosen files; refuse a number that no bucket of the table has."""
+        """Return the chosen files of a snapshot by bucket.
+
+        Refuse a bucket number that the table does not have.
+        """
         self._live = entries = self._entries(snapshot, self._numbers)
         places = self._places
         if places is None:
@@ -94,7 +97,7 @@ class ChosenFiles:
         return found
 
     def all_live(self, snapshot: Snapshot) -> list[ManifestEntry]:
-        """Return the files of all buckets, chosen or not, after ``by_bucket``."""
+        """Return the files of all buckets, chosen or not; call ``by_bucket`` first."""
         return self._live if self._numbers is None else self._entries(snapshot, None)
 
     def _entries(self, snapshot: Snapshot, buckets: frozenset[int] | None) -> list[ManifestEntry]:
@@ -102,7 +105,7 @@ class ChosenFiles:
 
 
 def chosen_partitions(schema: TableSchema, chosen: Chosen) -> Callable[[set[bytes]], set[bytes]]:
-    """Return a function that returns the chosen ones of the given partitions, all as framed
+    """Return a function that filters partitions by the choice; partitions are framed binary
     rows.
     """
     asked = row_filter(schema, chosen.where, chosen.partitions)
@@ -133,8 +136,9 @@ def chosen_partitions(schema: TableSchema, chosen: Chosen) -> Callable[[set[byte
 
 
 def _bucket_numbers(buckets: object) -> frozenset[int] | None:
-    """Return the numbers of ``buckets``, checked because callers may pass any value; None if none
-    are given.
+    """Return the checked numbers of ``buckets``; None if none are given.
+
+    Callers may pass any value.
     """
     if buckets is None:
         return None
@@ -151,11 +155,11 @@ def _bucket_numbers(buckets: object) -> frozenset[int] | None:
 def _require_buckets(
     handle: TableHandle, asked: frozenset[int] | None, found: Iterable[ManifestEntry]
 ) -> None:
-    """Refuse numbers that no bucket of the table has."""
+    """Refuse bucket numbers that the table does not have."""
     count = 1 if is_unaware(handle) else handle.options.bucket
     if asked is None or count < 0:  # the number of buckets is not fixed
         return
-    # Partitions keep the number of buckets they were written with.
+    # A partition keeps the number of buckets with which it was written.
     strange = asked - set(range(count)) - {entry.bucket for entry in found}
     if strange:
         raise InvalidRequestError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choose the buckets to compact, with a reason for each other one; no data file is read."""
+"""Chooses the buckets to compact, with a reason for each other bucket; reads no data file."""
 
 from __future__ import annotations
 
@@ -43,8 +43,9 @@ __all__ = ["has_left_table", "plan_compaction"]
 
 
 def has_left_table(handle: TableHandle, unit: CompactUnit) -> bool:
-    """Return True if files or deletion vectors of a unit are not live any more, which explains a
-    failed read.
+    """Return True if files or deletion vectors of a unit are not live any more.
+
+    That explains a failed read.
     """
     snapshot = latest_snapshot(handle.storage, handle.layout)
     if snapshot is None or snapshot.id == unit.snapshot.id:
@@ -60,11 +61,10 @@ def has_left_table(handle: TableHandle, unit: CompactUnit) -> bool:
 def plan_compaction(
     handle: TableHandle, *, strategy: str = "full", chosen: Chosen = WHOLE_TABLE
 ) -> CompactPlan:
-    """Plan a compaction of the newest snapshot, in units; nothing is changed."""
+    """Plan a compaction of the newest snapshot as units; nothing is changed."""
     snapshot = latest_snapshot(handle.storage, handle.layout)
-    handle = newest_schema(
-        handle
-    )  # read after the snapshot, or newer columns of its files might be lost
+    # The schema is read after the snapshot. Otherwise columns of its files could be lost.
+    handle = newest_schema(handle)
     require_supported(handle, strategy)
     files = ChosenFiles(handle, chosen)
     millis = None if chosen.idle is None else idle_millis(chosen.idle)
@@ -78,7 +78,7 @@ def plan_compaction(
         handle, snapshot, strategy == "full" or chosen.idle is not None, now
     )
     by_place = files.by_bucket(snapshot)
-    # The number of buckets of a partition is found in any file of it, also in other buckets.
+    # Every file names the number of buckets of its partition, also a file of another bucket.
     entries = files.all_live(snapshot) if _waiting(by_place) else []
     units, others = _planned(planner, by_place, entries, _written_since(by_place, now, millis))
     return replace(
@@ -95,7 +95,10 @@ def _planned(
     live: list[ManifestEntry],
     fresh: Mapping[bytes, str],
 ) -> tuple[list[CompactUnit], list[NotChosen]]:
-    """Plan bucket by bucket; ``fresh`` has the reason for each partition that is not planned."""
+    """Plan bucket by bucket.
+
+    ``fresh`` has the reason for each partition that is not planned because it is not idle yet.
+    """
     units: list[CompactUnit] = []
     others: list[NotChosen] = []
     waiting = _waiting(by_place)
@@ -116,7 +119,7 @@ def _planned(
 
 
 def _waiting(places: Iterable[tuple[bytes, int]]) -> set[bytes]:
-    """Return the partitions with rows that have no bucket yet."""
+    """Return the partitions with postponed rows, which have no bucket yet."""
     return {partition for partition, bucket in places if bucket == POSTPONE_BUCKET}
 
 
@@ -144,7 +147,7 @@ def _written_since(
 
 @dataclass(slots=True)
 class _CompactionPlanner:
-    """Plans one bucket after the other."""
+    """Plans one bucket at a time."""
 
     handle: TableHandle
     snapshot: Snapshot
@@ -154,7 +157,7 @@ class _CompactionPlanner:
     _taken: int = 0
 
     def plan(self, files: list[ManifestEntry]) -> list[CompactUnit] | str:
-        """Return the units of a bucket, or the reason why it has none."""
+        """Return the units of a bucket, or the reason why it needs no work."""
         require_whole_rows(self.handle, files)
         if self.handle.schema.primary_keys:
             settings = PickSettings.of_options(self.handle.options, self.now)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Move postponed rows to the buckets of their keys; ``commit`` publishes them.
+"""Moves postponed rows to the buckets of their keys; ``commit`` publishes the result.
 
-One COMPACT snapshot removes the files of a partition and adds files of level 0. Rows keep the order
-of their commits, after the rows that the bucket already holds.
+One COMPACT snapshot removes the files of a partition and adds files of level 0. The rows keep the
+order of their commits, and are newer than the rows that the bucket already has.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def with_buckets(handle: TableHandle, count: int) -> TableHandle:
 
 
 def give_buckets(handle: TableHandle, unit: CompactUnit) -> tuple[CommitMessage, ...]:
-    """Run a unit; return the files to remove, and the files of each bucket to add."""
+    """Run a unit: return the files to remove, and the files to add in each bucket."""
     assert unit.buckets is not None
     target = with_buckets(handle, unit.buckets)
     assign = Assigner(target.schema, PartitionNumbers(target.schema, None))

@@ -17,11 +17,11 @@ __all__ = ["PLACE_COLUMNS", "MarkedRows", "PositionedRows", "with_places"]
 
 _FILE, _ROW = "_FILE", "_ROW"
 PLACE_COLUMNS = (_FILE, _ROW)
-"""The number of the file of a row, and its position there."""
+"""The columns with the number of a row's file, and with the row's position in this file."""
 
 
 class PositionedRows(DeletedRows):
-    """Deletion vectors that also record which rows of the last batch were kept."""
+    """Deletion vectors that also record the positions of the rows kept from the last batch."""
 
     last: Positions
 
@@ -37,7 +37,10 @@ class PositionedRows(DeletedRows):
 
 
 def with_places(batch: pa.RecordBatch, file: int, rows: Positions | None) -> pa.RecordBatch:
-    """Return rows with columns of file and position; pass None for rows that are never marked."""
+    """Return rows with columns for file and position.
+
+    Pass None as ``rows`` if the rows can never be replaced.
+    """
     positions = np.zeros(batch.num_rows, np.int64) if rows is None else rows
     files = pa.array(np.full(batch.num_rows, file, np.int32))
     schema = batch.schema.append(pa.field(_FILE, pa.int32()))
@@ -52,7 +55,7 @@ class MarkedRows:
     """The rows that a compaction replaces, by file."""
 
     names: list[str] = field(default_factory=list)
-    """The looked-up files by their number."""
+    """The names of the files of higher levels; a file's number is its index here."""
     _found: dict[int, list[Positions]] = field(default_factory=dict)
 
     def number(self, name: str) -> int:
@@ -61,7 +64,7 @@ class MarkedRows:
         return len(self.names) - 1
 
     def add(self, rows: pa.Table, superseded: Positions) -> None:
-        """Mark the ``superseded`` rows of ``rows``, which has the columns of ``with_places``."""
+        """Record the ``superseded`` rows of ``rows``, which has the columns of ``with_places``."""
         places = rows.select(PLACE_COLUMNS).take(pa.array(superseded))
         files, positions = (places[name].to_numpy() for name in PLACE_COLUMNS)
         for number in np.unique(files).tolist():

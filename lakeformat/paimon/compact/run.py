@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run one unit: read its files, write new ones, return the messages to publish; never publish."""
+"""Runs one unit: reads its files, writes new ones, returns the messages; never publishes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ UnitOutcome: TypeAlias = tuple[CompactUnit, tuple[CommitMessage, ...], LakeError
 
 @dataclass(frozen=True, slots=True)
 class UnitWork:
-    """Compacts a unit of one table; it can be pickled and called elsewhere."""
+    """Compacts a unit of one table; it can be pickled and called in another process."""
 
     handle: TableHandle
 
     def __call__(self, unit: CompactUnit) -> UnitOutcome:
-        """Compact a unit; a ``LakeError`` is returned in the result, not raised."""
+        """Compact a unit; return a ``LakeError`` in the result instead of raising it."""
         began = self._now()
         try:
             messages = run_messages(self.handle, unit)
@@ -52,7 +52,7 @@ def run_messages(handle: TableHandle, unit: CompactUnit) -> tuple[CommitMessage,
 
 
 def run_unit(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
-    """Compact a unit, in any thread or process; when this raises, no new file is left."""
+    """Compact a unit, in any thread or process; if this raises, no new file remains."""
     where = _require_schema(handle, unit)
     try:
         handle = rewriting_instants(handle, unit.snapshot, unit.files)
@@ -64,7 +64,7 @@ def run_unit(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
 
 
 def _require_schema(handle: TableHandle, unit: CompactUnit) -> str:
-    """Return the beginning of error messages; refuse a unit of another schema."""
+    """Refuse a unit of another schema; return the beginning of error messages."""
     where = f"compaction of {unit.place} of {handle.uri}, planned at snapshot {unit.snapshot.id}"
     if unit.schema_id != handle.schema.id:
         raise CommitConflictError(

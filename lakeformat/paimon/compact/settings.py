@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The settings that the choice of files depends on."""
+"""The settings by which the files to compact are chosen."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PickSettings:
     trigger: int = 5
     size_amplification_percent: int = 200
     size_ratio: int = 1
-    """The size ratio in percent, including the off-peak addition."""
+    """The size ratio in percent, with the addition for off-peak hours."""
     optimization_interval_millis: int | None = None
     total_size_threshold: int | None = None
     incremental_size_threshold: int | None = None

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a unit: files are merged with each other, or one is moved to its level as it is."""
+"""The steps of a unit: to merge files with each other, or to move one file to its level
+unchanged.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +14,22 @@ from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 __all__ = ["FileRuns", "Rewrite", "Step", "Upgrade", "steps_of"]
 
 FileRuns: TypeAlias = tuple[tuple[DataFileMeta, ...], ...]
-"""The runs of a section, oldest first: files whose keys overlap each other and no other file."""
+"""The runs of a section, oldest first.
+
+A section is a group of files whose keys overlap each other, but no file outside of the group.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """A file that only changes its level: a manifest entry, without any byte of data."""
+    """A step for a file that only changes its level: a new manifest entry, and no new data file."""
 
     file: DataFileMeta
 
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Sections whose rows are merged and written again, one after the other."""
+    """A step for sections whose rows are merged and written again, one section after the other."""
 
     sections: tuple[FileRuns, ...]
 
@@ -42,9 +47,9 @@ def steps_of(
     small_bytes: int,
     must_rewrite: Callable[[DataFileMeta], bool],
 ) -> list[Step]:
-    """Return steps in the order of keys; small files are written together with their neighbours.
+    """Return steps in key order; small files are written together with their neighbours.
 
-    ``must_rewrite`` is True for files that cannot be moved as they are.
+    ``must_rewrite`` returns True for a file that cannot be moved unchanged.
     """
     steps: list[Step] = []
     waiting: list[FileRuns] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refuse the tables that this version does not compact."""
+"""Refuses the tables that this version does not compact."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def require_strategy(strategy: str) -> None:
 
 
 def require_supported(handle: TableHandle, strategy: str) -> None:
-    """Refuse a table that needs work that this version does not do."""
+    """Refuse a table whose compaction needs work that this version cannot do."""
     require_strategy(strategy)
     require_allowed(handle, Operation.COMPACT)
     reason = _keyed(handle) if handle.schema.primary_keys else _append(handle)

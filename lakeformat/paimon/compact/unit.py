@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A compaction plan: units that are compacted one by one, anywhere, and the buckets left out."""
+"""The plan of a compaction: units of work, and the buckets that need none."""
 
 from __future__ import annotations
 
@@ -24,36 +24,44 @@ __all__ = ["CompactPlan", "CompactUnit", "NotChosen"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactUnit:
-    """A bucket of a primary-key table, or files of an append table that become larger ones.
+    """One unit of work: a bucket of a primary-key table, or files of an append table that become
+    larger files.
 
-    It can be pickled and compacted in another process. Its commit fails if one of its files is not
-    live any more.
+    It can be pickled and compacted in another process. The commit of a unit fails if one of its
+    files is not live any more.
     """
 
     snapshot: Snapshot
-    """The snapshot it was planned on."""
+    """The snapshot on which the unit was planned."""
     schema_id: int
     path: str
     """The partition as a directory below the table, for people; empty without partitions."""
     files: tuple[ManifestEntry, ...]
-    """The files to replace; a file that is only moved is added again with its new level."""
+    """The files to replace.
+
+    A file that only changes its level is added again with the new level.
+    """
     steps: tuple[Step, ...]
     output_level: int = 0
     drop_delete: bool = False
-    """True to drop retracts, because no older row of their keys is left."""
+    """True to drop deletes, because no older row of their keys exists."""
     is_last: bool = False
     """True if the output is at the highest level."""
     looked_up: tuple[ManifestEntry, ...] = ()
-    """Files of higher levels with the earlier rows of keys; they are not changed."""
+    """Files of higher levels with the earlier rows of keys; these files are read, but not
+    changed.
+    """
     marked_elsewhere: frozenset[str] = frozenset()
-    """Other files of the bucket that ``vectors`` name; their deletion vectors remain valid."""
+    """Other files of the bucket that ``vectors`` name; the deletion vectors of these remain
+    valid.
+    """
     vectors: tuple[IndexManifestEntry, ...] = ()
     """The index files with deletion vectors of its files."""
     deleted_rows: int = 0
-    """The number of rows that the vectors mark as deleted."""
+    """The number of rows that the deletion vectors mark as deleted."""
     expected_files: int = 1
     buckets: int | None = None
-    """The number of buckets that postponed rows are distributed to; None for other rows."""
+    """The number of buckets for postponed rows; None for a unit without postponed rows."""
     order: RowOrder | None = None
     """The order of the rows of an append table; None keeps the order of the files."""
     reason: str
@@ -92,7 +100,7 @@ class CompactUnit:
 
     @property
     def moved(self) -> list[DataFileMeta]:
-        """Return the files that only change their level, which costs no bytes."""
+        """The files that only change their level, without reading or writing their rows."""
         return [step.file for step in self.steps if isinstance(step, Upgrade)]
 
     @property
@@ -107,7 +115,7 @@ class CompactUnit:
 
     @property
     def expected_gain(self) -> str:
-        """The gain for readers, estimated from metadata."""
+        """The gain for readers as text, estimated from metadata."""
         fewer = len(self.files) - self.expected_files
         found = [
             f"{counted(fewer, 'file')} fewer to open" if fewer > 0 else "",
@@ -121,7 +129,7 @@ class CompactUnit:
 
     @property
     def _ends_merging(self) -> bool:
-        """Return True if the unit merges all runs of its bucket into one."""
+        """True if the unit merges all runs of its bucket into one."""
         places = {entry.file.level or entry.file.file_name for entry in self.files}
         return self.is_last and len(places) > 1
 
@@ -166,18 +174,23 @@ class NotChosen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactPlan:
-    """The plan of a compaction: no data file was read, nothing is changed."""
+    """The plan of a compaction.
+
+    Planning reads no data file and changes nothing.
+    """
 
     table: str
     strategy: str
     snapshot_id: int | None
-    """None for a table without a snapshot."""
+    """The planned snapshot; None for a table without a snapshot."""
     schema_id: int
-    """The newest schema at the time of the plan; files of older schemas are rewritten with it."""
+    """The newest schema at the time of the plan; files of older schemas are rewritten with this
+    schema.
+    """
     units: tuple[CompactUnit, ...] = ()
     not_chosen: tuple[NotChosen, ...] = ()
     other_compactor: OtherCompactor | None = None
-    """A program that compacts the table too: its commits may conflict with this compaction."""
+    """Another program that compacts the table: its commits may conflict with this compaction."""
 
     @property
     def bytes(self) -> int:

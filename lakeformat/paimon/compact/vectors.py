@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletion vectors of a bucket after a compaction: replaced rows added, rewritten files dropped."""
+"""Updates the deletion vectors of a bucket after a compaction.
+
+Replaced rows are added, and the vectors of rewritten files are dropped.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +35,8 @@ def write_vectors(
 ) -> VectorChange:
     """Replace the index files of a bucket by one file, if any of its vectors changes.
 
-    ``marked`` has row positions by data file. Vectors of files that are not live any more are
-    dropped: of files rewritten here, and of files that another engine has compacted.
+    ``marked`` has the positions of replaced rows by data file. The vector of a file that is not
+    live any more is dropped: this unit has rewritten the file, or another engine has compacted it.
     """
     old = deleted_rows_of(handle, unit.snapshot, unit.vectors).vectors(unit.partition, unit.bucket)
     left = unit.marked_elsewhere | {file.file_name for file in unit.moved}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changelog rows of a compaction: of each changed key the row before, the row after, or both."""
+"""Changelog rows of a compaction: for each changed key the row before, the row after, or both."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ __all__ = ["ChangelogMerge", "Merged", "Unchanged", "changes_of", "inserted"]
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The result of one merge."""
+    """The result of merging some rows of a compaction."""
 
     rows: pa.Table
-    """One row for each key that the compaction writes, in key order, retracts included."""
+    """One row for each key, in key order; deletes are included."""
     changelog: pa.Table
     """Changelog rows, in key order."""
     superseded: Positions | None = None
-    """Positions of looked-up rows that the merge replaces."""
+    """The positions of rows of higher levels that the merge replaces."""
 
 
 class ChangelogMerge(Protocol):
@@ -43,7 +43,9 @@ class ChangelogMerge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """``changelog-producer.row-deduplicate``: omits updates that change no value."""
+    """Compares rows, to omit updates that change no value:
+    ``changelog-producer.row-deduplicate``.
+    """
 
     columns: tuple[str, ...]
 
@@ -57,7 +59,7 @@ class Unchanged:
         return cls(tuple(name for name in schema.column_names if name not in ignored))
 
     def mask(self, before: pa.Table, after: pa.Table) -> Mask:
-        """Return the rows that are equal in two tables."""
+        """Return a mask of the rows that are equal in two tables."""
         return equal_rows(before.select(self.columns), after.select(self.columns))
 
 
@@ -99,7 +101,9 @@ def changes_of(
 
 
 def inserted(rows: pa.Table) -> pa.Table:
-    """Return changelog rows of new keys; retracts of them change nothing."""
+    """Return changelog rows of new keys; deletes of a new key change nothing, so they are
+    left out.
+    """
     retracts = _retracts(rows)
     if retracts.any():
         rows = take_rows(rows, np.flatnonzero(~retracts))

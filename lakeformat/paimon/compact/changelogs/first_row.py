@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compactions of engine ``first-row``: a key is in the changelog once, when it leaves level 0."""
+"""Compactions of the engine ``first-row``: a key is in the changelog once, when it leaves
+level 0.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ class FirstRowMerge:
 
     engine: FirstRow
     output_level: int
-    """Rows of higher levels are only looked up."""
+    """The level of the new files. Rows of higher levels are read for lookups only."""
 
     def merge(self, rows: pa.Table, groups: KeyGroups | None) -> Merged:
         levels = rows[LEVEL].to_numpy()

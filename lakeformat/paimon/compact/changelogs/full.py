@@ -19,8 +19,10 @@ __all__ = ["FullChangelogMerge"]
 
 @dataclass(frozen=True, slots=True)
 class FullChangelogMerge:
-    """Compares with the highest level, the last published state; a key with no other row is
-    unchanged."""
+    """Compares the merged rows with the rows of the highest level, the state published last.
+
+    A key that has a row only there is unchanged.
+    """
 
     engine: MergeEngine
     max_level: int

@@ -2,8 +2,9 @@
 """Compactions that look up the earlier row of a key: for producer ``lookup``, or to mark old
 rows.
 
-Files of levels above the output are read beside the compacted files, where their keys overlap: one
-pass over both finds every row that is replaced. Looked-up files are not written again.
+Files of levels above the output are read together with the compacted files if their keys overlap.
+One pass over all of them finds every row that is replaced. The files of higher levels are not
+written again.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ __all__ = ["LookupMerge", "keys_without", "trivial_groups", "without_ignored"]
 class LookupMerge:
     """Merges rows of level 0 with the newest row of a higher level, if there is one.
 
-    A key without such a row passes the merge engine as well. The result of a key with rows of level
-    0 is its change.
+    The engine also merges a key that has no such row. The result for a key with rows of level 0 is
+    the change of this key.
     """
 
     engine: MergeEngine
     output_level: int
-    """Rows of higher levels are only looked up."""
+    """The level of the new files. Rows of higher levels are read for lookups only."""
     unchanged: Unchanged | None = None
     makes_changelog: bool = True
     """True to make the changelog; False if only deletion vectors are needed."""
@@ -68,13 +69,16 @@ class LookupMerge:
 
 
 def trivial_groups(rows: pa.Table) -> KeyGroups:
-    """Return groups of rows with one row each."""
+    """Return groups of one row each, for rows whose keys all differ."""
     positions = np.arange(rows.num_rows)
     return KeyGroups(positions, positions)
 
 
 def without_ignored(engine: MergeEngine, rows: pa.Table, groups: KeyGroups) -> KeyGroups:
-    """Return the keys that have a row after the merge; keys with only ignored deletes have none."""
+    """Return the groups without the keys that have no row after the merge.
+
+    These keys have only deletes, which the engine ignores.
+    """
     if isinstance(engine, Deduplicate | FirstRow) and engine.ignore_delete:
         return without(groups, meeting_retracts(rows, groups))
     return groups

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compactions that write a changelog, or need the earlier row of a key."""
+"""Chooses the merge of compactions that write a changelog, or need the earlier row of a key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def guarantee(options: TableOptions) -> str:
 
 
 def changelog_merge(schema: TableSchema, unit: CompactUnit) -> ChangelogMerge | None:
-    """Return the merge of the rows of a unit with their changelog; None for the engine alone."""
+    """Return the merge that also makes the changelog of a unit; None if the engine alone is
+    enough.
+    """
     options, engine = schema.table_options, merge_engine(schema)
     unchanged = Unchanged.of_schema(schema)
     if options.changelog_producer == _FULL:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of a unit whose keys are looked up: the rows to write, changelog rows and marks."""
+"""Merges the rows of a unit with changelog or lookups: rows to write, changelog, deleted
+positions.
+"""
 
 from __future__ import annotations
 
@@ -58,16 +60,19 @@ class ChangelogRows:
 
     @property
     def marked(self) -> Mapping[str, Positions]:
-        """The rows of looked-up files that are replaced, by file."""
+        """The positions of replaced rows in files of higher levels, by file."""
         return self._marked.by_file()
 
     def of(self, step: Rewrite) -> Iterator[pa.Table]:
-        """Return the rows to write in the order of keys, each key once; retracts too."""
+        """Yield the rows to write in key order, each key once; deletes are included."""
         for section in step.sections:
             yield from self._merged(section)
 
     def move(self, step: Upgrade) -> None:
-        """Write the changelog of a file that is moved as it is; the file is read only if needed."""
+        """Write the changelog of a file that only changes its level.
+
+        The file is read only if the changelog needs it.
+        """
         if step.file.level == self._output_level:
             return
         if self._makes_changelog or (self._marks and self._above([step.file])):
@@ -105,7 +110,9 @@ class ChangelogRows:
             yield rows, self._order.group(rows, numbered=numbered)
 
     def _above(self, fresh: Sequence[DataFileMeta]) -> list[tuple[DataFileMeta, ...]]:
-        """Return looked-up files that may share keys with ``fresh``: one run for each level."""
+        """Return the files of higher levels that may share keys with ``fresh``: one run for each
+        level.
+        """
         others = [entry.file for entry in self._looked_up.values()]
         if not fresh or not others:
             return []

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rescaling: existing rows in another number of buckets."""
+"""Rescaling: distributes existing rows to another number of buckets."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the rows of a partition, or of some of its buckets, with another number of buckets."""
+"""Writes the rows of a partition, or of some of its buckets, with another number of buckets."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Part:
     partition: bytes
     splits: tuple[Split, ...]
     classes: int
-    """The divisor by which all bucket numbers of a part have the same remainder."""
+    """The divisor of bucket numbers: all bucket numbers of a part have the same remainder."""
     remainder: int
 
     @property
     def bytes(self) -> int:
-        """Return the size of its files in storage."""
+        """The size of the part's files in storage."""
         return sum(split.size_bytes for split in self.splits)
 
 
@@ -52,22 +52,22 @@ PartOutcome = tuple[Part, list[CommitMessage], LakeError | None]
 def classes_of(handle: TableHandle, before: Sequence[int], count: int) -> int:
     """Return the number of parts of a partition that can be rewritten independently.
 
-    It is the greatest common divisor of the old and the new bucket count: divided by it, the old
-    and the new bucket number of a row have the same remainder. This holds only for buckets by
-    primary key. In other tables, the type of the bucket column may have changed.
+    The number is the greatest common divisor of the old and the new bucket count. Divided by it,
+    the old and the new bucket number of a row have the same remainder. This holds only for buckets
+    by primary key, so other tables get 1: there, the type of the bucket column may have changed.
     """
     return gcd(count, *before) if handle.schema.primary_keys else 1
 
 
 def scan_of(handle: TableHandle, snapshot: Snapshot) -> Scan:
-    """Return a scan of the rows that a read sees, without postponed rows."""
+    """Return a scan of the rows that readers see, except postponed rows."""
     options = {**handle.schema.options, "postpone.merge-on-read": "false"}
     return Scan(replace(handle, schema=replace(handle.schema, options=options)), snapshot, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """Rewrites one part; it can be pickled and called elsewhere."""
+    """Rewrites one part; it can be pickled and called in another process."""
 
     handle: TableHandle
     """The table with the schema of the plan: no file of the snapshot has newer columns."""
@@ -76,7 +76,9 @@ class Rewriting:
     count: int
 
     def __call__(self, part: Part) -> PartOutcome:
-        """Write new files with the rows of a part; a ``LakeError`` is returned in the result."""
+        """Write new files with the rows of a part; return a ``LakeError`` in the result instead of
+        raising it.
+        """
         entries = [entry for split in part.splits for entry in split.files]
         instants_kept = rewriting_instants(self.handle, self.scan.snapshot, entries)
         target = with_buckets(instants_kept, self.count)
@@ -90,7 +92,7 @@ class Rewriting:
         return part, messages, None
 
     def _rewritten(self, target: TableHandle, part: Part) -> list[CommitMessage]:
-        """Write the files; when this raises, no file is left."""
+        """Write the files; if this raises, no new file remains."""
         schema = target.schema
         assign = Assigner(schema, PartitionNumbers(schema, None))
         sequences = SequenceNumbers(target, None)
@@ -125,7 +127,10 @@ class Rewriting:
             yield from (batch for batch in self.scan.read(split) if batch.num_rows)
 
     def _require_apart(self, part: Part, messages: Sequence[CommitMessage]) -> None:
-        """Refuse rows of another part's buckets: both parts would assign equal sequence numbers."""
+        """Refuse rows that belong to a bucket of another part.
+
+        Both parts would give the same sequence numbers to rows of that bucket.
+        """
         for message in messages:
             if message.bucket % part.classes != part.remainder:
                 place = partition_path(self.handle.schema, part.partition)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rewrite partitions with another number of buckets, each in one OVERWRITE.
+"""Rewrites partitions with another number of buckets, each in one OVERWRITE.
 
-A partition is read merged and written with the new number, and the result replaces it. If another
-commit has changed it meanwhile, it is planned again. Older snapshots are not changed.
+The merged rows of a partition are written with the new number of buckets and replace the partition.
+If another commit has changed the partition meanwhile, it is planned again. Older snapshots are not
+changed.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class _RescaledPartition:
 
     @property
     def is_due(self) -> bool:
-        """Return True if a file has another number of buckets."""
+        """True if a file has another number of buckets than the new one."""
         return any(entry.total_buckets != self.count for entry in self.files)
 
     @property
@@ -124,9 +125,8 @@ def _require_count(handle: TableHandle, bucket: object) -> int:
 
 def _units_now(handle: TableHandle, count: int) -> dict[bytes, _RescaledPartition]:
     snapshot = latest_snapshot(handle.storage, handle.layout)
-    handle = newest_schema(
-        handle
-    )  # read after the snapshot, or newer columns of its files might be lost
+    # The schema is read after the snapshot. Otherwise columns of its files could be lost.
+    handle = newest_schema(handle)
     if snapshot is None:
         return {}
     files: dict[bytes, list[ManifestEntry]] = {}
@@ -163,7 +163,7 @@ class _Rescale:
         return [*map(_planned, again_if_overtaken(self.handle, self._units))]
 
     def until_done(self) -> list[RescaledPartition]:
-        """Read, write and publish partitions; write one again if another commit changed it."""
+        """Read, write and publish partitions; repeat a partition if another commit changed it."""
         carry_out(
             Steps(
                 name=f"rescaling {self.handle.uri}",
@@ -196,7 +196,7 @@ class _Rescale:
         return Round(units=parts, work=work)
 
     def _units(self) -> list[_RescaledPartition]:
-        """Return the wanted partitions as the newest snapshot has them."""
+        """Return the partitions to rewrite as they are in the newest snapshot."""
         newest = _units_now(self.handle, self.count)
         if self._wanted is None:
             meant = self.are_meant({*newest})
@@ -234,8 +234,8 @@ class _Made:
         self._messages: dict[bytes, list[CommitMessage]] = {}
 
     def add(self, part: Part, messages: list[CommitMessage]) -> list[CommitMessage] | None:
-        """Keep the messages of a part; return those of the whole partition once its last part is
-        there, else None.
+        """Keep the messages of a part. Return all messages of the partition after its last part,
+        otherwise None.
 
         If the partition was refused, the files of the part are deleted.
         """
@@ -260,9 +260,7 @@ class _Made:
 
 
 def _parts(units: Sequence[_RescaledPartition], scan: Scan, *, in_one: bool) -> list[Part]:
-    """Return the parts of each partition to write: one with ``in_one``, else as many as
-    possible.
-    """
+    """Return the parts of each partition: one with ``in_one``, otherwise as many as possible."""
     splits: dict[bytes, list[Split]] = {unit.partition: [] for unit in units}
     for split in scan.splits():
         if split.partition in splits and split.bucket >= 0:
@@ -282,8 +280,10 @@ def _parts(units: Sequence[_RescaledPartition], scan: Scan, *, in_one: bool) -> 
 
 
 def _require_seen(unit: _RescaledPartition) -> None:
-    """Refuse a partition with rows that no read sees or no changelog contains yet: they would be
-    lost."""
+    """Refuse a partition with rows that a rescale would lose.
+
+    They are rows that no reader sees yet, or that no changelog contains yet.
+    """
     require_whole_rows(unit.handle, unit.files)
     levels = {entry.file.level for entry in unit.files}
     options = unit.handle.options
@@ -301,7 +301,7 @@ def _require_seen(unit: _RescaledPartition) -> None:
 
 
 def _level_without_changelog(options: TableOptions, levels: Collection[int]) -> int:
-    """Return the highest level with rows that a later compaction adds to the changelog."""
+    """Return the highest level with rows that only a later compaction adds to the changelog."""
     if options.changelog_producer == "lookup":
         return 0
     return max(options.level_count - 1, *levels) - 1

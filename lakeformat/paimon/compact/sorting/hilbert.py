@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Positions of rows on a Hilbert curve: neighbours on it are neighbours in every column.
 
-The transposed form of John Skilling ("Programming the Hilbert curve", 2004), for all rows at a
-time: first the rotations are undone bit by bit, then the Gray code.
+This is the transposed form of John Skilling ("Programming the Hilbert curve", 2004), for all rows
+at a time: first the rotations are undone bit by bit, then the Gray code.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lakeformat.rows.curves import ByteRows, Words, words_of, z_order
 __all__ = ["hilbert", "hilbert_index"]
 
 HILBERT_BITS = 63
-"""The first 63 of the ordered bits of each column."""
+"""The number of the highest bits of each column that are used."""
 _ROWS_AT_ONCE = 1 << 13
 """The number of rows that fit into the processor's cache while hundreds of steps pass over them."""
 

@@ -38,7 +38,9 @@ class RowOrder:
     """The number of bytes of a text that are used on a curve."""
 
     def positions(self, rows: pa.Table) -> Positions:
-        """Return the positions of the rows in this order, nulls first; equal rows keep theirs."""
+        """Return the positions of the rows in this order, nulls first; equal rows keep
+        their order.
+        """
         columns = [rows.column(name).combine_chunks() for name in self.columns]
         if self.strategy == "order":
             return _by_values(columns)
@@ -84,6 +86,6 @@ def _require_comparable(field: DataField) -> None:
 
 
 def _by_values(columns: Sequence[pa.Array]) -> Positions:
-    """Return the rows sorted by one column after the other, null first in each."""
+    """Return the positions of rows sorted by one column after the other; nulls are first."""
     keys = [key for each in columns for key in (pc.is_valid(each).cast(pa.int8()), each)]
     return positions_by_values(keys, ["ascending"] * len(keys))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sort compaction: the rows of an append table in an order that lets queries skip files."""
+"""Sort compaction: writes the rows of an append table in an order that lets queries skip files."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def sort_compact(
     """Write all rows again, sorted by columns or along a curve through them.
 
     ``strategy`` is ``order``, one column after the other; or ``zorder`` or ``hilbert``, with equal
-    weight for all columns. Each partition is sorted and published as a compaction. Rows that a
-    writer adds meanwhile keep their place; a partition whose files another commit has compacted or
-    deleted meanwhile is sorted again.
+    weight for all columns. Each partition is sorted and published as a compaction. Files that a
+    writer adds meanwhile are not changed. If another commit compacts or deletes files of a
+    partition meanwhile, that partition is sorted again.
     """
 
     def plan(newest: TableHandle, places: Places | None) -> CompactPlan:
@@ -68,7 +68,7 @@ def sort_compact(
 def asked_order(
     order_by: Sequence[str] | None, order_strategy: str | None, strategy: str, idle: Idle | None
 ) -> tuple[Sequence[str], str] | None:
-    """Return the columns to sort by and how; None without an order."""
+    """Return the columns to sort by and the strategy; None if the call asks for no order."""
     if order_by is None:
         if order_strategy is not None:
             raise InvalidRequestError(
@@ -92,9 +92,8 @@ def plan_sort(
 ) -> CompactPlan:
     """Plan to sort the newest snapshot: a unit for each partition; nothing is changed."""
     snapshot = latest_snapshot(handle.storage, handle.layout)
-    handle = newest_schema(
-        handle
-    )  # read after the snapshot, or newer columns of its files might be lost
+    # The schema is read after the snapshot. Otherwise columns of its files could be lost.
+    handle = newest_schema(handle)
     _require_sortable(handle)
     order = row_order(handle.schema, order_by, strategy)
     files = ChosenFiles(handle, chosen)
