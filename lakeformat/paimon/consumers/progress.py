@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The progress of a table's consumers, and the snapshots they keep."""
+"""The progress of a table's consumers, and the snapshots that they keep."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ FORWARDING = "fast-forward-of-main"
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A reader, and the first snapshot it has not read: this and later ones are kept."""
+    """A consumer, with the first snapshot that it has not read.
+
+    This and later snapshots are kept.
+    """
 
     what: str
-    """Its name in messages, such as ``consumer 'job'``."""
+    """The name of the consumer in messages, such as ``consumer 'job'``."""
     next_snapshot: int
 
 
@@ -31,15 +34,17 @@ class Progress:
     """The snapshots that the consumers of a table keep."""
 
     guard: Guard | None
-    """The reader that is furthest behind."""
+    """The consumer that is furthest behind."""
     stale: tuple[str, ...]
-    """Consumers whose next snapshot has expired with its changelog: nothing is kept for them."""
+    """Consumers whose next snapshot and its changelog have expired; nothing is kept for them."""
     of_snapshots: Guard | None = None
-    """The reader that needs the snapshots themselves, not their changelog."""
+    """The consumer that needs the snapshots themselves: a changelog in their place is not
+    enough.
+    """
 
 
 def read_progress(handle: TableHandle, *, without: Collection[str] = ()) -> Progress:
-    """Find the reader furthest behind; consumers in ``without`` are ignored."""
+    """Find the consumer that is furthest behind; consumers in ``without`` are ignored."""
     found = [
         consumer
         for consumer in read_consumers(handle.storage, handle.layout, handle.environment)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Consumers that keep snapshots or changelogs from expiring, and have not moved for long."""
+"""Finds consumers that have not moved for long, and so keep snapshots or changelogs from
+expiring.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,13 @@ __all__ = ["Rules", "StalledConsumer", "find_stalled"]
 
 _DAY = 24 * 60 * 60 * 1000
 _LONG_FOR_A_STREAM = _DAY
-"""A day: a running stream has its own consumer for seconds, a crashed one until its restart."""
+"""A day. A running stream has its consumer for seconds, a crashed stream until it restarts."""
 _LONG = 7 * _DAY
-"""A week, because a reader may run once a week."""
+"""A week, because some readers run only once a week."""
 
 
 class Rules(Protocol):
-    """The retention of an expiry, in numbers and times, without consumers."""
+    """The rules of an expiry, as numbers and times, without the effect of consumers."""
 
     @property
     def retain_max(self) -> int: ...
@@ -48,7 +50,7 @@ class StalledConsumer:
     """This and later snapshots are kept; None for a damaged file, which keeps everything."""
     unmoved_millis: int
     is_of_stream: bool = False
-    """True if the consumer is left from a stream into the table that crashed during a batch."""
+    """True if the consumer belongs to a stream into this table that crashed during a batch."""
     damage: str | None = None
     keeps: str = "snapshot"
     """``snapshot``, or ``changelog`` if only changelogs of expired snapshots are kept."""
@@ -103,10 +105,9 @@ def find_stalled(
 ) -> tuple[StalledConsumer, ...]:
     """Find stalled consumers that keep snapshots or changelogs which would expire without them.
 
-    A consumer is stalled if it has not moved for ``unmoved_for`` milliseconds, by default a week;
-    one of a stream or with a damaged file after a day. If the table sets
-    ``consumer.expiration-time``, there is no default: this option decides how long a reader may
-    pause.
+    A consumer is stalled if it has not moved for ``unmoved_for`` milliseconds. The default is a
+    week, or a day for a consumer of a stream or with a damaged file. If the table sets
+    ``consumer.expiration-time``, this option decides instead of the default.
 
     The rules ``snapshots`` and ``changelogs`` decide what would expire. ``snapshots`` is None if
     consumers keep only changelogs, ``changelogs`` if these never expire. The consumer of an
@@ -154,7 +155,10 @@ def _state_of(handle: TableHandle, name: str, unmoved: int) -> StalledConsumer |
 
 
 class _KeptSnapshots:
-    """Finds the history that a consumer keeps; lists the directories once for all consumers."""
+    """Finds the snapshots and changelogs that a consumer keeps.
+
+    The directories are listed once for all consumers.
+    """
 
     def __init__(
         self, handle: TableHandle, snapshots: Rules | None, changelogs: Rules | None
@@ -166,11 +170,11 @@ class _KeptSnapshots:
         self._changelogs = changelog_ids(handle.storage, handle.layout)
 
     def by(self, number: int) -> str | None:
-        """Return ``snapshot`` or ``changelog``, whichever a consumer at ``number`` keeps; None if
-        it keeps nothing.
+        """Return what a consumer at ``number`` keeps: ``snapshot``, ``changelog``, or None for
+        nothing.
         """
         if number < min([*self._changelogs, *self._snapshots], default=0):
-            return None  # what it would read next has expired
+            return None  # The changes that the consumer would read next have expired.
         if self._rules is not None and self._keeps_snapshots(number, self._rules):
             return "snapshot"
         rules = self._rules_of_changelogs
@@ -178,7 +182,10 @@ class _KeptSnapshots:
         return "changelog" if is_kept else None
 
     def _keeps_snapshots(self, number: int, rules: Rules) -> bool:
-        """Return True if the oldest snapshot would expire; its age counts from the next one."""
+        """Return True if the oldest snapshot that the consumer keeps would expire without it.
+
+        The age of a snapshot counts from the commit of the next snapshot.
+        """
         kept = [each for each in self._snapshots if each >= number]
         if len(kept) <= rules.retain_min:
             return False
@@ -189,7 +196,10 @@ class _KeptSnapshots:
         return follower is not None and follower.time_millis < rules.older_than
 
     def _keeps_changelogs(self, number: int, rules: Rules) -> bool:
-        """Return True if the oldest changelog would expire by its own time; the newest is kept."""
+        """Return True if the oldest changelog that the consumer keeps would expire without it.
+
+        The age of a changelog counts from its own commit. The newest changelog never expires.
+        """
         kept = [each for each in self._changelogs if each >= number]
         newest = self._snapshots[-1] if self._snapshots else 0
         if len(kept) < 2 or kept[0] > newest - rules.retain_min:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists and moves consumers by numbers of snapshots."""
+"""Lists and moves the consumers of a table; their positions are snapshot numbers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["TableConsumers", "expire_consumers", "files_of"]
 
 
 class TableConsumers(AnyTableConsumers[int]):
-    """The consumers of one table; snapshots they have not read do not expire."""
+    """The consumers of one table; snapshots that a consumer has not read do not expire."""
 
     _next_snapshot = "the number of the snapshot"
 
