@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Directories named by the hash of a file's name: they spread requests over a store's prefixes.
+"""Directories named by the hash of a file's name, to distribute requests over a store's prefixes.
 
 The hash is the standard Murmur3 x86-32 with seed 0 over the name in UTF-8, as in other engines.
 """
@@ -14,7 +14,7 @@ __all__ = ["entropy_directories", "is_entropy_directory"]
 _C1, _C2, _ADD, _MASK = 0xCC9E2D51, 0x1B873593, 0xE6546B64, 0xFFFFFFFF
 _BITS = 20
 _ENDS: Final = (4, 8, 12, _BITS)
-"""The bit positions at which each directory ends."""
+"""The bit position in the hash at which the name of each directory ends."""
 _DIRECTORY = re.compile(r"[01]{4}|[01]{8}")
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts rows of an older schema to a newer one; fields are matched by id.
 
-A missing field is null, even if another column has its name. A ROW is matched field by field,
-the elements of an ARRAY and the values of a MAP like columns.
+A missing field is null, even if another column has the same name. The fields of a ROW are matched
+in the same way, also inside of an ARRAY or a MAP.
 """
 
 from __future__ import annotations

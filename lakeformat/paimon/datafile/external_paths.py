@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The directories outside a table for its new files, and the choice of the next one."""
+"""Chooses the directories outside a table for its new files."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _SLASHES = re.compile(r"/+")
 
 @dataclass(frozen=True, slots=True)
 class FilePlace:
-    """A storage and a path in it for one new file."""
+    """The place of one new file: a storage and a path in it."""
 
     storage: Storage
     path: str
     external_path: str | None = None
-    """Its full URI, as manifests store it, if the file is outside its table."""
+    """The full URI of the file, as manifests store it, if the file is outside its table."""
 
 
 @dataclass(frozen=True, slots=True)
 class TablePlace:
-    """The place of a table, and the places outside of it that its caller allows."""
+    """The directory of a table, and the directories outside of it that the caller allows."""
 
     storage: Storage
     uri: str
@@ -43,7 +43,9 @@ class TablePlace:
 
 
 class ExternalPaths:
-    """The directories of one bucket outside its table, in turn or as the strategy chooses."""
+    """The directories of one bucket outside its table; each call of ``next`` chooses one of
+    them.
+    """
 
     def __init__(
         self,
@@ -88,7 +90,7 @@ def external_paths(
         for address in options.data_file_external_paths
         if strategy != "specific-fs" or address.partition(":")[0].lower() == wanted
     ]
-    for address in chosen:  # refuse before any file is written
+    for address in chosen:  # refuse a path before any file is written
         below = bucket_directory.split("/")
         table.roots.require_no_table(address, table.storage, table.uri, below)
     weights = options.data_file_external_paths_weights if strategy == "weight-robin" else ()
@@ -113,7 +115,7 @@ def _by_weight(weights: Sequence[int], fraction: Callable[[], float]) -> Callabl
 
 
 def _below(address: str, directory: str) -> str:
-    """Return a directory below a URI as Java writes it: no empty authority, no double slash."""
+    """Return a directory below a URI in Java's spelling: no empty authority and no double slash."""
     found = _ADDRESS.fullmatch(address)
     assert found is not None, "options hold addresses only"
     authority = (found["authority"] or "").removesuffix("//")

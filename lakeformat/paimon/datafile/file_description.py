@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manifest entries of the data files that a writer has finished."""
+"""Makes manifest entries of the data files that a writer has finished."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["FileOrigin", "describe_append_file", "describe_key_value_file"]
 
 @dataclass(frozen=True, slots=True)
 class FileOrigin:
-    """The kind of work that wrote a file, its time and schema."""
+    """The origin of a file: the kind of work that wrote it, the time, and the schema."""
 
     schema_id: int
     creation_time: datetime
@@ -51,7 +51,8 @@ def describe_append_file(
     first_sequence_number: int,
     dense: bool,
 ) -> DataFileMeta:
-    """Describe a file of an append table; ``first_sequence_number`` numbers its first row.
+    """Describe a file of an append table; ``first_sequence_number`` is the sequence number of its
+    first row.
 
     ``dense`` omits columns without statistics.
     """
@@ -92,7 +93,7 @@ def describe_key_value_file(
     assert rows.last is not None
     values = file.statistics[-len(fields) :]
     by_id = {field.id: known for field, known in zip(fields, values, strict=True)}
-    # Key columns are the first in a file; without them, the table's columns are used instead.
+    # The key columns are the first columns of a file. A file without them uses the table's columns.
     has_key_columns = len(file.statistics) == len(key_fields) + 2 + len(fields)
     keys = file.statistics if has_key_columns else [by_id[field.id] for field in key_fields]
     value_stats, covered = encode_value_statistics(fields, values, dense=dense)

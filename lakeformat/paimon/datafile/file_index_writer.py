@@ -51,7 +51,7 @@ class FileIndexWriter:
     """Builds all indexes of one file while its rows are written."""
 
     def __init__(self, wanted: Sequence[WantedIndex]) -> None:
-        """Start the indexes of a file; columns that cannot be indexed are left out.
+        """Start the indexes of a file; a column that cannot be indexed gets none.
 
         Without an index, readers open the file more often, with the same result.
         """
@@ -73,14 +73,17 @@ class FileIndexWriter:
 
         bodies: dict[str, dict[str, bytes | None]] = {}
         for each, writer in self._writers:
-            with suppress(UnsupportedError):  # it cannot hold a value, such as the lowest BIGINT
+            # the index cannot hold a value, such as the lowest BIGINT
+            with suppress(UnsupportedError):
                 bodies.setdefault(each.column, {})[each.index_type] = writer.encode()
         found = {column: by_type for column, by_type in bodies.items() if by_type}
         return encode_file_index(found) if found else None
 
 
 class _WholeColumn:
-    """Keeps the values of a column until its file is complete: a bitmap needs all at once."""
+    """Keeps the values of a column until its file is complete, because a bitmap needs all values at
+    once.
+    """
 
     def __init__(self, encode: Callable[[pa.ChunkedArray], bytes]) -> None:
         self._encode = encode

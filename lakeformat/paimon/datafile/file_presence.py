@@ -17,7 +17,7 @@ _END_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class FileRemains:
-    """The state of a file."""
+    """The state of a file in storage."""
 
     is_whole: bool
     size: int | None
@@ -25,10 +25,10 @@ class FileRemains:
 
 
 def what_is_left(storage: Storage, path: str, written: int) -> FileRemains:
-    """Check that a file has its ``written`` size; it is opened, because a listing may be late.
+    """Check that a file exists and has its ``written`` size.
 
-    A shorter file with a valid end is not truncated: it counts as complete. So does a file without
-    read permission.
+    The file is opened, because a listing may be outdated. A shorter file with a valid end is not
+    truncated: it counts as complete. A file without read permission also counts as complete.
     """
     if not storage.exists(path):
         return FileRemains(is_whole=False, size=None)
@@ -47,5 +47,7 @@ def what_is_left(storage: Storage, path: str, written: int) -> FileRemains:
 
 
 def _ends_a_file(end: bytes) -> bool:
-    """Return True for a valid end: Parquet ends with its magic, ORC with magic and length."""
+    """Return True if the bytes are a valid end: of Parquet its magic, of ORC its magic and
+    length.
+    """
     return end == MAGIC or end.startswith(b"ORC")

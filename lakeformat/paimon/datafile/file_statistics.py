@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of data files: the options of a table, and their form in manifests."""
+"""Statistics of data files: reduced by the table options, and encoded for manifests."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def column_modes(
 ) -> list[StatisticsMode]:
     """Return the mode of each column of a file, in order.
 
-    System columns and key columns keep the statistics that keys are compared by, and do not count
-    for ``metadata.stats-keep-first-n-columns``. Columns with a mode of their own count.
+    System columns and key columns keep the statistics by which keys are compared. They do not count
+    for ``metadata.stats-keep-first-n-columns``. Columns with a mode of their own do count.
     """
     default = StatisticsMode.parse(options.statistics_mode)
     limit, counted = options.statistics_keep_first_n_columns, 0
@@ -92,8 +92,9 @@ def file_statistics(
 ) -> list[ColumnStatistics]:
     """Return the manifest's statistics of each column of the table, in the table's types.
 
-    ``file_fields`` is the schema the file was written with. A column added later is all null. If
-    the type of a column was changed, its bounds are kept only if the new type keeps the order.
+    ``file_fields`` is the schema the file was written with. A column that was added later has only
+    nulls. If the type of a column was changed, its bounds are kept only if the new type keeps the
+    order.
     """
     stored = stored_statistics(file, file_fields)
     found = []
@@ -161,7 +162,7 @@ def _evolved(known: ColumnStatistics, stored: DataType, wanted: DataType) -> Col
     if with_nullability(stored, nullable=True) == with_nullability(wanted, nullable=True):
         return known
     if not isinstance(stored, AtomicType) and type(stored) is type(wanted):
-        return known  # a nested column has a null count only, which still holds
+        return known  # A nested column has only a null count, which remains correct.
     if not keeps_order(stored, wanted):
         return NO_STATISTICS
     if known.minimum is None or known.maximum is None:
@@ -169,6 +170,6 @@ def _evolved(known: ColumnStatistics, stored: DataType, wanted: DataType) -> Col
     ends = values_to_arrow([known.minimum, known.maximum], stored)
     try:
         low, high = values_from_arrow(cast_array(ends, stored, wanted), wanted)
-    except InvalidRequestError:  # a read of the rows reports the damage
+    except InvalidRequestError:  # a read of the rows reports this damage
         return ColumnStatistics(null_count=known.null_count)
     return ColumnStatistics(low, high, known.null_count)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rule for TIMESTAMP_LTZ in a table's ORC files, and the bounds in manifests."""
+"""The rule for reading TIMESTAMP_LTZ from a table's ORC files, and the bounds in manifests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def instant_rule(options: TableOptions) -> InstantRule:
 
 
 def instant_bounds(file: DataFileMeta, file_fields: Sequence[DataField]) -> Mapping[str, Millis]:
-    """Return the bounds, in milliseconds, of each TIMESTAMP_LTZ that the manifest of a file has."""
+    """Return the bounds of each TIMESTAMP_LTZ in a file's manifest entry, in milliseconds."""
     instants = {
         field.name: field.type
         for field in file_fields

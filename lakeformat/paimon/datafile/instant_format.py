@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The format of new files with instants, where JVMs outside UTC write a table's ORC files.
+"""Chooses the format of new files with instants, if JVMs outside UTC write ORC files of a table.
 
 Such a JVM shifts every TIMESTAMP_LTZ that it reads from an ORC file by the offset of its zone. This
-version writes ORC files like a JVM in UTC, so such a JVM would read wrong instants. Instants in
-Parquet files are read unchanged in every zone.
+version writes ORC files like a JVM in UTC, so that JVM would read wrong instants. Parquet files do
+not have this problem.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manifest entries of joined files, made of the entries of their parts."""
+"""Makes the manifest entry of a joined file from the entries of its parts."""
 
 from __future__ import annotations
 
@@ -69,6 +69,6 @@ def _of_column(parts: Sequence[ColumnStatistics], counts: Sequence[int]) -> Colu
     bounds = [
         None if part.minimum is None or part.maximum is None else (part.minimum, part.maximum)
         for part, rows in zip(parts, counts, strict=True)
-        if part.null_count != rows  # nulls have no bounds
+        if part.null_count != rows  # a column of only nulls has no bounds
     ]
     return bounded_by(merge_bounds(bounds), sum(known))

@@ -20,7 +20,7 @@ _DELETE_KINDS = [1, 3]
 
 
 class Keys(Enum):
-    """The order of the rows of a file by key, and whether a key may repeat."""
+    """The order that the rows of a file must have, and if a key may repeat."""
 
     ONCE = "each key once"
     """Data files of every level: rows with one key are merged before they are written."""
@@ -37,7 +37,7 @@ _REMEDIES = {
 
 
 class KeyOrder:
-    """Checks the key order of one writer's rows, also across files: a run has no overlaps."""
+    """Checks the key order of the rows of one writer, also from one file to the next."""
 
     def __init__(self, columns: Sequence[str], keys: Keys) -> None:
         self.columns = list(columns)
@@ -45,7 +45,9 @@ class KeyOrder:
         self._last: pa.Table | None = None
 
     def check(self, rows: pa.Table, uri: str, start: int) -> None:
-        """Raise unless ``rows``, from row ``start`` of a file on, follow those checked before."""
+        """Raise unless ``rows``, from row ``start`` of a file on, follow the rows checked
+        before.
+        """
         if self._keys is Keys.ANY:
             return
         keys = rows.select(self.columns)
@@ -75,7 +77,7 @@ class KeyRows:
         self.delete_count = 0
 
     def add(self, rows: pa.Table) -> None:
-        """Take the next rows into account; there is at least one."""
+        """Add the next rows to the summary; there is at least one row."""
         keys = rows.select(self._columns)
         self.first = keys.slice(0, 1) if self.first is None else self.first
         self.last = keys.slice(rows.num_rows - 1)
@@ -83,12 +85,14 @@ class KeyRows:
         self.min_sequence_number = min(self.min_sequence_number, ends["min"])
         self.max_sequence_number = max(self.max_sequence_number, ends["max"])
         kinds = rows.column(VALUE_KIND.name)
-        if pc.max(kinds).as_py() > 0:  # usually all rows are adds
+        if pc.max(kinds).as_py() > 0:  # usually no row is a delete
             self.delete_count += pc.sum(pc.is_in(kinds, pa.array(_DELETE_KINDS, pa.int8()))).as_py()
 
 
 def _first_out_of_order(keys: pa.Table, rule: Keys) -> int | None:
-    """Return the first row that must not follow the row before it, or has a null in its key."""
+    """Return the first row that is not in key order after the row before it, or has a null in its
+    key.
+    """
     nulls = [
         pc.index(column.is_null(), True).as_py() for column in keys.columns if column.null_count
     ]
@@ -100,7 +104,7 @@ def _first_out_of_order(keys: pa.Table, rule: Keys) -> int | None:
         here, following = column.slice(0, count), column.slice(1)
         rises = pc.less(here, following)
         is_good = rises if is_good is None else pc.or_(is_good, pc.and_(is_tied, rises))
-        if pc.all(is_good).as_py():  # further columns need no comparison
+        if pc.all(is_good).as_py():  # the other columns need no comparison
             return None
         same = pc.equal(here, following)
         is_tied = same if is_tied is None else pc.and_(is_tied, same)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of one bucket of a primary-key table, each kind with its own options."""
+"""Creates the writers of the files of one bucket of a primary-key table.
+
+Data files of each level and changelog files have their own options.
+"""
 
 from __future__ import annotations
 
@@ -49,6 +52,8 @@ class KeyValueFiles:
         return name, f"{self._directory}/{name}"
 
     def new_changelog(self, level: int = 0) -> KeyValueWriter:
-        """Return a writer for changelog rows, beside data files of a level; keys may repeat."""
+        """Return a writer for changelog rows, in the directory of the data files of a level; keys
+        may repeat.
+        """
         names = partial(self._names.next_changelog, level)
         return self._writer(self._options.of_changelog(level), names, keys=Keys.REPEATED)

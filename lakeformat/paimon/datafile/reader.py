@@ -133,13 +133,13 @@ def _section(file: IO[bytes], section: PackedPart) -> IO[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class _ColumnSource:
-    """A column of the result, and the column of the file it comes from."""
+    """A column of the result, and the column of the file from which it is read."""
 
     source: DataField | None
     wanted: DataField
 
     def stays_same(self, names: Collection[str]) -> bool:
-        """Return True if the column is one of ``encoded`` and is stored unchanged."""
+        """Return True if the column is one of ``encoded`` and needs no conversion."""
         return (
             self.wanted.name in names
             and self.source is not None
@@ -147,7 +147,9 @@ class _ColumnSource:
         )
 
     def is_stored_in(self, schema: pa.Schema, kind: pa.DataType) -> bool:
-        """Return True if the file stores the wanted type, plain or dictionary-encoded."""
+        """Return True if the file stores the column in the wanted type, plain or
+        dictionary-encoded.
+        """
         if self.source is None:
             return False
         stored = schema.field(self.source.name).type
@@ -181,7 +183,8 @@ def _select(
 class _Shape:
     """Converts batches of a file to the wanted columns and types.
 
-    Most batches need only a selection of columns, which is chosen once for batches of one schema.
+    Most batches only need a selection of columns. It is determined once for all batches of one
+    schema.
     """
 
     def __init__(self, columns: list[_ColumnSource], schema: pa.Schema, uri: str) -> None:

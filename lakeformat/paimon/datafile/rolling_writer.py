@@ -36,31 +36,33 @@ __all__ = ["RollingWriter", "WrittenFile", "file_content", "table_of"]
 
 ROW_GROUP_ROWS = 128 * 1024
 ROW_GROUP_BYTES = 64 << 20
-"""Rows are buffered until they fill a row group; this limits the memory of wide rows."""
+"""The size of the rows that are buffered before a row group is written; it limits the memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
-    """A finished, durable data file that nothing refers to yet."""
+    """A finished, durable data file to which nothing refers yet."""
 
     name: str
     path: str
     size: int
     row_count: int
     statistics: tuple[ColumnStatistics, ...]
-    """The statistics of each column of the file, in order, reduced to the options of the table."""
+    """The statistics of each column, in the order of the file, reduced as the table options
+    require.
+    """
     keys: KeyRows | None = None
-    """Keys, sequence numbers and deletes of its rows; None in an append table."""
+    """The keys, sequence numbers and deletes of the file's rows; None in an append table."""
     external_path: str | None = None
-    """Its full URI if it is outside the table."""
+    """The full URI of the file if it is outside the table."""
     embedded_index: bytes | None = None
-    """Its file index, if the manifest stores it."""
+    """The file index, if the manifest stores it."""
     extra_files: tuple[str, ...] = ()
-    """The names of other files that belong to it, in the same directory."""
+    """The names of other files that belong to this file, in the same directory."""
 
 
 class RollingWriter:
-    """One writer's files in one directory; rows keep their order across files."""
+    """Writes rows to the files of one directory; rows keep their order across files."""
 
     def __init__(
         self,
@@ -180,10 +182,7 @@ def file_content(
 
 
 def _repeated_columns(fields: tuple[DataField, ...], key_columns: Sequence[str]) -> dict[str, str]:
-    """Return the key columns that a file has twice, and the name of the first of each.
-
-    A primary key is in a file as ``_KEY_…`` and as a column of the table.
-    """
+    """Return the key columns that a file has twice, each with the name of its first copy."""
     if not key_columns:
         return {}
     stored = {field.name: field for field in parquet_schema(fields)}
@@ -274,7 +273,9 @@ class _OpenFile:
 
     @contextmanager
     def _leaving_on_failure(self) -> Iterator[None]:
-        """Pass an error to the storage's stream at once, because it may raise a clearer one."""
+        """Pass an error to the storage's stream first, because the stream may raise a clearer
+        error.
+        """
         try:
             yield
         except BaseException as error:
@@ -299,7 +300,7 @@ def _writer(
 
 
 def table_of(batches: Sequence[pa.RecordBatch]) -> pa.Table:
-    """Return all rows; a column remains dictionary-encoded if all batches have it so."""
+    """Return all rows as a table; a column remains dictionary-encoded if all batches encode it."""
     schema = batches[0].schema
     if any(batch.schema != schema for batch in batches):
         batches = [_in_full(batch) for batch in batches]

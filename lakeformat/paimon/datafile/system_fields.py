@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns a primary-key table's data files have beside those of the table."""
+"""The columns that the data files of a primary-key table have beside the columns of the table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KEY_ID_START = 1_073_741_823
 SEQUENCE_NUMBER = DataField(
     2_147_483_646, "_SEQUENCE_NUMBER", atomic(TypeName.BIGINT, nullable=False)
 )
-"""The column that decides which of two rows of a key is newer."""
+"""The column that decides which of two rows of one key is newer."""
 
 VALUE_KIND = DataField(2_147_483_645, "_VALUE_KIND", atomic(TypeName.TINYINT, nullable=False))
 """0 insert, 1 update before, 2 update after, 3 delete."""
