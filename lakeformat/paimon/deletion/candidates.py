@@ -23,7 +23,10 @@ __all__ = ["Candidates"]
 
 
 class Candidates:
-    """Files by path; each occurs once, with the first reason given."""
+    """The files that may be deleted, by path.
+
+    Each file is in it once, with the reason that was given first.
+    """
 
     def __init__(self, handle: TableHandle) -> None:
         self._places = FilePlaces(handle)
@@ -46,13 +49,14 @@ class Candidates:
         reason: str,
         but: Collection[str] = (),
     ) -> None:
-        """Add the files of the entries ``columns`` with their extra files, except the keys in
+        """Add the data files and extra files of the entries ``columns``, except those with keys in
         ``but``.
         """
         for key, removal in self._places.removals(columns, kind, reason):
             if key not in but:
                 known = self._files.setdefault(key, removal)
-                if (known.size or 0) < (removal.size or 0):  # a later part of a packed file
+                # a later part of a packed file extends the known size
+                if (known.size or 0) < (removal.size or 0):
                     self._files[key] = replace(known, size=removal.size)
         names = {name for name in columns.file_name.values() if name is not None}
         self._names |= names
@@ -66,7 +70,10 @@ class Candidates:
             self.drop(chain.from_iterable(found))
 
     def may_name(self, columns: ManifestColumns) -> Mask:
-        """Return a mask of the entries whose file names may be candidates; a fast first check."""
+        """Return a mask of the entries whose file names could be candidates.
+
+        It is a fast check before the exact one by ``keys``.
+        """
         if len(columns.file_name) < len(
             self._names
         ):  # few entries: building an array of all names costs more
@@ -90,7 +97,7 @@ class Candidates:
             self._files.pop(key, None)
 
     def keys(self, columns: ManifestColumns) -> list[tuple[str, ...]]:
-        """Return the keys of each entry's files, derived from their paths."""
+        """Return the keys of the files of each entry."""
         return self._places.keys(columns)
 
     def removals(self, kinds: Collection[FileClass] = tuple(FileClass)) -> Iterator[Removal]:

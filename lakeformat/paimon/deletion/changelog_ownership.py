@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides if a changelog without its own files owns the files its commit added."""
+"""Decides if a changelog without files of its own owns the data files that its commit added."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class ChangelogOwnership:
     def needs_files(self, changelog: Snapshot) -> bool:
         """Return True if a changelog needs files.
 
-        A changelog without its own files consists of the files its commit added, but only if the
-        table had no producer then or has none now. Otherwise these changes belong to another
-        snapshot or do not exist. The changelog's lists may still exist, if a tag kept them when the
-        snapshot expired.
+        A changelog without files of its own consists of the data files that its commit added. This
+        is true only if the table had no changelog producer then, or has none now. Otherwise these
+        changes belong to another snapshot or do not exist. The changelog's lists may still exist,
+        if a tag kept them when the snapshot expired.
         """
         if changelog.changelog_manifest_list is not None:
             return True
@@ -42,5 +42,5 @@ def _has_producer(storage: Storage, layout: TableLayout, number: int) -> bool:
     try:
         options = read_schema(storage, layout, number).table_options
     except NotFoundError:
-        return False  # keeps more than needed, which is safe
+        return False  # unclear: keep the files, which is safe
     return options.changelog_producer != NO_PRODUCER

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Announces an expiry before it starts, and records it until all files are deleted.
 
-``snapshot/.expire-<end>-<id>`` holds the snapshots that expire. An expiry writes it before it looks
-for tags, branches and consumers. The creation of a tag, branch or consumer writes its file before
-it looks for intents. So at least one of the two finds the other.
+``snapshot/.expire-<end>-<id>`` holds the snapshots that expire. An expiry writes this file before
+it looks for tags, branches and consumers. The creation of a tag, branch or consumer writes its file
+before it looks for intents. So at least one of the two detects the other.
 
-After a crash the intent records the files still to delete, and the next run finishes the expiry.
-Other readers of the format ignore the file.
+After a crash the intent shows which snapshots were being expired, and the next run finishes the
+expiry. Other readers of the format ignore the file.
 """
 
 from __future__ import annotations
@@ -29,13 +29,15 @@ from lakeformat.tables.json_file import decode_json_file
 __all__ = ["STALE_MILLIS", "Intent", "announce", "read_intents", "refuse_if_expiring", "withdraw"]
 
 STALE_MILLIS = 24 * 60 * 60 * 1000
-"""Age in milliseconds after which an unfinished expiry counts as crashed."""
+"""The age in milliseconds at which an unfinished expiry counts as crashed."""
 _PAUSE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """Snapshots that are expiring; ``end`` is the first that is kept."""
+    """The announcement of an expiry: the snapshots that expire, and ``end``, the first one that is
+    kept.
+    """
 
     path: str
     end: int
@@ -45,7 +47,10 @@ class Intent:
     """True if the changes of the snapshots remain readable as changelogs."""
 
     def is_over(self, gone: Sequence[Snapshot]) -> bool:
-        """Return True if the last snapshot was deleted; a rollback may have restored older ones."""
+        """Return True if the last snapshot of the expiry is deleted.
+
+        A rollback may have restored older ones.
+        """
         return bool(gone) and gone[-1] == self.snapshots[-1]
 
     def to_json(self) -> bytes:
@@ -80,7 +85,8 @@ def announce(
     changelogs: bool = False,
     keeps_changelogs: bool = False,
 ) -> Intent:
-    """Write an intent for snapshots about to expire; look for protection only after this.
+    """Write an intent for snapshots about to expire. Search what protects files only after this
+    call.
 
     ``changelogs``: the snapshots have expired before, and their changelogs expire now.
     """
@@ -127,8 +133,8 @@ def read_intents(handle: TableHandle, *, changelogs: bool = False) -> list[Inten
 def refuse_if_expiring(handle: TableHandle, snapshot_id: int, what: str) -> None:
     """Raise ``CommitConflictError`` if a snapshot is expiring or has expired.
 
-    Call it after writing a tag, branch or consumer that needs the snapshot. If it raises, remove
-    what was written. ``what`` names the tag, branch or consumer in the message.
+    Call it after writing a tag, branch or consumer that needs the snapshot. If it raises, delete
+    the written file again. ``what`` names the tag, branch or consumer in the message.
     """
     if _is_expiring(handle, snapshot_id) and not _is_abandoned(handle, snapshot_id):
         raise CommitConflictError(

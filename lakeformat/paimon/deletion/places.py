@@ -32,7 +32,8 @@ class FilePlaces:
         )
 
     def keys(self, columns: ManifestColumns) -> list[tuple[str, ...]]:
-        """Return unique keys of each entry's files: the data file first, then its extra files.
+        """Return the unique keys of the files of each entry: the data file first, then its extra
+        files.
 
         The level is not part of a key. A data file keeps its key while its extra files are
         replaced.
@@ -74,7 +75,9 @@ class FilePlaces:
     def _outside(
         self, columns: ManifestColumns, row: int, keys: Sequence[str]
     ) -> Iterator[tuple[Storage, str]]:
-        """Yield the places of an external file and its extra files, within the external roots."""
+        """Yield the places of an external file and of its extra files; only external roots are
+        allowed.
+        """
         [entry] = columns.entries(np.array([row]))
         directory = self._directory(entry.partition)
         storage, path = data_file_place(self._handle, entry.bucket, entry.file, directory)
@@ -83,7 +86,10 @@ class FilePlaces:
             yield storage, f"{path.rpartition('/')[0]}/{key.rpartition('/')[2]}"
 
     def _sizes(self, columns: ManifestColumns) -> list[int]:
-        """Return the size of each file; for a packed changelog, the end of the entry's part."""
+        """Return the size of each file.
+
+        For a part of a packed changelog this is the end of the part in the file.
+        """
         sizes: list[int] = columns.file_size.numbers.tolist()
         for row, name in enumerate(columns.file_name.values()):
             if name is not None and is_packed(name):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds what tags, branches and later snapshots still need of the files to delete."""
+"""Finds which of the files to delete are still needed by tags, branches and later snapshots."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ from lakeformat.paimon.metadata.tag import read_tags
 __all__ = ["Protection", "find_protection", "lists_of_changelog"]
 
 LATER_SNAPSHOTS = 100
-"""Number of snapshots after the oldest kept one that are checked for files added again; of the
-later ones only the newest is checked. If more snapshots expire at once, more are checked. The same
-number of changelogs is checked when those expire. Beyond that, the tag of a rollback protects the
-files it restored."""
+"""The number of snapshots after the oldest kept one that are checked for files added again. Of the
+snapshots behind these, only the newest is checked. If more snapshots expire at once, more are
+checked. When changelogs expire, the same number of changelogs is checked. Files that a rollback
+restored later are protected by the tag of the rollback.
+"""
 _log = logging.getLogger(__name__)
 BASE = ListKind.BASE
 STATE = (BASE, ListKind.DELTA)
@@ -41,28 +42,33 @@ STATE = (BASE, ListKind.DELTA)
 
 @dataclass(slots=True)
 class Protection:
-    """Kept snapshots of all branches, and how much of each is checked."""
+    """The snapshots of all branches that are kept, and the parts of each that are checked."""
 
     handle: TableHandle
     tags: list[Snapshot] = field(default_factory=list)
-    """Tagged snapshots: their whole state is needed, but not their changes."""
+    """Tagged snapshots. All files of their state are needed, but not their changes."""
     starts: list[Snapshot] = field(default_factory=list)
     """The oldest snapshot of each other branch, and other single snapshots: their whole state and
     their changelogs are needed."""
     additions: list[Snapshot] = field(default_factory=list)
-    """All later snapshots of other branches: their added files and changelogs are needed."""
+    """All later snapshots of other branches. The files that they added and their changelogs are
+    needed.
+    """
     oldest: Snapshot | None = None
     """The oldest kept snapshot of this branch."""
     later: list[Snapshot] = field(default_factory=list)
-    """Later snapshots of this branch that are checked for files added again."""
+    """The later snapshots of this branch that are checked for files added again."""
     leaves_out_some: bool = False
-    """True if there are more snapshots than ``later`` lists."""
+    """True if this branch has later snapshots that are not in ``later``."""
     with_oldest_state: bool = False
-    """True to check the whole state of the oldest snapshot, too."""
+    """True if the whole state of the oldest snapshot is checked, too."""
     changelogs: list[Snapshot] = field(default_factory=list)
     """Changelogs that outlive their snapshots."""
     own_changelogs: Sequence[int] = ()
-    """Kept changelogs of this branch; a packed changelog may have parts of several snapshots."""
+    """The kept changelogs of this branch.
+
+    They are checked because a packed changelog may have parts of several snapshots.
+    """
     later_changelogs: Sequence[int] = ()
     """Later changelogs of this branch that are checked for files added again. Their metadata is
     new, or belongs to one of ``changelogs``."""
@@ -71,8 +77,7 @@ class Protection:
         """Return the metadata and index files to keep, except new ones of later snapshots.
 
         The manifests of later snapshots are new or already among those of the oldest. Their index
-        files and statistics may be older, because a rollback takes them from the snapshot it
-        returns to.
+        files and statistics may be older, because a rollback uses those of the restored snapshot.
         """
         handle, found = self.handle, MetadataFiles()
         wholes = [*self.starts, *self.additions, *([self.oldest] if self.oldest else ())]
@@ -91,7 +96,7 @@ class Protection:
         return found
 
     def spare(self, candidates: Candidates) -> set[str]:
-        """Drop the candidates that are still needed; return their keys."""
+        """Drop the candidates that are still needed; return the keys of the dropped ones."""
         if not len(candidates):
             return set()
         seen = _Sightings(self.handle, candidates)
@@ -114,7 +119,7 @@ class Protection:
         return found
 
     def _parts(self, seen: _Sightings) -> set[str]:
-        """Return packed changelogs that other snapshots of this branch need, too.
+        """Return the packed changelogs that are needed by another snapshot of this branch.
 
         All parts of a packed changelog were written by one commit.
         """
@@ -133,7 +138,7 @@ class Protection:
             yield self.oldest
 
     def _added_again(self, seen: _Sightings) -> set[str]:
-        """Return files that this branch added again after its oldest snapshot."""
+        """Return the candidates that this branch added again after its oldest snapshot."""
         needed: set[str] = set()
         for manifests in self._many(self.later, ListKind.DELTA):
             needed |= seen.added(manifests)
@@ -144,7 +149,7 @@ class Protection:
         return needed
 
     def _owners_of_added_files(self) -> list[Snapshot]:
-        """Return later changelogs without their own list that own the files their commits added."""
+        """Return later changelogs without a list that own the data files their commits added."""
         storage, layout = self.handle.storage, self.handle.layout
         read = partial(read_changelog_if_present, storage, layout)
         found = in_parallel(self.handle, read, self.later_changelogs)
@@ -152,7 +157,7 @@ class Protection:
         return [*filter(ChangelogOwnership(storage, layout).needs_files, without_list)]
 
     def _changes_of(self, changelog: Snapshot) -> list[ManifestMeta]:
-        """Return the manifests with the changes of a changelog, without missing ones."""
+        """Return the manifests with the changes of a changelog; missing manifests are left out."""
         if changelog.changelog_manifest_list is not None:
             return self._manifests(changelog, ListKind.CHANGELOG)
         handle = self.handle
@@ -177,8 +182,9 @@ class Protection:
 def lists_of_changelog(handle: TableHandle, changelog: Snapshot) -> tuple[ListKind, ...]:
     """Return the lists that a changelog still needs after its snapshot has expired.
 
-    Without its own list these are the lists of the commit, if they still exist: with a changelog
-    producer they expired with the snapshot. The current options do not decide that.
+    If it has no list of its own, these are the lists of its commit, as far as they exist: with a
+    changelog producer they expired with the snapshot. Whether they exist is checked, because the
+    options may have changed since.
     """
     if changelog.changelog_manifest_list is not None:
         return (ListKind.CHANGELOG,)
@@ -257,7 +263,7 @@ def _read(handle: TableHandle, place: TableLayout, ids: Sequence[int]) -> list[S
 
 
 class _Sightings:
-    """Finds candidates in manifests; reads each manifest once."""
+    """Finds which candidates are named in manifests; reads each manifest once."""
 
     def __init__(self, handle: TableHandle, candidates: Candidates) -> None:
         self._handle = handle
@@ -265,7 +271,7 @@ class _Sightings:
         self._seen: dict[str, dict[str, tuple[int, bool]]] = {}
 
     def live(self, manifests: Iterable[ManifestMeta]) -> set[str]:
-        """Return the candidates that ``manifests``, a whole state, add and do not delete."""
+        """Return the candidates that are live in the state of ``manifests``."""
         net: dict[str, int] = {}
         for manifest in manifests:
             for key, (change, _) in self._of(manifest).items():
@@ -287,8 +293,9 @@ class _Sightings:
     def _of(
         self, manifest: ManifestMeta, on_missing: Callable[[str], object] | None = None
     ) -> dict[str, tuple[int, bool]]:
-        """Return for each candidate file its ADD entries minus its DELETE entries, and True if it
-        has an ADD.
+        """Return numbers for each candidate file that a manifest names.
+
+        They are its ADD entries minus its DELETE entries, and True if it has an ADD entry.
         """
         found = self._seen.get(manifest.file_name)
         if found is None:

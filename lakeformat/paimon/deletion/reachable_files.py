@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that a snapshot, a tag or a changelog refers to."""
+"""Finds the files to which a snapshot, a tag or a changelog refers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ALL_LISTS = tuple(ListKind)
 
 @dataclass(slots=True)
 class MetadataFiles:
-    """Metadata and index files by name, with their sizes where known."""
+    """Metadata and index files by name, with their sizes if known."""
 
     lists: dict[str, int | None] = field(default_factory=dict)
     manifests: dict[str, int | None] = field(default_factory=dict)
@@ -102,7 +102,8 @@ def metadata_removals(
 ) -> Iterator[Removal]:
     """Yield the removals of metadata and index files that are not kept.
 
-    Index files come first and lists last, so that a remaining file always names the removed one.
+    Index files are first and lists last. So after an interruption, an existing file always names
+    the files that were deleted before it.
     """
     storage, layout, places = handle.storage, handle.layout, FilePlaces(handle)
     for key, entry in files.index_files.items():
@@ -154,7 +155,8 @@ def none_if_missing(
 ) -> T | None:
     """Return the result of ``read``; None if the file is missing.
 
-    Then ``on_missing`` receives its path. Without ``on_missing`` the error is raised.
+    If the file is missing, ``on_missing`` is called with its path. Without ``on_missing`` the error
+    is raised.
     """
     try:
         return read()
