@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expiry of changelogs that outlive their snapshots."""
+"""Expires changelogs that are kept after their snapshots have expired."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_prese
 __all__ = ["ROUND", "expire_changelogs", "finish_changelogs", "select"]
 
 ROUND = 250
-"""Number of changelogs or snapshots planned at once, which limits memory."""
+"""The number of changelogs or snapshots that are planned at once, to limit memory."""
 
 
 def select(handle: TableHandle, retention: Retention, guard: Guard | None) -> list[int]:
@@ -64,8 +64,9 @@ def expire_changelogs(handle: TableHandle, account: Account, numbers: Sequence[i
 
 
 def finish_changelogs(handle: TableHandle, account: Account) -> bool:
-    """Finish interrupted expiries whose changelogs are deleted already; return True if every file
-    was removed.
+    """Delete the remaining files of interrupted expiries, whose changelogs are already deleted.
+
+    Return True if every file was removed.
     """
     storage, layout = handle.storage, handle.layout
     for intent in read_intents(handle, changelogs=True):
@@ -85,7 +86,7 @@ def _expire(
     handle: TableHandle, account: Account, changelogs: Sequence[Snapshot], *, hides: bool
 ) -> bool:
     storage, layout, last = handle.storage, handle.layout, changelogs[-1].id
-    # When an expiry is finished, a changelog with one of its numbers is a new one.
+    # While this finishes an expiry, a changelog with one of its numbers must be a new one.
     going = {changelog.id for changelog in changelogs if hides}
 
     def look() -> tuple[Plan, int]:

@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Account:
-    """The results of the rounds of a run."""
+    """The results of all rounds of one run."""
 
     deleter: Deleter
     dry_run: bool
@@ -53,9 +53,10 @@ def hide_snapshots(
     *,
     keeps_changelogs: bool,
 ) -> None:
-    """Make snapshots unreachable, oldest first, so that the kept ones have no gap.
+    """Delete the files of snapshots, oldest first, so that the kept snapshots have no gap.
 
-    With ``keeps_changelogs`` a changelog keeps the changes of each.
+    Without their files, the snapshots are unreachable. With ``keeps_changelogs``, a changelog file
+    keeps the changes of each snapshot.
     """
     layout, storage = handle.layout, handle.storage
     for position, snapshot in enumerate(snapshots):
@@ -70,7 +71,7 @@ def hide_snapshots(
 def hide_changelogs(
     handle: TableHandle, account: Account, changelogs: Sequence[Snapshot], end: int
 ) -> None:
-    """Make changelogs that outlived their snapshots unreachable, oldest first."""
+    """Delete the files of changelogs, oldest first, which makes them unreachable."""
     layout, storage = handle.layout, handle.storage
     for changelog in changelogs:
         _hide(handle, account, layout.changelog(changelog.id), "changelog", changelog)
@@ -81,8 +82,7 @@ def hide_changelogs(
 def remove_files(handle: TableHandle, account: Account, plan: Plan) -> bool:
     """Remove the files of a plan step by step; return True if all were removed.
 
-    If a file cannot be removed, later steps are skipped: the files that name it are needed by the
-    next run.
+    If a file cannot be removed, later steps are skipped: the next run needs the files that name it.
     """
     account.spared += plan.spared
     account.notes += plan.notes
@@ -104,9 +104,10 @@ def _hide(handle: TableHandle, account: Account, path: str, what: str, snapshot:
 
 
 def _point_at(handle: TableHandle, account: Account, files: NumberedFiles, end: int) -> None:
-    """Write the hint after the files are removed: a hint that is too high hides existing files.
+    """Write the hint of the earliest snapshot after the files are removed.
 
-    Making the hint durable also makes the removals durable.
+    A hint that is too high hides existing files. Making the hint durable also makes the removals
+    durable.
     """
     if account.dry_run:
         return

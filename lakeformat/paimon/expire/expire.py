@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expiry of snapshots: selects and announces them, makes them unreachable, then removes files."""
+"""Expires snapshots: selects and announces them, makes them unreachable, then deletes their
+files.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ from lakeformat.types.count_text import counted
 __all__ = ["expire_snapshots"]
 
 _FILES_PER_ROUND = 50_000
-"""Number of data files after which a round takes no further snapshot, to limit memory."""
+"""The number of data files that limits a round: when it is reached, the round takes no more
+snapshots.
+"""
 _NOTHING = "the table has no snapshot yet"
 _OVERTAKEN = "another expiry expired more snapshots meanwhile"
 _ROLLED_BACK = (
@@ -83,7 +87,7 @@ def expire_snapshots(
     dry_run: bool = False,
     on_progress: OnRemoval | None = None,
 ) -> ExpireReport:
-    """Remove snapshots that are too old or too many, with the files only they need.
+    """Expire snapshots that are too old or too many, and delete the files that only they need.
 
     ``consumers_older_than`` also deletes consumers that have made no progress since then. Without
     it, only the table option ``consumer.expiration-time`` decides that.
@@ -118,7 +122,7 @@ def expire_snapshots(
 
 
 def _sentence(report: ExpireReport) -> str:
-    """Describe an expiry in numbers, for the log."""
+    """Return the result of an expiry in numbers, as a sentence for the log."""
     snapshots, changelogs, files = len(report.snapshots), len(report.changelogs), report.deleted
     if not (snapshots or changelogs or files.total):
         return f"no action needed; {report.reason}"
@@ -155,7 +159,7 @@ class _Expiry:
                 if not account.deleter.deleted.failures:
                     self._finish()  # this run may have deleted snapshots of an earlier intent
         if not account.dry_run:
-            with suppress(LakeError):  # the next run removes them
+            with suppress(LakeError):  # the next run removes these files
                 remove_old_fences(handle.storage, handle.layout, handle.environment.now_millis())
         left = [number for number in self._ids() if number not in account.snapshots]
         return ExpireReport(
@@ -199,8 +203,9 @@ class _Expiry:
         )
 
     def _expire_changelogs(self, progress: Progress) -> bool:
-        """Expire old changelogs before this run creates new ones; return True if every file was
-        removed.
+        """Expire old changelogs before this run creates new ones.
+
+        Return True if every file was removed.
         """
         handle = self.handle
         if not changelog_ids(handle.storage, handle.layout):
@@ -236,7 +241,9 @@ class _Expiry:
         return selection
 
     def _cut(self, snapshots: Sequence[Snapshot]) -> int:
-        """Return the number of snapshots in a round, limited by the number of planned files."""
+        """Return the number of snapshots in the next round, limited by the number of
+        planned files.
+        """
         files = 0
         for position, manifests in enumerate(deltas_of(self.handle, snapshots[1:])):
             files += sum(manifest.num_deleted_files for manifest in manifests)
@@ -270,7 +277,7 @@ class _Expiry:
         except LakeError as error:
             with suppress(
                 LakeError
-            ):  # nothing was deleted, and the intent would block tags and branches
+            ):  # nothing was deleted, and the intent would refuse new tags and branches
                 withdraw(handle, intent)
             is_gone = isinstance(error, CorruptTableError | NotFoundError)
             if is_gone and self._snapshot(oldest.id) != oldest:
@@ -292,8 +299,9 @@ class _Expiry:
         return look_again(self.handle, look)
 
     def _overtaken(self, snapshots: Sequence[Snapshot], oldest: Snapshot) -> str | None:
-        """Return the reason to stop if a consumer or rollback appeared before the announcement,
-        else None.
+        """Return the reason to stop if a consumer or a rollback appeared before the announcement.
+
+        Return None if there is no such reason.
         """
         guard = self._guard(read_progress(self.handle))
         if guard is not None and guard.next_snapshot <= snapshots[-1].id:
@@ -306,7 +314,7 @@ class _Expiry:
             return _ROLLED_BACK
         if any(number < oldest.id and number not in going for number in ids):
             return _ROLLED_BACK
-        # Check all of them: a snapshot committed after a fence is not part of the fence.
+        # Check all snapshots: a fence does not list a snapshot that was committed after it.
         now = self.handle.environment.now_millis()
         fenced = (*snapshots, oldest, newest)
         storage, layout = self.handle.storage, self.handle.layout
@@ -315,8 +323,9 @@ class _Expiry:
         return None
 
     def _finish(self) -> bool:
-        """Finish interrupted expiries whose snapshots are deleted already; return True if every
-        file was removed.
+        """Delete the remaining files of interrupted expiries, whose snapshots are already deleted.
+
+        Return True if every file was removed.
         """
         if not finish_changelogs(self.handle, self.account):
             return False
@@ -334,7 +343,9 @@ class _Expiry:
         return True
 
     def _left_of(self, intent: Intent) -> tuple[Sequence[Snapshot], Plan | None]:
-        """Return the deleted snapshots of an intent, and the plan to remove their files."""
+        """Return the deleted snapshots of an intent, and the plan to delete their remaining
+        files.
+        """
         ids = self._ids()
         # Compare identities, not numbers: a rollback to a tag may reuse the numbers.
         there = {each.identity for each in self._read([each.id for each in intent.snapshots])}
@@ -355,9 +366,9 @@ class _Expiry:
     ) -> Plan:
         """Plan the files to remove.
 
-        With ``keeps`` the changelogs of ``snapshots`` outlive them. ``older`` are kept snapshots
-        when an earlier expiry is finished. A rollback may have restored files since then, so their
-        whole state is checked.
+        With ``keeps``, the changelogs of ``snapshots`` are kept after them. ``older`` are kept
+        snapshots with lower numbers, when an earlier expiry is being finished. A rollback may have
+        restored files since then, so their whole state is checked.
         """
         protection = find_protection(
             self.handle,
@@ -372,8 +383,8 @@ class _Expiry:
     def _changelogs(self, keeps: bool) -> list[Snapshot]:
         """Return changelogs that share files with the expired snapshots.
 
-        Without a producer a changelog owns the files its commit added. Such changelogs may remain
-        from a time when they outlived their snapshots, or when the table had no producer.
+        Without a producer, a changelog owns the files that its commit added. The table may have
+        such changelogs from a time with other options.
         """
         handle = self.handle
         has_producer = handle.options.changelog_producer != NO_PRODUCER
@@ -397,7 +408,9 @@ class _Expiry:
         return progress.guard
 
     def _ids(self) -> list[int]:
-        """Return all snapshot numbers by listing: a wrong hint would hide snapshots for ever."""
+        """Return all snapshot numbers by listing, because a wrong hint would hide snapshots for
+        ever.
+        """
         return snapshot_ids(self.handle.storage, self.handle.layout)
 
     def _read(self, ids: Sequence[int]) -> list[Snapshot]:

@@ -17,7 +17,7 @@ __all__ = ["ExpireReport"]
 
 @dataclass(frozen=True, slots=True)
 class ExpireReport(Report):
-    """The result of an expiry or of its dry run."""
+    """The result of an expiry, or of its dry run."""
 
     table: str
     dry_run: bool
@@ -28,7 +28,7 @@ class ExpireReport(Report):
     consumers: tuple[str, ...]
     """Deleted consumers, which had made no progress for ``consumer.expiration-time``."""
     stale_consumers: tuple[str, ...]
-    """Consumers whose next snapshot has expired already; they keep no snapshots."""
+    """Consumers whose next snapshot had already expired; they keep no snapshots."""
     earliest_snapshot: int | None
     """The oldest kept snapshot."""
     reason: str
@@ -41,13 +41,13 @@ class ExpireReport(Report):
     directories: int
     """Number of removed empty directories."""
     spared: int
-    """Data files kept because a tag, a branch or a later snapshot needs them."""
+    """The number of data files kept because a tag, a branch or a later snapshot needs them."""
     notes: tuple[str, ...] = ()
     """Problems such as unreadable metadata, whose files are left to the removal of orphans."""
     stalled_consumers: tuple[StalledConsumer, ...] = ()
     """Consumers without recent progress that prevent further expiry."""
     removals: tuple[Removal, ...] = field(default=(), repr=False)
-    """In a dry run, the planned removals, as far as ``expire_snapshots`` collects them."""
+    """The planned removals of a dry run; it has only those that ``expire_snapshots`` collects."""
 
     @property
     def is_complete(self) -> bool:
@@ -56,11 +56,11 @@ class ExpireReport(Report):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """One line for each thing that the expiry did or, in a dry run, would do."""
+        """One line for each change that the expiry made or, in a dry run, would make."""
         return tuple(_lines(self))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain values, without the single files."""
+        """Return the report as plain values, without the list of files."""
         return {
             "table": self.table,
             "dry_run": self.dry_run,

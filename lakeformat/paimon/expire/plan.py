@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans the files to remove with expired snapshots: those that nothing kept refers to."""
+"""Plans the files to delete with expired snapshots: files to which nothing kept refers."""
 
 from __future__ import annotations
 
@@ -39,15 +39,17 @@ from lakeformat.types.arrow_memory import numbers
 __all__ = ["Plan", "deltas_of", "plan_changelogs", "plan_snapshots"]
 
 _COMPACTED = 1
-"""Value of ``_FILE_SOURCE`` for compacted files; appended files have 0, or null in old tables."""
+"""The value of ``_FILE_SOURCE`` for compacted files; appended files have 0, or null in old
+tables.
+"""
 _TOGETHER = 32
-"""Number of snapshots whose manifests are listed at a time."""
+"""The number of snapshots whose manifests are listed at a time."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class Plan:
-    """The files to remove in steps; each step starts after the previous one is done."""
+    """The files to delete, in steps; a step starts when the step before it is complete."""
 
     files: list[Removal] = field(default_factory=list)
     """Data, changelog and index files."""
@@ -72,7 +74,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Deletions:
-    """The delete entries of a snapshot."""
+    """The files that a snapshot deletes."""
 
     columns: ManifestColumns
     put_back: frozenset[str] = frozenset()
@@ -94,7 +96,7 @@ def plan_snapshots(
 ) -> Plan:
     """Plan the removal of files of expired snapshots; ``oldest`` is the first kept one after them.
 
-    A file was last needed by the snapshot before the one that deletes it. The plan reads only what
+    A file is not needed any more from the snapshot on that deletes it. The plan reads only what
     each snapshot changed, so its cost depends on what is removed, not on what is kept. With
     ``keeps_changelogs`` the changes of the snapshots remain readable.
     """
@@ -125,7 +127,7 @@ def plan_snapshots(
 def plan_changelogs(
     handle: TableHandle, changelogs: Sequence[Snapshot], protection: Protection
 ) -> Plan:
-    """Plan the removal of files of changelogs whose snapshots expired before."""
+    """Plan the removal of files of changelogs whose snapshots have already expired."""
     plan, candidates = Plan(), Candidates(handle)
     for changelog in changelogs:
         with _noting(plan, f"changelog {changelog.id}"):
@@ -172,9 +174,10 @@ def _plan_metadata(
 
 
 def _deleted_by(handle: TableHandle, candidates: Candidates, snapshot: Snapshot) -> _Deletions:
-    """Return the files that a snapshot deleted and did not add again, as on a new level.
+    """Return the files that a snapshot deletes and does not add again, for example on a new level.
 
-    Files that it added are dropped from the candidates: a rollback adds earlier files again.
+    Files that the snapshot adds are dropped from the candidates, because a rollback adds earlier
+    files again.
     """
     manifests = _list_or_empty(handle, ListKind.DELTA, snapshot)
     deletes = any(manifest.num_deleted_files for manifest in manifests)
@@ -223,8 +226,8 @@ def _log_missing(path: str) -> None:
 
 @contextmanager
 def _noting(plan: Plan, what: str) -> Iterator[None]:
-    """Skip metadata that is damaged, and add a note to ``plan``: the files that it names are not
-    removed.
+    """Catch damage of metadata, and add a note to ``plan``: the files that it names are not
+    deleted.
     """
     try:
         yield

@@ -29,22 +29,23 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """The limits of a retention: number and age of kept snapshots or changelogs."""
+    """The limits of a retention: by number and by age of snapshots or changelogs."""
 
     retain_max: int
     retain_min: int
     older_than: int
-    """Epoch milliseconds: a snapshot that was current at this time or later is kept, up to
-    ``retain_max``."""
+    """A time in epoch milliseconds.
+
+    A snapshot that was current at this time or later is kept, unless there are more than
+    ``retain_max``.
+    """
     limit: int
-    """Largest number to expire."""
+    """The largest number to expire in one run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The number of oldest snapshots (or changelogs) to expire, and the reason why no more
-    expire.
-    """
+    """The number of oldest snapshots or changelogs to expire, and the reason why not more."""
 
     count: int
     reason: str
@@ -53,7 +54,7 @@ class Selection:
 
 
 def is_decoupled(options: TableOptions) -> bool:
-    """Return True if changelogs outlive their snapshots."""
+    """Return True if changelogs are kept longer than their snapshots."""
     longest, least = options.changelog_num_retained_max, options.changelog_num_retained_min
     time = options.changelog_time_retained_millis
     return (
@@ -72,7 +73,9 @@ def snapshot_retention(
     older_than: PastTime | None = None,
     limit: int | None = None,
 ) -> Retention:
-    """Return the limits of the call, or else of the table options; raise if they contradict."""
+    """Return the limits that the call gives, else those of the table options; raise if they
+    contradict.
+    """
     bound = now_millis - options.snapshot_time_retained_millis
     if older_than is not None:
         bound = past_millis("older_than", older_than, now_millis)
@@ -89,7 +92,9 @@ def snapshot_retention(
 def changelog_retention(
     options: TableOptions, now_millis: int, limit: int | None = None
 ) -> Retention:
-    """Return the limits for changelogs that outlive their snapshots, from table options alone."""
+    """Return the limits for changelogs kept after their snapshots; only the table options
+    set them.
+    """
     most, least = options.changelog_num_retained_max, options.changelog_num_retained_min
     time = options.changelog_time_retained_millis
     return _checked(
@@ -151,8 +156,8 @@ def select_snapshots(
 ) -> Selection:
     """Return how many of the oldest snapshots expire.
 
-    ``ids`` are all snapshots, ascending. A snapshot was current until the next one, so its age
-    counts from the commit of the next. ``time_of`` is called as rarely as possible; None means the
+    ``ids`` are all snapshots, ascending. A snapshot was current until the next one was committed,
+    so its age counts from that time. ``time_of`` is called as rarely as possible; None means the
     snapshot has expired meanwhile.
     """
     highest, reason, limited = _bounds(ids, retention, guard)
@@ -175,7 +180,10 @@ def select_changelogs(
     retention: Retention,
     guard: Guard | None = None,
 ) -> Selection:
-    """Return how many of the oldest changelogs expire, by their own time; the last one is kept."""
+    """Return how many of the oldest changelogs expire, by their own commit time.
+
+    The last changelog is kept.
+    """
     highest, reason, limited = _bounds(ids, retention, guard, newest=latest_snapshot)
     if highest >= len(ids):
         highest, reason, limited = (
@@ -199,7 +207,7 @@ def select_changelogs(
 def count_overdue(
     ids: Sequence[int], time_of: Callable[[int], int | None], retention: Retention
 ) -> int:
-    """Count the oldest snapshots beyond their retention, ignoring consumers.
+    """Count the snapshots beyond their retention, as if there were no consumers.
 
     It applies the rule of ``select_snapshots`` without its limit. A binary search reads few times.
     """
@@ -239,8 +247,10 @@ def _unlimited(retention: Retention, ids: Sequence[int]) -> Retention:
 def _bounds(
     ids: Sequence[int], retention: Retention, guard: Guard | None, newest: int | None = None
 ) -> tuple[int, str, bool]:
-    """Return the largest number to expire, regardless of age, and why the rest is kept."""
-    if newest is None:  # for snapshots, existing ones count, gaps do not
+    """Return the largest number to expire regardless of age, the reason, and True if a limit is
+    reached.
+    """
+    if newest is None:  # for snapshots, count the existing ones: numbers may have gaps
         highest = max(len(ids) - retention.retain_min, 0)
     else:
         highest = sum(1 for number in ids if number <= newest - retention.retain_min)
