@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build the index of one existing data file; the data file is not changed."""
+"""Builds the index of one existing data file; the data file is not changed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class BuiltIndex:
     """The index file beside the data file, if the index does not fit into the manifest."""
 
     def discard(self) -> None:
-        """Delete the index file; nothing refers to it."""
+        """Delete the index file, to which nothing refers."""
         if self.written is not None:
             storage, path = self.written
             with suppress(LakeError):
@@ -40,7 +40,10 @@ class BuiltIndex:
 
 
 def build_index(handle: TableHandle, unit: IndexUnit) -> BuiltIndex | None:
-    """Build the index; None if the file has it already. When this raises, no file is left."""
+    """Build the index of a file; None if the file has it already.
+
+    If this raises, no new file remains.
+    """
     old = unit.entry.file
     container = _encode(handle, unit) if unit.wanted else None
     if not unit.force and _covered(container) == unit.there:
@@ -52,7 +55,8 @@ def build_index(handle: TableHandle, unit: IndexUnit) -> BuiltIndex | None:
     if len(container) <= handle.options.file_index_in_manifest_threshold_bytes:
         file = replace(file, embedded_file_index=container)
         if file == old:
-            # pypaimon treats a file as deleted if a commit deletes it and adds it unchanged.
+            # pypaimon treats a file as deleted if one commit deletes it and adds it again
+            # unchanged.
             return None
         return BuiltIndex(unit=unit, file=file, index_bytes=len(container))
     # A new name, because older snapshots still refer to the old index file.
@@ -76,7 +80,7 @@ def build_index(handle: TableHandle, unit: IndexUnit) -> BuiltIndex | None:
 def _encode(handle: TableHandle, unit: IndexUnit) -> bytes | None:
     """Return the file index of a data file; None if nothing could be indexed.
 
-    It covers deleted rows, too, because an index counts positions in the file.
+    The index includes deleted rows, because it counts positions in the file.
     """
     writer = FileIndexWriter(unit.wanted)
     rows = DataFiles(handle, unit.snapshot, DeletedRows(handle, ()))

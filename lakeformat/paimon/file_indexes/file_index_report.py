@@ -12,7 +12,7 @@ __all__ = ["FileIndexOutcome", "FileIndexReport"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileIndexOutcome:
-    """One data file whose index changes, and the reason."""
+    """One data file whose index changes, with the reason."""
 
     partition: str
     bucket: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan a rewrite of indexes: the files whose indexes differ from the options of their table."""
+"""Plans a rewrite of indexes: finds the files whose indexes differ from the table options."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from lakeformat.types.types import DataField, with_nullability
 __all__ = ["IndexUnit", "Indexed", "index_place", "plan_units"]
 
 Indexed = frozenset[tuple[str, str]]
-"""Columns by their names in the file, each with a kind of index."""
+"""Pairs of a column, by its name in the file, and a kind of index."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +40,12 @@ class IndexUnit:
     fields: tuple[DataField, ...]
     """The columns to read, as they are in the file."""
     there: Indexed
-    """The indexes of the file now."""
+    """The indexes that the file has now."""
     force: bool
 
     @property
     def reason(self) -> str:
-        """The missing and the unwanted indexes; or a note that ``force`` rebuilds all."""
+        """The missing and the unneeded indexes, or a note that ``force`` rebuilds all."""
         asked = frozenset((each.column, each.index_type) for each in self.wanted)
         parts = [f"{kind} of {column} is missing" for column, kind in sorted(asked - self.there)]
         parts += [
@@ -63,7 +63,7 @@ def plan_units(
 ) -> tuple[int, list[IndexUnit]]:
     """Return the number of files in the chosen partitions, and the changes of the files to rewrite.
 
-    Files whose indexes are right are rewritten only with ``force``.
+    Files whose indexes match the options are rewritten only with ``force``.
     """
     meant = chosen_partitions(handle.schema, chosen)
     entries = plan_columns(handle, snapshot).columns.entries()
@@ -74,7 +74,7 @@ def plan_units(
 
 
 class _IndexPlanner:
-    """Plans one file after the other."""
+    """Plans one file at a time."""
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot, force: bool) -> None:
         self._handle = handle
@@ -86,7 +86,7 @@ class _IndexPlanner:
     def unit(self, entry: ManifestEntry) -> IndexUnit | None:
         """Return the index change of one file.
 
-        None if its indexes are right and ``force`` is off, or if it has none and needs none.
+        None if its indexes match the options and ``force`` is off, or if it has and needs no index.
         """
         found = [*self._stored(entry)]
         there = _indexed(self._handle, entry)
@@ -105,7 +105,9 @@ class _IndexPlanner:
         )
 
     def _stored(self, entry: ManifestEntry) -> Iterator[tuple[WantedIndex, DataField]]:
-        """Yield the indexes of columns in the file, found by id, whose type is unchanged."""
+        """Yield the indexes to build: the column, found by id, must be in the file with unchanged
+        type.
+        """
         now = {field.name: field for field in self._handle.schema.fields}
         then = {field.id: field for field in self._schema(entry.file.schema_id).fields}
         for each in self._wanted:
@@ -126,7 +128,7 @@ def _same_type(one: DataField, other: DataField) -> bool:
 
 
 def _indexed(handle: TableHandle, entry: ManifestEntry) -> Indexed:
-    """Return the columns and kinds of a file's index; an unreadable index counts as none."""
+    """Return the columns and kinds of a file's index; an unreadable index counts as missing."""
     found: set[tuple[str, str]] = set()
     try:
         if (embedded := entry.file.embedded_file_index) is not None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rewrite file indexes: plan, build, commit, and plan again where another commit was first.
+"""Rewrites file indexes: plan, build, commit, and plan again the files that another commit changed.
 
-A file with another index is another entry of the manifest: a COMPACT commit removes the old entry
-and adds the new one.
+A new index needs a new manifest entry of its file: a COMPACT commit removes the old entry and adds
+the new one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OnFiles: TypeAlias = Callable[[int, int], object]
 """Called with the number of files, and the number of files whose index is built."""
 
 _GROUP_FILES = 256
-"""The number of files in one commit: a conflict repeats the work for no more files."""
+"""The number of files in one commit, so that a conflict repeats the work for few files."""
 
 _Outcome: TypeAlias = tuple[IndexUnit, BuiltIndex | None]
 """A file, and its new index; None if no index can be built for it."""
@@ -54,7 +54,7 @@ def rewrite_file_indexes(
 ) -> FileIndexReport:
     """Give existing files the indexes that the options ask for; no row changes.
 
-    Indexes that are right are built again only with ``force``.
+    Indexes that match the options are built again only with ``force``.
     """
     handle = newest_schema(handle)
     require_allowed(handle, Operation.COMPACT)
@@ -94,12 +94,12 @@ class _IndexRewrite:
     _settled: set[str] = field(default_factory=set)
     """Names of files that have every index that can be built for them."""
     _waiting: list[_Outcome] = field(default_factory=list)
-    """Indexes that are built and not committed yet."""
+    """Indexes that are built but not committed yet."""
     _done: int = 0
     _total: int = 0
 
     def look(self) -> None:
-        """Plan on the newest snapshot."""
+        """Plan the rewrite on the newest snapshot."""
         self.handle = newest_schema(self.handle)
         head = latest_snapshot(self.handle.storage, self.handle.layout)
         if head is None:
@@ -156,9 +156,9 @@ class _IndexRewrite:
             return
         places = {unit.entry.identity: place for place, unit in enumerate(self.units)}
         built.sort(key=lambda each: places[each.unit.entry.identity])
-        # The run may add an entry that an earlier commit deleted, and pypaimon would then treat the
-        # file as deleted. So the first commit merges deletions away. Later commits of the run add
-        # no entry that the run has deleted.
+        # The run may add an entry again that an earlier commit deleted. pypaimon would then treat
+        # the file as deleted. So the first commit merges manifests, which drops the deletions.
+        # Later commits of the run add no entry that the run has deleted.
         options = CommitOptions(merge=None if self.snapshot_ids else pick_deletions)
         report = commit_messages(self.handle, _messages(self.handle, built), options)
         assert report.snapshot_id is not None
