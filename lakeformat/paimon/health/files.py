@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a snapshot, summed up by bucket and partition as columns."""
+"""The files of a snapshot, summed up by bucket and partition; the numbers are columns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lakeformat.types.arrow_memory import array_of, numbers
 __all__ = ["MUCH_DELETED", "FileState", "target_size"]
 
 MUCH_DELETED = 0.2
-"""With a larger share of delete rows, a full compaction is worth its cost."""
+"""The largest share of delete rows; above it, a full compaction is worth its cost."""
 
 
 class FileState:
@@ -65,7 +65,7 @@ class FileState:
 
     @cached_property
     def runs(self) -> Counts:
-        """Sorted runs of each bucket."""
+        """The number of sorted runs of each bucket."""
         higher = ~self._is_fresh & ~self._is_postponed
         levels = self.buckets.of_file * (int(self._levels.max(initial=0)) + 1) + self._levels
         per_level = grouped(levels[higher])
@@ -88,7 +88,7 @@ class FileState:
         return found
 
     def due_places(self) -> frozenset[tuple[bytes, int]]:
-        """The buckets that a reason of the verdict advises to compact."""
+        """The buckets that the verdict advises to compact."""
         buckets = self.buckets
         wanted = self.due | (buckets.count(self._is_postponed) > 0)
         wanted = wanted | (buckets.count(self._over_limit) > 0)
@@ -132,7 +132,7 @@ class FileState:
         return int(self._sizes.sum())
 
     def deletes(self) -> DeleteFacts:
-        """Return the facts of rows that are deleted, replaced or hidden."""
+        """Return the facts of rows that are deleted, replaced or hidden by deletion vectors."""
         column = self._columns.delete_row_count
         taken_back, hidden = int(column.numbers.sum()), int(self._hidden.sum())
         unsaid = 0 if column.present is None else int((~column.present).sum())
@@ -146,7 +146,9 @@ class FileState:
         )
 
     def pending(self) -> Pending:
-        """Return number, bytes and rows of the files due for compaction, by partition."""
+        """Return the number, bytes and rows of the files that a compaction would rewrite, by
+        partition.
+        """
         least = BYTES_PART * self._target
         partitions, options = self.partitions, self._handle.options
         waiting = self._outside_last_run() if self.is_keyed else self._sizes < least
@@ -204,7 +206,7 @@ class FileState:
         if not self.is_keyed or not options.makes_changelog:
             return None
         if options.strategy_of_changelog() == "full":
-            # The changelog gets only rows that reach the last level.
+            # The changelog gets only rows that reach the highest level.
             return self._levels < options.level_count - 1
         return self._is_fresh | self._is_postponed
 
@@ -227,8 +229,9 @@ def target_size(handle: TableHandle) -> int:
 def _hidden_rows(
     live: ManifestColumns, index_files: list[IndexManifestEntry]
 ) -> tuple[Counts, int]:
-    """Return how many rows of each file deletion vectors hide, and the number of files whose
-    vector has no row count.
+    """Return the number of rows that deletion vectors hide in each file.
+
+    Also return the number of files whose vector has no row count.
     """
     found = [
         (entry.partition, entry.bucket, each.data_file_name.encode(), each.cardinality)
@@ -256,7 +259,9 @@ def _hidden_rows(
 
 
 def _places(names: pa.Array, partitions: pa.Array, buckets: pa.Array) -> pa.Array:
-    """Identify files by partition, bucket and name; no name holds a zero byte."""
+    """Return keys of files from partition, bucket and name, separated by zero bytes, which no name
+    has.
+    """
     shown = buckets.cast(pa.string()).cast(pa.large_binary())
     zero = pa.scalar(b"\0", pa.large_binary())
     return pc.binary_join_element_wise(names, shown, partitions, zero)

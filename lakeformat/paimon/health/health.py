@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks a table: the manifests of its newest snapshot, and files kept for older ones."""
+"""Checks the health of a table: manifests of the newest snapshot, and files kept for older ones."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def check_health(
 ) -> HealthReport:
     """Return the health of the table at its newest snapshot.
 
-    ``time_travel`` reads the changes of each snapshot, to find files kept for older ones alone.
-    ``unknown`` lists the table's directories too, for files that nothing refers to.
+    ``time_travel`` also reads the changes of each snapshot, to find files that only older snapshots
+    need. ``unknown`` also lists the table's directories, to find files to which nothing refers.
     """
     require_no_chain(handle)
     return again_if_overtaken(handle, lambda: _check(handle, time_travel, unknown))
@@ -125,11 +125,11 @@ def _check(handle: TableHandle, time_travel: bool, unknown: bool) -> HealthRepor
 
 
 def _list_unknown(handle: TableHandle) -> tuple[pa.Table, UnknownFiles]:
-    """Return the files in the table's directories, and those that nothing refers to."""
+    """Return the files in the table's directories, and those to which nothing refers."""
     from lakeformat.paimon.health.unknown import find_unknown, list_files
     from lakeformat.paimon.orphans.references import find_references
 
-    # List before reading references: files committed in between are then referenced.
+    # List the files before the references are read: then files committed in between are referenced.
     listed = list_files(handle)
     return listed, find_unknown(handle, listed, find_references(handle))
 
@@ -208,7 +208,7 @@ def _snapshot_facts(
 def _holders(
     handle: TableHandle, overdue: Overdue, reachable: Reachable | None
 ) -> tuple[Holder, ...]:
-    """Return tags, branches and the consumer that keep older states than the retention does."""
+    """Return the tags, branches and the consumer that keep a state beyond the retention."""
     storage, layout, reader = handle.storage, handle.layout, overdue.reader
     found = [] if reachable is None else [*reachable.holders]
     if reader is not None:
@@ -225,9 +225,10 @@ def _holders(
 def _stalled_consumers(
     handle: TableHandle, now: int, overdue: Overdue
 ) -> tuple[StalledConsumer, ...]:
-    """Return the stalled consumers, without those that an expiry would delete.
+    """Return the stalled consumers, except those that an expiry would delete.
 
-    With a backlog a consumer is stalled after a day, unless ``consumer.expiration-time`` is set.
+    If snapshots are overdue, a consumer counts as stalled after a day, unless
+    ``consumer.expiration-time`` is set.
     """
     options = handle.options
     may_rest = options.consumer_expiration_time_millis is not None
@@ -236,7 +237,9 @@ def _stalled_consumers(
     try:
         snapshots = None if only_changelogs else snapshot_retention(options, now)
     except InvalidRequestError:
-        return ()  # contradictory options: nothing expires, and an expiry names them
+        # The options contradict each other: nothing expires, and an expiry reports the
+        # contradiction.
+        return ()
     return find_stalled(
         handle,
         snapshots=snapshots,
@@ -264,10 +267,10 @@ def _with_time_travel(
     live: ManifestColumns,
     index_files: list[IndexManifestEntry],
 ) -> StorageFacts:
-    """Sum up the files that the newest snapshot does not need, by the holder of each."""
+    """Sum up the files that the newest snapshot does not need, by the reason to keep them."""
     every = pa.concat_tables([*reachable.data, files_of(live, KeptFor.NEWEST)])
     columns = {name: every.column(name).combine_chunks() for name in every.column_names}
-    # Not group_by and filters of Arrow, which load its query engine, and with it pandas.
+    # Arrow's group_by and filters are not used: they load its query engine, and with it pandas.
     files, first = number_distinct([columns[name] for name in ("name", "bucket", "partition")])
     strongest = np.zeros(len(first), np.int8)
     np.maximum.at(strongest, files, numbers(columns["kept_for"]))

@@ -27,14 +27,14 @@ class BucketFacts:
     """One bucket of one partition."""
 
     partition: str
-    """``dt=a/h=1``; empty without partition columns."""
+    """The partition as ``dt=a/h=1``; empty without partition columns."""
     bucket: int
     files: int
     bytes: int
     rows: int
     small_files: int
     level_0_files: int | None
-    """None for an append table, which has no levels."""
+    """The number of files on level 0; None for an append table, which has no levels."""
     level_0_bytes: int | None
     sorted_runs: int | None
     """Number of files of level 0 plus number of higher levels that have files."""
@@ -46,42 +46,44 @@ class FileFacts:
 
     files: int = 0
     rows: int = 0
-    """Rows in files, including deletes and hidden or replaced rows."""
+    """The number of rows in files, including deletes and hidden or replaced rows."""
     buckets: int = 0
-    """Buckets that have files, of all partitions."""
+    """The number of buckets that have files, in all partitions."""
     partitions: int = 0
     target_file_size: int
     small_files: int = 0
-    """Smaller than ``compaction.small-file-ratio`` of the target size."""
+    """The number of files smaller than ``compaction.small-file-ratio`` of the target size."""
     small_bytes: int = 0
     level_0_files: int | None = None
-    """None for an append table, which has no levels."""
+    """The number of files on level 0; None for an append table, which has no levels."""
     level_0_bytes: int | None = None
     level_0_rows: int | None = None
     most_sorted_runs: int | None = None
     buckets_due: int = 0
-    """Buckets that a compaction without further options would pick."""
+    """The number of buckets that a compaction without further options would pick."""
     postponed_files: int = 0
-    """Files of rows that wait for a bucket."""
+    """The number of files with postponed rows, which have no bucket yet."""
     untold_files: int | None = None
-    """Files whose rows are not in the changelog yet; None where no compaction makes one."""
+    """The number of files whose rows are not in the changelog yet; None if compactions
+    write none.
+    """
     untold_rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteFacts:
-    """Rows in files that no reader returns."""
+    """Rows in files that readers never return."""
 
     delete_rows: int = 0
-    """Delete rows, as counted in the files' metadata."""
+    """The number of delete rows, as counted in the metadata of files."""
     hidden_rows: int = 0
-    """Rows that deletion vectors hide."""
+    """The number of rows that deletion vectors hide."""
     ratio: float = 0.0
     """The share of delete rows and hidden rows in all rows of the files."""
     files_over_limit: int = 0
-    """Files with a larger hidden share than ``compaction.delete-ratio-threshold``."""
+    """The number of files with a larger hidden share than ``compaction.delete-ratio-threshold``."""
     uncounted_files: int = 0
-    """Files whose writer did not count deletes; the numbers above exclude them."""
+    """The number of files whose writer did not count deletes; the numbers above exclude them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +91,14 @@ class Holder:
     """A consumer, tag or branch that keeps a state of the table from expiring."""
 
     what: str
-    """``consumer 'mirror'``, ``tag 'v1'`` or ``branch 'dev'``."""
+    """The name: ``consumer 'mirror'``, ``tag 'v1'`` or ``branch 'dev'``."""
     snapshot_id: int
     time_millis: int
     """The time when its snapshot was committed."""
 
     @property
     def moment(self) -> tuple[int, int]:
-        """The sort key: of two commits of one millisecond the later has the higher number."""
+        """The sort key: the time, then the number of the snapshot."""
         return (self.time_millis, self.snapshot_id)
 
     def __str__(self) -> str:
@@ -108,13 +110,13 @@ class SnapshotFacts(HistoryNumbers):
     """The snapshots of the branch that have not expired."""
 
     stalled_consumers: tuple[StalledConsumer, ...] = ()
-    """Consumers that keep due snapshots and have not moved for long."""
+    """Consumers that keep overdue snapshots and have not moved for long."""
     overdue: int = 0
-    """Snapshots beyond the retention of the table's options."""
+    """The number of snapshots beyond the retention of the table's options."""
     expirable: int = 0
-    """The overdue snapshots that an expiry would delete now; consumers keep the rest."""
+    """The number of overdue snapshots that an expiry would delete now; consumers keep the rest."""
     changelogs: int = 0
-    """Changelogs whose snapshots have expired."""
+    """The number of changelogs whose snapshots have expired."""
     overdue_changelogs: int = 0
     expirable_changelogs: int = 0
     holders: tuple[Holder, ...] = ()
@@ -124,7 +126,7 @@ class SnapshotFacts(HistoryNumbers):
 
 @dataclass(frozen=True, slots=True)
 class UnknownFiles:
-    """Files in the table's directories that no snapshot, tag or branch refers to.
+    """Files in the table's directories to which no snapshot, tag or branch refers.
 
     Some belong to running writes, which may still commit them.
     """
@@ -132,7 +134,7 @@ class UnknownFiles:
     files: int
     bytes: int
     old_files: int
-    """Orphans: old enough to delete, with a name that writers give."""
+    """The number of orphans: files old enough to delete, with a name that only writers give."""
     old_bytes: int
 
 
@@ -141,11 +143,13 @@ class StorageFacts(StorageNumbers):
     """Bytes of data, changelog and index files, by their use."""
 
     overdue_bytes: int | None = None
-    """The part that an expiry by the table's own options would free."""
+    """The bytes that an expiry by the table's own options would free; None without
+    ``time_travel``.
+    """
     branch_bytes: int | None = None
-    """The part that only other branches need."""
+    """The bytes that only other branches need; None without ``time_travel``."""
     unknown: UnknownFiles | None = None
-    """Data, index and metadata files that nothing refers to; None without ``unknown``."""
+    """Data, index and metadata files to which nothing refers; None without ``unknown``."""
     lost_files: tuple[str, ...] | None = None
     """Missing or truncated files that the newest snapshot needs; None without ``unknown``."""
     lost_changelog_files: tuple[str, ...] | None = None
@@ -158,9 +162,9 @@ class HealthReport(HealthSummary):
 
     files: FileFacts
     worst_buckets: tuple[BucketFacts, ...]
-    """The most urgent buckets, not all."""
+    """The most urgent buckets; further buckets are left out."""
     deletes: DeleteFacts
     snapshots: SnapshotFacts
     storage: StorageFacts
     notes: tuple[str, ...] = ()
-    """Options of other engines that are ignored or refuse an operation; not in the verdict."""
+    """Options that are ignored or that forbid an operation; they do not change the verdict."""

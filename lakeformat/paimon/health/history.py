@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of older snapshots, changelogs, tags and branches, by the reason to keep them."""
+"""Finds the files of older snapshots, changelogs, tags and branches, and the reason to keep
+each.
+"""
 
 from __future__ import annotations
 
@@ -36,25 +38,27 @@ from lakeformat.types.arrow_memory import array_of
 __all__ = ["KeptFor", "Reachable", "files_of", "find_reachable"]
 
 _READERS = 16
-"""Small files read in parallel: in object stores the wait for an answer takes longest."""
+"""The number of small files read in parallel; in object stores, most of the time is waiting."""
 NO_PRODUCER = "none"
 _List: TypeAlias = tuple[str, int | None]
-"""A manifest list, and its size."""
+"""The name of a manifest list, and its size."""
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
 class KeptFor(IntEnum):
-    """The strongest reason to keep a file."""
+    """The reasons to keep a file; the strongest one counts."""
 
     OVERDUE = 0
-    """Snapshots and changelogs that an expiry would remove now."""
+    """Kept only for snapshots and changelogs that an expiry would remove now."""
     BRANCH = 1
-    """Another branch."""
+    """Kept for another branch."""
     RETENTION = 2
-    """Snapshots and changelogs within their retention, those a consumer reads, and tags."""
+    """Kept for snapshots and changelogs within their retention or needed by a consumer, and for
+    tags.
+    """
     NEWEST = 3
-    """The newest snapshot."""
+    """Kept for the newest snapshot."""
 
 
 _FILES = pa.schema(
@@ -73,13 +77,15 @@ class Reachable:
     """All referenced data, changelog and index files."""
 
     data: list[pa.Table] = field(default_factory=list)
-    """Data and changelog files with the reason to keep them; a file may appear many times."""
+    """Data and changelog files with the reason to keep them; a file may be in it many times."""
     index: dict[str, tuple[int, KeptFor]] = field(default_factory=dict)
     """Index files by name, with their sizes."""
     holders: list[Holder] = field(default_factory=list)
-    """Tags of the table's branch, and other branches."""
+    """The tags of this table's branch, and its other branches."""
     of_branches: set[str] = field(default_factory=set)
-    """Identities of the snapshots of other branches: their tags keep files for these branches."""
+    """The identities of the snapshots of other branches: a tag of such a snapshot keeps files for
+    them.
+    """
 
 
 def find_reachable(handle: TableHandle, overdue: Overdue) -> Reachable:
@@ -89,7 +95,8 @@ def find_reachable(handle: TableHandle, overdue: Overdue) -> Reachable:
         found = Reachable()
         there = branches(handle.storage, handle.layout)
         names = (MAIN_BRANCH, *(branch.name for branch in there))
-        for name in sorted(names, key=handle.layout.branch.__eq__):  # the handle's branch last
+        # the branch of the handle is last
+        for name in sorted(names, key=handle.layout.branch.__eq__):
             _Walk(handle, handle.layout.on_branch(name), found, overdue).walk()
         return found
 
@@ -97,7 +104,7 @@ def find_reachable(handle: TableHandle, overdue: Overdue) -> Reachable:
 
 
 class _Walk:
-    """One branch: its oldest snapshot, the files that later ones added, its tags and changelogs."""
+    """Reads one branch: its oldest snapshot, the files added since, its tags and changelogs."""
 
     def __init__(
         self, handle: TableHandle, layout: TableLayout, found: Reachable, overdue: Overdue
@@ -144,7 +151,7 @@ class _Walk:
 
     @property
     def _others(self) -> KeptFor:
-        """The reason to keep files of this branch; overdue ones have a reason of their own."""
+        """The reason to keep files of this branch, except files of overdue snapshots."""
         is_other = not self._is_own and self._handle.layout.branch == MAIN_BRANCH
         return KeptFor.BRANCH if is_other else KeptFor.RETENTION
 
@@ -173,7 +180,10 @@ class _Walk:
         return [Holder(what, each.id, each.time_millis) for what, each in held]
 
     def _states(self, snapshots: Sequence[Snapshot]) -> list[Snapshot]:
-        """Return the oldest snapshot of each reason: later ones have its files and added files."""
+        """Return the oldest snapshot for each reason.
+
+        The files of a later snapshot are in it, or were added since.
+        """
         oldest: dict[KeptFor, Snapshot] = {}
         for each in snapshots:
             oldest.setdefault(self._kept_for(each), each)
@@ -186,12 +196,13 @@ class _Walk:
         storage, layout = self._storage, self._layout
         lists: dict[KeptFor, list[_List]] = {kept: [] for kept in KeptFor}
         outlive = self._overdue.changelogs_outlive
-        # Without a producer the changelog consists of the files that each commit added.
+        # Without a producer, the changelog of a snapshot is the list of files that its commit
+        # added.
         additions_outlive = outlive and self._handle.options.changelog_producer == NO_PRODUCER
         for each in snapshots if additions_outlive else snapshots[1:]:
             kept = self._others if additions_outlive else self._kept_for(each)
             lists[kept].append((each.delta_manifest_list, each.delta_manifest_list_size))
-        # A tag keeps the state of its snapshot; the changes expire with the snapshot.
+        # A tag keeps the state of its snapshot, but its changes expire with the snapshot.
         first = [without_expired_changes(storage, layout, each) for each in snapshots[:1]]
         for each in [*first, *snapshots[1:]]:
             kept = self._others if outlive else self._kept_for(each)
@@ -204,11 +215,14 @@ class _Walk:
         return lists
 
     def _without_list(self, changelogs: Sequence[Snapshot]) -> list[Snapshot]:
-        """Return the changelogs without a changelog list: their changes are the added files."""
+        """Return the changelogs without a changelog list: their changes are the files that a commit
+        added.
+        """
         unlisted = [each for each in changelogs if each.changelog_manifest_list is None]
         if self._handle.options.changelog_producer == NO_PRODUCER:
             return unlisted
-        # With a producer, only a changelog from before the producer still has its added files.
+        # With a producer, such a changelog has its added files only if it is older than the
+        # producer.
         return [each for each in unlisted if self._is_there(each.delta_manifest_list)]
 
     def _is_there(self, name: str) -> bool:
@@ -252,7 +266,7 @@ def _changelog_list(snapshot: Snapshot) -> list[_List]:
 
 
 def files_of(columns: ManifestColumns, kept: KeptFor) -> pa.Table:
-    """Return partition, bucket, name and size of files, with the reason to keep them."""
+    """Return partition, bucket, name and size of files, and the reason to keep them."""
     return pa.table(
         [
             columns.partition.to_arrow(),

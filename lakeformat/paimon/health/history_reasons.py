@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reasons about overdue snapshots, changelogs and files: who deletes them, and the command."""
+"""Reasons about overdue snapshots, changelogs and files, each with the command that deletes
+them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ __all__ = ["history_reasons", "retention_text", "undeleted_share"]
 
 _UNLIMITED = 2**31 - 1
 _MUCH_HISTORY = 3
-"""History above this multiple of the live bytes is a reason; a full compaction leaves some."""
+"""The largest ratio of history to live bytes without a reason; a full compaction leaves some
+history.
+"""
 
 
 def history_reasons(
@@ -53,9 +57,9 @@ def history_reasons(
 def undeleted_share(
     files: FileFacts, snapshots: SnapshotFacts, storage: StorageFacts, overdue: Overdue
 ) -> float:
-    """Return the share, from 0 to 1, of the history or the bytes that should have been deleted.
+    """Return the share, from 0 to 1, of history or bytes that should have been deleted already.
 
-    Each finding about history has a share; the greatest of them is returned.
+    Each finding about history has a share; the result is the greatest one.
     """
     shares = [overdue.snapshots.backlog, overdue.changelogs.backlog]
     if snapshots.stalled_consumers:
@@ -113,7 +117,7 @@ def retention_text(options: TableOptions) -> str:
 
 
 def _undeleted_bytes(storage: StorageFacts, overdue: Overdue) -> int:
-    """Return the undeleted bytes that the reason about snapshots does not name."""
+    """Return the undeleted bytes that are not part of the reason about snapshots."""
     of_snapshots = 0 if overdue.snapshots.backlog else storage.overdue_bytes or 0
     return of_snapshots + (storage.branch_bytes or 0)
 
@@ -125,7 +129,7 @@ def _is_much(undeleted: int, files: FileFacts, storage: StorageFacts) -> bool:
 def _of_bytes(
     handle: TableHandle, snapshots: SnapshotFacts, storage: StorageFacts, overdue: Overdue
 ) -> Reason:
-    """Return a reason about branches or overdue snapshots, whichever keep more bytes."""
+    """Return a reason about branches or about overdue snapshots: the one that keeps more bytes."""
     table, of_branches = handle.argument, storage.branch_bytes or 0
     undeleted = _undeleted_bytes(storage, overdue)
     more = f"more than {_MUCH_HISTORY} times the {size(storage.live_bytes)} of the newest snapshot"

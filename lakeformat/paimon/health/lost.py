@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that the newest snapshot needs and that are missing or truncated."""
+"""Finds files that the newest snapshot needs but that are missing or truncated."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def find_lost(
 ) -> tuple[str, ...]:
     """Return the addresses of missing and truncated files.
 
-    Files that the listing lacks, or that are too short there, are checked by name.
+    A file that is missing or too short in the listing is checked by name.
     """
     deleted = deleted_rows_of(handle, snapshot, ())
     files = DataFiles(handle, snapshot, deleted)
@@ -53,14 +53,14 @@ def find_lost(
         if not found.is_whole
     ]
     if lost and read_snapshot_if_present(handle.storage, handle.layout, snapshot.id) is None:
-        return ()  # an expiry deleted the snapshot and these files meanwhile
+        return ()  # meanwhile an expiry deleted the snapshot and these files
     return tuple(sorted(lost))
 
 
 def not_seen_whole(names: Numbers, sizes: Numbers, listed: pa.Table) -> Positions:
     """Return the positions of files that a listing lacks or has with a smaller size.
 
-    If several directories have a file of one name, the smallest of them is compared.
+    If several directories have a file of the same name, the smallest one is compared.
     """
     seen, there = listed["number"].to_numpy(), listed["size"].to_numpy()
     order = np.lexsort((there, seen))

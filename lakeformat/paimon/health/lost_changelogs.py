@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changelog files that snapshots and changelogs name, and that are missing or truncated."""
+"""Finds changelog files that snapshots and changelogs name but that are missing or truncated."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ __all__ = ["find_lost_changelogs"]
 def find_lost_changelogs(handle: TableHandle, listed: pa.Table) -> tuple[str, ...]:
     """Return the addresses of missing and truncated changelog files.
 
-    ``listed`` was read before, so each file that it lacks is looked up by name. Files outside of
-    the table that the caller does not allow are left out.
+    ``listed`` was read earlier, so a file that is missing in it is looked up by name. Files outside
+    of the table that the caller does not allow are left out.
     """
     named = look_again(handle, lambda: _named(handle))
     names = numbers_of(real_name(name or b"") for name in named.file_name.values())
@@ -47,7 +47,7 @@ def find_lost_changelogs(handle: TableHandle, listed: pa.Table) -> tuple[str, ..
     lost = [each for each, found in zip(places, remains, strict=True) if not found.is_whole]
     if not lost:
         return ()
-    # An expiry may have deleted such a file together with its snapshot meanwhile.
+    # Meanwhile an expiry may have deleted such a file together with its snapshot.
     still = {*look_again(handle, lambda: _named(handle)).file_name.texts()}
     return tuple(
         sorted(
@@ -57,7 +57,7 @@ def find_lost_changelogs(handle: TableHandle, listed: pa.Table) -> tuple[str, ..
 
 
 def _named(handle: TableHandle) -> ManifestColumns:
-    """The changelog files that the branch names, each with its size."""
+    """Return the changelog files that the branch names, each with its size."""
     storage, layout = handle.storage, handle.layout
     manifests = {
         manifest.file_name: manifest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Table options with an invalid value: health reports them, and uses their defaults."""
+"""Reports table options with an invalid value; health uses their defaults instead."""
 
 from __future__ import annotations
 

@@ -12,7 +12,9 @@ __all__ = ["find_notes"]
 
 
 def find_notes(handle: TableHandle) -> tuple[str, ...]:
-    """Name options that forbid operations, are ignored or unknown, and files without a zone."""
+    """Return notes about options that are ignored, unknown or forbid an operation, and about time
+    zones.
+    """
     options = handle.options
     notes = [*_refusing(handle)]
     if layout := options.ignored_layout():

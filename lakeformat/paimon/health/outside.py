@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of the newest snapshot outside of the table that no operation may read."""
+"""Reports files of the newest snapshot outside of the table that no operation may read."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Snapshots and changelogs beyond their retention, and the reader that keeps them."""
+"""Counts snapshots and changelogs beyond their retention, and finds the consumer that keeps
+them.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ _TOLERATED_PART = 1.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverdueNumbers:
-    """The numbers of all snapshots (or changelogs), and of those that should have expired."""
+    """The numbers of existing snapshots (or changelogs), and of those that should have expired."""
 
     count: int = 0
     overdue: int = 0
@@ -50,8 +52,8 @@ class OverdueNumbers:
     def backlog(self) -> float:
         """The share of the snapshots (or changelogs) that an expiry would delete now.
 
-        It is 0 if that is at most 10, or at most half as many as those it would keep: writers
-        expire only from time to time.
+        The share is 0 if at most 10 would be deleted, or at most half as many as would be kept:
+        writers expire only from time to time.
         """
         return _share(self.expirable, self.count)
 
@@ -63,16 +65,18 @@ class OverdueNumbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overdue:
-    """The effect that an expiry without limit would have now."""
+    """The changes that an expiry without a limit would make now."""
 
     snapshots: OverdueNumbers = OverdueNumbers()
     changelogs: OverdueNumbers = OverdueNumbers()
     changelogs_outlive: bool = False
-    """True if the changelog of an expired snapshot is kept longer than the snapshot."""
+    """True if changelogs are kept longer than their snapshots."""
     reader: Guard | None = None
     """The consumer that is furthest behind, if consumers keep overdue snapshots or changelogs."""
     refusal: str | None = None
-    """The error of an expiry by the table's own options, if they contradict each other."""
+    """The error that an expiry by the table's own options would raise, if they contradict each
+    other.
+    """
 
     @property
     def held_backlog(self) -> float:
@@ -81,7 +85,7 @@ class Overdue:
 
 
 def find_overdue(handle: TableHandle) -> Overdue:
-    """Apply the table's own retention, as an expiry would, and remove nothing."""
+    """Apply the table's own retention as an expiry would, but remove nothing."""
     options, now = handle.options, handle.environment.now_millis()
     ids = snapshot_ids(handle.storage, handle.layout)
     told = changelog_ids(handle.storage, handle.layout)
@@ -123,7 +127,9 @@ def forgotten_consumers(handle: TableHandle) -> list[str]:
 
 
 def _progress(handle: TableHandle) -> Progress | None:
-    """Return the progress of the consumers; None if one is damaged: then nothing expires."""
+    """Return the progress of the consumers; None if the file of one is damaged: then nothing
+    expires.
+    """
     try:
         return read_progress(handle, without=forgotten_consumers(handle))
     except CorruptTableError:

@@ -30,7 +30,9 @@ from lakeformat.types.byte_size import size
 __all__ = ["find_reasons"]
 
 STALL_AFTER = 3
-"""Writers of other engines wait at this many extra runs, unless an option sets it."""
+"""The number of extra sorted runs at which writers of other engines wait, unless an option
+sets it.
+"""
 _SHOWN_FILES = 3
 _COMPACT = "lake compact "
 _EXPIRE = "lake expire "
@@ -48,7 +50,9 @@ def find_reasons(
     overdue: Overdue,
     other: OtherCompactor | None,
 ) -> tuple[Reason, ...]:
-    """The reasons that facts give, each with a command that this version does not refuse."""
+    """Return the reasons that follow from the facts, each with a command that this version
+    accepts.
+    """
     found = [
         *_of_lost_files(table, storage, snapshots),
         *(_of_runs if handle.schema.primary_keys else _of_small_files)(handle, table, files, worst),
@@ -93,7 +97,7 @@ _REFUSALS: Final[Mapping[str, Callable[[TableHandle], str | None]]] = {
 def _by_one_command(
     reasons: Sequence[Reason], table: str, consumers: Sequence[StalledConsumer]
 ) -> list[Reason]:
-    """Advise ``lake maintain`` for several due steps, or for one step and a stalled consumer."""
+    """Advise ``lake maintain`` if several steps are due, or one step and a stalled consumer."""
     steps = {step for reason in reasons for step in _STEPS if reason.advice.startswith(step)}
     if not steps or len(steps) + bool(consumers) < 2:
         return [*reasons]

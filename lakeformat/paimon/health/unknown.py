@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files in the table's directories that nothing refers to."""
+"""Finds files in the table's directories to which nothing refers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["find_unknown", "list_files"]
 def list_files(handle: TableHandle) -> pa.Table:
     """Return name, size and last change of data files, index files and metadata.
 
-    ``removable``: orphan removal could delete the file if nothing referred to it.
+    ``removable`` is True if orphan removal could delete the file if nothing referred to it.
 
     Call this before the references are read, so that they include files committed in between.
     """
@@ -48,7 +48,7 @@ def list_files(handle: TableHandle) -> pa.Table:
 
 
 def find_unknown(handle: TableHandle, found: pa.Table, references: References) -> UnknownFiles:
-    """Return the found files that nothing refers to, and the old ones among them."""
+    """Return the found files to which nothing refers, and the old ones among them."""
     is_strange = ~references.names.contains(found["number"].to_numpy())
     sizes, modified, removable = (
         found[name].to_numpy()[is_strange] for name in ("size", "modified", "removable")
