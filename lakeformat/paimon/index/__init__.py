@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Index files: deleted rows, the keys of a bucket, and places of values."""
+"""Index files: deletion vectors, hashes of the keys of a bucket, and file indexes of values."""

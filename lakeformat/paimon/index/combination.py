@@ -37,9 +37,9 @@ def combine(
     added: Iterable[IndexManifestEntry] = (),
     vector_files: VectorFiles = VectorFiles.ONE_PER_BUCKET,
 ) -> list[IndexManifestEntry]:
-    """Return the whole next state: untouched entries in their order, then the added ones.
+    """Return the whole next state: the unchanged entries in their order, then the added entries.
 
-    Without any change the caller keeps the previous file, because readers compare its name to
+    If nothing changes, the caller must keep the previous file, because readers compare its name to
     detect changes.
     """
     _refuse_deletes(previous)
@@ -77,7 +77,10 @@ def _replace_buckets(
     removed: list[IndexManifestEntry],
     added: list[IndexManifestEntry],
 ) -> list[IndexManifestEntry]:
-    """Keep one file per bucket and type: a change replaces the files of its bucket."""
+    """Apply the changes of tables with one file per bucket and type.
+
+    A changed bucket loses its old file of that type.
+    """
     buckets = [_bucket_of(entry) for entry in added]
     if len(set(buckets)) < len(buckets):
         names = ", ".join(entry.file_name for entry in added)
@@ -94,7 +97,7 @@ def _exchange_vector_files(
     removed: list[IndexManifestEntry],
     added: list[IndexManifestEntry],
 ) -> list[IndexManifestEntry]:
-    """Exchange files by name; each data file has at most one vector."""
+    """Remove and add deletion vector files by name; each data file has at most one vector."""
     known = {name for entry in state for name in _data_files_of(entry)}
     for entry in removed:
         for name in _data_files_of(entry):
@@ -127,7 +130,7 @@ def _exchange_global_indexes(
     removed: list[IndexManifestEntry],
     added: list[IndexManifestEntry],
 ) -> list[IndexManifestEntry]:
-    """Exchange files by name; each row of a field is covered once."""
+    """Remove and add global index files by name; each row of a field is covered once."""
     left = _without_named(state, removed)
     for old in left:
         for new in added:
@@ -146,7 +149,7 @@ def _cover_the_same(old: IndexManifestEntry, new: IndexManifestEntry) -> bool:
         return False
     if _is_primary_key_source(first) and _is_primary_key_source(second):
         return False
-    # Files with different extra fields serve different purposes and exclude each other.
+    # Files with different extra fields serve different purposes, so they are not compared.
     return first.extra_field_ids != second.extra_field_ids or (
         first.row_range_start <= second.row_range_end
         and second.row_range_start <= first.row_range_end

@@ -8,7 +8,7 @@ from lakeformat.errors import CorruptTableError
 __all__ = ["RESTORE", "missing_file"]
 
 RESTORE = "restore the file from a backup or roll the table back to an earlier snapshot"
-"""The remedy if rows cannot be read correctly without the file."""
+"""The remedy for a file without which rows cannot be read correctly."""
 
 
 def missing_file(

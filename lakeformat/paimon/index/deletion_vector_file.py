@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deletion-vector index files: the deleted rows of each data file.
 
-One byte of version, then a record per data file. The index manifest has the place of each record.
+The file has one byte of version, then a record per data file. The index manifest has the place of
+each record.
 """
 
 from __future__ import annotations
@@ -67,7 +68,10 @@ def read_deletion_vectors(
 
 
 def _read_record(stream: IO[bytes], found: DeletionVectorRange, size: int, uri: str) -> bytes:
-    """Read a record of either form; for a 64-bit vector this reads a few bytes too many."""
+    """Read the record of a vector.
+
+    For a 64-bit vector, this reads a few bytes more than needed.
+    """
     if found.offset < 1 or found.length < 0 or found.offset + found.length > size:
         raise CorruptTableError(
             f"{uri} has {size} bytes, but the deletion vector of {found.data_file_name} should "

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hash index files: the hashes of all keys in one bucket of a dynamic-bucket table.
 
-The file is a plain sequence of big-endian int32; each hash occurs once, in any order. A new hash
-makes the writer write the whole file again.
+The file is a plain sequence of big-endian int32; each hash occurs once, in any order. To add a
+hash, the writer writes a new file with all hashes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def encode_hash_index(hashes: npt.NDArray[np.int32]) -> bytes:
         raise InvalidRequestError(
             f"hashes must be one row of int32, got {hashes.ndim}-d {hashes.dtype}"
         )
-    in_order = np.sort(hashes)  # numpy's unique is many times as slow
+    in_order = np.sort(hashes)  # numpy's unique takes many times as long
     distinct = len(hashes) - int((in_order[1:] == in_order[:-1]).sum())
     if distinct < len(hashes):
         raise InvalidRequestError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file index of one data file: the possible rows of a value, column by column."""
+"""The file index of one data file: for each indexed column, the rows that a value can be in."""
 
 from __future__ import annotations
 

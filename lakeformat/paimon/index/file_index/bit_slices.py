@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of rows as one bitmap per bit: a comparison takes a few bitmap operations."""
+"""Stores a number per row as one bitmap per bit, so that a comparison takes a few bitmap
+operations.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,13 @@ __all__ = ["BitSlices", "slices_of"]
 def slices_of(
     rows: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64], count: int
 ) -> list[BitMap]:
-    """Return, for each bit from the lowest, the rows whose number has it."""
+    """Return one bitmap per bit, from the lowest bit: the rows whose number has that bit."""
     return [bitmap_of(rows[(numbers >> bit) & 1 == 1]) for bit in range(count)]
 
 
 @dataclass(frozen=True, slots=True)
 class BitSlices:
-    """Numbers that are not negative: slice i has the rows whose number has bit i."""
+    """Numbers that are not negative, one per row; slice i has the rows whose number has bit i."""
 
     existing: BitMap
     """The rows that have a number."""
@@ -47,7 +49,10 @@ class BitSlices:
         return equal | greater
 
     def _compare(self, number: int) -> tuple[BitMap, BitMap, BitMap]:
-        """Return the rows below, equal and above, by O'Neil and Quass from the highest bit down."""
+        """Return the rows with a lower, an equal and a higher number.
+
+        It is the algorithm of O'Neil and Quass, from the highest bit down.
+        """
         if number < 0:
             return BitMap(), BitMap(), BitMap(self.existing)
         if number.bit_length() > len(self.slices):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``bitmap``: for each value of a column, the rows that have it.
 
-Version 2 stores the values sorted in blocks, after a small list of the first value of each block;
-version 1 is one list. An offset below zero stands for the single row ``-1 - offset``.
+Version 1 has one list of all values. Version 2 has a small list with the first value of each block,
+then the blocks of sorted values. An offset below zero means a value with one row, ``-1 - offset``.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def encode_bitmap_index(
     if len(nulls):
         head += struct.pack(">i", -1 - int(nulls[0]) if len(nulls) == 1 else 0)
     if len(nulls) and version == 2:
-        # The size of the bitmap, which is not stored for a single row.
+        # The size of the bitmap. A single row has no bitmap, so its size is not stored.
         head += struct.pack(">i", len(null_bitmap))
     if version == 2:
         entries = distinct.values.joined(offsets, lengths)
@@ -146,7 +146,10 @@ class _WholeList:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _BlockList:
-    """Version 2: blocks of sorted values; a block is read if a wanted value may be in it."""
+    """Version 2: blocks of sorted values.
+
+    A block is read only if a wanted value may be in it.
+    """
 
     data_type: AtomicType
     first_keys: list[Any]
@@ -186,7 +189,10 @@ def _read_block_list(cursor: ByteCursor, data_type: AtomicType, count: int) -> _
 def _read_entries(
     cursor: ByteCursor, data_type: AtomicType, count: int, *, with_lengths: bool
 ) -> dict[Key, int]:
-    """Return offsets by value; the length is skipped, because a bitmap contains its own."""
+    """Return the offset of each value.
+
+    The length of a bitmap is skipped, because a bitmap contains its own length.
+    """
     offsets: dict[Key, int] = {}
     for _ in range(count):
         key = read_key(cursor, data_type)
@@ -222,7 +228,10 @@ def _as_int32(numbers: npt.NDArray[np.int64]) -> PackedValues:
 
 
 def _encode_blocks(values: PackedValues, entries: PackedValues, block_size: int) -> list[bytes]:
-    """Return the list of blocks, and the blocks; an entry above the block size has its own."""
+    """Return the list of blocks, and the blocks.
+
+    An entry larger than the block size gets a block of its own.
+    """
     blocks: list[bytes] = []
     heads: list[bytes] = []
     first, offset = 0, 0

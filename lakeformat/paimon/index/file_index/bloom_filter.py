@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``bloom-filter``: decides if a column may have a value.
 
-An int32 with the number of hash functions, then the bits: bit i is in byte i / 8, lowest first.
+The filter is an int32 with the number of hash functions, then the bits: bit i is in byte i / 8,
+lowest first.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _TEXTS = frozenset({TypeName.CHAR, TypeName.VARCHAR, TypeName.BINARY, TypeName.V
 _FLOATS = frozenset({TypeName.FLOAT, TypeName.DOUBLE})
 _MOST_BITS = 2**31 - 8
 _MOST_HASH_FUNCTIONS = 1_100
-"""More hash functions than even the smallest positive false-positive rate needs."""
+"""The largest number of hash functions; even the smallest false-positive rate needs fewer."""
 
 
 def encode_bloom_filter(
@@ -100,7 +101,10 @@ def read_bloom_filter(body: bytes, data_type: DataType, source: str) -> BloomFil
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BloomFilter:
-    """The values that a column may have; nulls are unknown."""
+    """The values that a column may have.
+
+    Nulls are not in the filter, so it never excludes them.
+    """
 
     data_type: AtomicType
     hash_count: int
@@ -112,7 +116,7 @@ class BloomFilter:
         if not len(literals):
             return True
         if self.data_type.name in _FLOATS and literals[0].as_py() == 0:
-            # Both zeros are equal in a predicate, but have different hashes.
+            # The two zeros are equal in a predicate, but have different hashes.
             literals = pa.array([0.0, -0.0], literals.type)
         hashes = _hash(literals, self.data_type)
         found = np.ones(len(hashes), bool)
@@ -142,7 +146,7 @@ def _size(items: int, false_positives: float) -> tuple[int, int]:
 
 
 def _places(hashes: npt.NDArray[np.int64], number: int, bit_count: int) -> npt.NDArray[np.int64]:
-    """Return the bit of each value for one hash function; int32 arithmetic wraps around."""
+    """Return the bit that one hash function sets for each value; int32 arithmetic wraps around."""
     low, high = hashes.astype(np.int32), (hashes >> 32).astype(np.int32)
     combined = low + np.int32(number) * high
     return np.where(combined < 0, ~combined, combined).astype(np.int64) % bit_count

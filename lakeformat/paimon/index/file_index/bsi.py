@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``bsi``: numbers as one bitmap per bit, negative numbers apart. Deprecated, but in use."""
+"""``bsi``: numbers as one bitmap per bit; negative numbers have their own bitmaps.
+
+Paimon has deprecated this index, but it is still in use.
+"""
 
 from __future__ import annotations
 
@@ -70,9 +73,9 @@ class BsiIndex:
     data_type: AtomicType
     row_count: int
     _positive: _SliceBlock
-    """The numbers that are not negative."""
+    """The bitmaps of the numbers that are not negative."""
     _negative: _SliceBlock
-    """The absolute values of the negative numbers."""
+    """The bitmaps of the absolute values of the negative numbers."""
 
     def equal_to(self, value: object) -> BitMap:
         """Return the rows whose value equals ``value``; none if ``value`` is None."""
@@ -140,7 +143,7 @@ class BsiIndex:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SliceBlock:
-    """The rows of one sign."""
+    """The bitmaps of all numbers of one sign."""
 
     least: int
     """The number subtracted from every value; writers use 0."""

@@ -32,7 +32,7 @@ __all__ = [
 
 
 class IndexType(StrEnum):
-    """The types of index this version knows, as the container names them."""
+    """The types of index that this version supports, by their names in the container."""
 
     BLOOM_FILTER = BLOOM_FILTER
     BITMAP = BITMAP
@@ -41,9 +41,9 @@ class IndexType(StrEnum):
 
 
 class RowIndex(Protocol):
-    """Finds row positions of its data file; a null as a value matches nothing.
+    """Finds positions of rows in the data file; nothing is equal to a null.
 
-    For timestamps finer than microseconds these are rows that may match, so the reader checks the
+    For timestamps finer than microseconds, the rows only may match, so the reader checks the
     predicate again.
     """
 
@@ -71,7 +71,7 @@ class OrderedRowIndex(RowIndex, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EmptyIndex:
-    """Proves that no row has a value: every comparison matches nothing."""
+    """An empty index, which proves that no row has a value: a comparison finds no rows."""
 
 
 EMPTY = EmptyIndex()
@@ -82,7 +82,7 @@ ColumnIndex = BloomFilter | RowIndex | EmptyIndex
 def open_column_index(
     index_type: str, data_type: DataType, body: bytes | None, source: str
 ) -> ColumnIndex | None:
-    """Open the index in one body of a container; None for an index type that is unknown.
+    """Open one index of a container, given its bytes ``body``; None if its type is unknown.
 
     ``data_type`` is the type the column has in its data file, ``source`` names the index in errors.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The container of a file index: a head with the place of each column's index.
+"""The container of a file index: a head with the position of each index, then the indexes.
 
 It is a file ``<data file>.index`` beside the data file, or part of the manifest entry if it is
 small. All integers are big endian. Columns and types may be in any order.
@@ -22,7 +22,7 @@ __all__ = ["REBUILD", "decode_file_index", "encode_file_index", "read_file_index
 
 FORMAT_VERSION = 1
 REBUILD = "read without the file index, and compact the data file to build it again"
-"""The remedy for a damaged index: all rows can be read without it."""
+"""The remedy for a damaged file index; without the index, all rows can still be read."""
 
 _MAGIC = 0x00054E4ED01A35AE
 _PREFIX_BYTES = 16
@@ -31,12 +31,15 @@ _EMPTY = -1
 _LARGEST_INT32 = 2**31 - 1
 
 Bodies = dict[str, dict[str, bytes | None]]
-"""By column and index type; None for an empty index. Values of a MAP are ``column[key]``."""
+"""The bytes of each index, by column and index type; None for an empty index.
+
+A value of a MAP has the column name ``column[key]``.
+"""
 _Places = list[tuple[str, str, int, int]]
 
 
 def encode_file_index(indexes: Mapping[str, Mapping[str, bytes | None]]) -> bytes:
-    """Return a container of the bodies by column and index type; None if no row has a value."""
+    """Return a container with the indexes, by column and index type; None if no row has a value."""
     names = [
         [encode_utf(column), *(encode_utf(index_type) for index_type in by_type)]
         for column, by_type in indexes.items()
@@ -65,7 +68,9 @@ def encode_file_index(indexes: Mapping[str, Mapping[str, bytes | None]]) -> byte
 
 
 def decode_file_index(content: bytes, source: str) -> Bodies:
-    """Return every body of a container in memory, such as that of a manifest entry."""
+    """Return the bytes of every index of a container in memory, such as that of a manifest
+    entry.
+    """
     cursor = ByteCursor(content, source, remedy=REBUILD)
     head_length = _read_prefix(cursor, len(content), source)
     places = _read_places(cursor.part(0, head_length), cursor.end)
@@ -77,7 +82,9 @@ def decode_file_index(content: bytes, source: str) -> Bodies:
 
 
 def read_file_index(storage: Storage, path: str, columns: Collection[str] | None = None) -> Bodies:
-    """Read the bodies of ``columns``, or of all columns, from an index file."""
+    """Read the indexes of ``columns``, or of all columns, from an index file; return their
+    bytes.
+    """
     uri = storage.uri(path)
     try:
         stream = storage.open_input(path)
@@ -102,7 +109,7 @@ def _read_at(stream: IO[bytes], start: int, length: int) -> bytes:
 
 
 def _read_prefix(cursor: ByteCursor, size: int, source: str) -> int:
-    """Return the length of the head after checking magic and version."""
+    """Check magic and version; return the length of the head."""
     magic = cursor.int64()
     if magic != _MAGIC:
         raise cursor.error(f"a file index cannot start with {magic:#x}")
@@ -136,7 +143,7 @@ def _read_places(cursor: ByteCursor, size: int) -> _Places:
                     f"{start + length}, but indexes are at bytes {cursor.end} to {size}"
                 )
             places.append((column, index_type, start, length))
-    # Bodies that overlap would let a small file ask for any amount of memory.
+    # Indexes that overlap would let a small file request any amount of memory.
     if sum(length for *_, start, length in places if start != _EMPTY) > size - cursor.end:
         raise cursor.error("its indexes together are longer than the file")
     return places

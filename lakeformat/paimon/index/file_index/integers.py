@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns and literals as the 64-bit integers that Paimon hashes, slices and stores for them."""
+"""Converts columns and literals to the 64-bit integers that indexes hash, slice and store."""
 
 from __future__ import annotations
 
@@ -70,7 +70,10 @@ def as_column(values: Column, data_type: AtomicType) -> pa.Array:
 
 
 def as_literals(values: Sequence[object], data_type: AtomicType) -> pa.Array:
-    """Return the predicate's values in the column's type, without nulls, which equal nothing."""
+    """Return a predicate's values in the column's type.
+
+    Nulls are left out, because a null equals nothing.
+    """
     target = to_arrow_type(data_type)
     try:
         literals = pa.array(values, target)
@@ -84,11 +87,11 @@ def as_literals(values: Sequence[object], data_type: AtomicType) -> pa.Array:
 
 
 def _refuse_rounding(values: Sequence[object], literals: pa.Array) -> None:
-    """Refuse values that Arrow has changed, such as 1.5 to 1: the predicate would differ."""
+    """Refuse values that Arrow has changed, such as 1.5 to 1: they would change the predicate."""
     if literals.type in _EVERY_DATETIME_FITS:
         return
     for value, literal in zip(values, literals, strict=True):
-        # A scalar is not converted, and NaN does not equal itself.
+        # A scalar is not converted. NaN does not equal itself.
         is_given = value is not None and not isinstance(value, pa.Scalar)
         if is_given and literal.as_py() != value and value == value:
             raise InvalidRequestError(
@@ -123,7 +126,7 @@ def integers_of(column: pa.Array, data_type: AtomicType) -> npt.NDArray[np.int64
 
 
 def exact_integers_of(literals: pa.Array, data_type: AtomicType) -> list[int]:
-    """Return the integers of literals, which may exceed 64 bits for a DECIMAL."""
+    """Return the integers of literals; for a DECIMAL they may exceed 64 bits."""
     if data_type.name is not TypeName.DECIMAL:
         return [*integers_of(literals, data_type).tolist()]
     words = _words(literals.drop_null()).tolist()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many byte strings in one buffer, which are joined row by row without a Python loop."""
+"""Many byte strings in one buffer; several of them can be joined row by row without a
+Python loop.
+"""
 
 from __future__ import annotations
 
@@ -45,11 +47,11 @@ class PackedValues:
         return np.diff(self.offsets)
 
     def bytes_of(self, start: int, end: int) -> bytes:
-        """Return the bytes of the values from ``start`` up to, but without, ``end``."""
+        """Return the bytes of the values from ``start`` up to ``end``, exclusive."""
         return self.data[self.offsets[start] : self.offsets[end]].tobytes()
 
     def joined(self, *others: PackedValues) -> PackedValues:
-        """Append to each value the values at its position in the other columns."""
+        """Return each value followed by the values at its position in the other columns."""
         parts = (self, *others)
         offsets = np.zeros(len(self) + 1, np.int64)
         np.cumsum(sum(part.lengths for part in parts), out=offsets[1:])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``range-bitmap``: values coded in their order, and one bitmap per bit of the codes.
 
-The sorted values are a dictionary of chunks. The header of a chunk holds its first value; its other
-values follow after all headers, so that a lookup reads few of them.
+The dictionary has the sorted values in chunks. The header of a chunk has its first value, and the
+other values follow after all headers. So a lookup reads few values.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = ["RANGE_BITMAP", "RangeBitmapIndex", "encode_range_bitmap", "read_rang
 RANGE_BITMAP = "range-bitmap"
 FORMAT_VERSION = 1
 _SLICES_WITHOUT_VALUES = 64
-"""The number of slices without values: Java counts the bits of the highest code, -1."""
+"""The number of slices that Java writes if there are no values: it counts the bits of -1."""
 _MOST_SLICES = 64
 
 

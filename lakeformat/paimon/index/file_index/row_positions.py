@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows that an index names: each must exist in its data file."""
+"""Reads the rows that an index names; each must exist in its data file."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def read_rows(cursor: ByteCursor, row_count: int) -> BitMap:
 
 
 def rows_but(rows: BitMap, row_count: int) -> BitMap:
-    """Return all other rows of the file."""
+    """Return all rows of the file except ``rows``."""
     return BitMap(range(row_count)) - rows

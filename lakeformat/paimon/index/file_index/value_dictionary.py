@@ -21,7 +21,7 @@ __all__ = ["ValueDictionary", "encode_dictionary", "read_dictionary", "require_c
 FORMAT_VERSION = 1
 DEFAULT_CHUNK_SIZE = 16 * 1024
 _SMALL_TYPES = frozenset({TypeName.BOOLEAN, TypeName.TINYINT, TypeName.SMALLINT})
-"""Types with few distinct values, whose chunks hold a single value by default."""
+"""Types with few distinct values; by default their chunks have a single value."""
 _INT_BYTES = 4
 
 
@@ -63,11 +63,13 @@ def encode_dictionary(values: PackedValues, data_type: AtomicType, chunk_size: i
 
 
 def _chunk_end(values: PackedValues, code: int, data_type: AtomicType, chunk_size: int) -> int:
-    """Return the first value that no longer fits; a chunk's first value is in its header."""
+    """Return the code after the last value of a chunk; its first value takes no room, as it is in
+    the header.
+    """
     room = values.offsets[code + 1] + chunk_size
     end = int(bisect_right(values.offsets, room)) - 1
     if width_of(data_type) is None:
-        # Their offsets may take as many bytes as the values.
+        # The offsets of texts may take as many bytes as the texts.
         end = min(end, code + 1 + chunk_size // _INT_BYTES)
     return max(end, code + 1)
 
@@ -115,7 +117,9 @@ class ValueDictionary:
     _keys: ByteCursor
 
     def find(self, key: Key) -> tuple[int, bool]:
-        """Return the code of the first value that is not less, and True if it is equal."""
+        """Return the code of the first value that is not less than ``key``, and True if it is
+        equal.
+        """
         chunks = range(self._chunk_count)
         after = bisect_right(chunks, key, key=lambda chunk: self._open(chunk)[0])
         if after == 0:
@@ -132,7 +136,7 @@ class ValueDictionary:
         return code + 1 + place, place < count and values.key_at(place) == key
 
     def _open(self, chunk: int) -> tuple[Key, ByteCursor]:
-        """Return the first value of a chunk, and a cursor at the following fields."""
+        """Return the first value of a chunk, and a cursor at the fields after it."""
         start = self._starts.at(_INT_BYTES * chunk).count("bytes before a chunk header")
         header = self._headers.at(start)
         header.version(FORMAT_VERSION)
@@ -141,7 +145,7 @@ class ValueDictionary:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ChunkValues:
-    """The values of a chunk after its first one."""
+    """The values of a chunk, except its first value."""
 
     data_type: AtomicType
     width: int | None
