@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maintenance of a table: its steps in order, and the table's figures before and after."""
+"""Maintains a table: runs the steps in order, and measures the table before and after."""
 
 from lakeformat.paimon.maintain.maintain import maintain
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expiry by the table's own retention, round after round, until nothing more is due."""
+"""Expires by the table's own retention, in rounds, until nothing more is due."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ __all__ = ["expire"]
 
 _OF_ROWS = (FileClass.DATA, FileClass.CHANGELOG, FileClass.INDEX)
 _ROUNDS = 10
-"""The most rounds: the changelogs of snapshots that a round expires may be due in the next."""
+"""The most rounds. One round expires snapshots, and their changelogs may be due in the next
+round.
+"""
 
 
 def expire(handle: TableHandle, request: MaintainRequest) -> StepReport:
@@ -57,7 +59,7 @@ def expire(handle: TableHandle, request: MaintainRequest) -> StepReport:
 
 
 def _all_there_are(handle: TableHandle) -> int:
-    """Return a limit that includes every snapshot and changelog."""
+    """Return a limit that is larger than the number of snapshots and changelogs."""
     storage, layout = handle.storage, handle.layout
     return max(len(snapshot_ids(storage, layout)) + len(changelog_ids(storage, layout)), 1)
 
@@ -67,7 +69,10 @@ def _goes_on(report: ExpireReport) -> bool:
 
 
 def _ignored(_: object) -> None:
-    """Ignore progress: without a listener a dry run keeps every file in its report."""
+    """Do nothing.
+
+    It is passed as a listener, because then a dry run keeps every file in its report.
+    """
 
 
 def _reason(reports: Sequence[ExpireReport]) -> str:
@@ -99,7 +104,7 @@ def _reason(reports: Sequence[ExpireReport]) -> str:
 
 
 def _files(reports: Sequence[ExpireReport]) -> str:
-    """Return number and size of the files; metadata files are counted apart."""
+    """Return number and size of the files; metadata files are counted separately."""
     total = sum(each.deleted.total for each in reports)
     of_rows = sum(each.deleted.files.get(kind, 0) for each in reports for kind in _OF_ROWS)
     held = size(sum(each.deleted.bytes for each in reports))

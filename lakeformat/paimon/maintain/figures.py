@@ -12,7 +12,10 @@ __all__ = ["measure"]
 
 
 def measure(handle: TableHandle) -> tuple[HealthReport, Figures]:
-    """Return the health of a table, and its figures without orphan files, which need a listing."""
+    """Return the health of a table, and its figures.
+
+    Orphan files are not counted, because this would need a listing.
+    """
     health = check_health(handle)
     files, storage = health.files, health.storage
     return health, Figures(

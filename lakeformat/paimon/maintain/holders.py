@@ -18,12 +18,14 @@ _DAY_MILLIS = 24 * 60 * 60 * 1000
 def find_holders(
     handle: TableHandle, *, without: Sequence[str] = ()
 ) -> tuple[StalledConsumer, ...]:
-    """Return consumers, unmoved for a day, that keep snapshots beyond the table's retention."""
+    """Return consumers that have not moved for a day and keep snapshots beyond the table's
+    retention.
+    """
     options, now = handle.options, handle.environment.now_millis()
     only_changelogs = is_decoupled(options) and options.consumer_changelog_only
     try:
         snapshots = None if only_changelogs else snapshot_retention(options, now)
-    except InvalidRequestError:  # the step ``expire`` has failed with this error
+    except InvalidRequestError:  # the step ``expire`` has already failed with this error
         return ()
     return find_stalled(
         handle,

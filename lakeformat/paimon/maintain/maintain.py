@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maintenance of one table: measured, cared for step by step, and measured again."""
+"""Maintains one table: measures it, runs the steps, and measures it again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 def maintain(handle: TableHandle, request: MaintainRequest) -> MaintainReport:
     """Run all steps of maintenance in order; a failed step does not stop the next ones.
 
-    Each step does only the work that is due: after an interruption, call this again.
+    Each step does only the work that is due, so you can call this again after an interruption.
     """
     request.check(handle.environment.now_millis())
     table = handle.name
@@ -42,7 +42,7 @@ def maintain(handle: TableHandle, request: MaintainRequest) -> MaintainReport:
     health, after, holders = _look_again(handle, steps)
     note = time_travel_note(without_misread(handle), health, steps, dry_run=request.dry_run)
     reasons = _lasting(handle) if health is None or request.dry_run else health.reasons
-    if request.dry_run:  # nothing has changed, so measuring again would give ``before``
+    if request.dry_run:  # nothing has changed, so a second measurement would give ``before``
         after = expected(before, steps)
     before, after = with_dead_files(before, after, steps)
     stalled = {
@@ -64,7 +64,7 @@ def maintain(handle: TableHandle, request: MaintainRequest) -> MaintainReport:
 
 
 def _lasting(handle: TableHandle) -> tuple[Reason, ...]:
-    """Return the reasons that no step repairs."""
+    """Return the reasons of the health report that no step of maintenance repairs."""
     other = find_other_compactor(without_misread(handle))
     beside = () if other is None else (Reason(other.finding, other.advice),)
     return (*misread_reasons(handle), *beside)

@@ -92,7 +92,9 @@ def _planned_compaction(handle: TableHandle, places: frozenset[tuple[bytes, int]
 
 
 def _orphans(handle: TableHandle, request: MaintainRequest) -> StepReport:
-    """Remove files that nothing refers to and that are older than the default age limit."""
+    """Delete orphans: files to which nothing refers and that are older than the default age
+    limit.
+    """
     report = remove_orphans(
         handle,
         OrphanOptions(),
@@ -110,5 +112,8 @@ STEPS: Final[dict[str, Step[TableHandle]]] = {
     EXPIRE: expire,
     ORPHANS: _orphans,
 }
-"""The steps in the order they run: expired partitions need no compaction, and the expiry comes
-after the compaction whose replaced files it may delete."""
+"""The steps in the order in which they run.
+
+Expired partitions are deleted first, so they are not compacted. The expiry runs after the
+compaction, so it can delete the replaced files.
+"""

@@ -18,7 +18,11 @@ __all__ = ["time_travel_note"]
 def time_travel_note(
     handle: TableHandle, health: HealthReport | None, steps: Sequence[StepReport], *, dry_run: bool
 ) -> str | None:
-    """Return the number of files, what keeps them, and until when; None if there are none."""
+    """Return a sentence: the number of files kept for older snapshots, their holder, and until
+    when.
+
+    Return None if there are no such files.
+    """
     storage = None if health is None else health.storage
     what = files_for_time_travel(storage, steps, dry_run=dry_run)
     if what is None:
@@ -32,7 +36,9 @@ def time_travel_note(
 
 
 def _oldest_holder(health: HealthReport | None, steps: Sequence[StepReport]) -> str:
-    """Name the tag, branch or consumer that keeps the oldest state; skip deleted consumers."""
+    """Return the tag, branch or consumer that keeps the oldest state; deleted consumers are
+    skipped.
+    """
     deleted = {
         f"consumer {name!r}"
         for step in steps
