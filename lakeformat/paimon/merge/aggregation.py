@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Engine ``aggregation``: each column of the rows of a key becomes one value by its function."""
+"""Engine ``aggregation``: a function for each column combines the rows of a key into one value."""
 
 from __future__ import annotations
 
@@ -29,13 +29,16 @@ Kinds = npt.NDArray[np.int8]
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """Aggregates adds and subtracts retracts, column by column; the result is an insert."""
+    """Combines the rows of a key, column by column: adds are aggregated, retracts are subtracted.
+
+    The resulting row is an insert.
+    """
 
     keys: tuple[str, ...]
     """The columns that identify a row, for errors."""
     functions: Mapping[str, AggregateFunction]
     removes_on_delete: bool = False
-    """True if a delete removes the row instead of being subtracted."""
+    """True if a delete removes the row; otherwise it is subtracted."""
 
     @classmethod
     def of_schema(cls, schema: TableSchema) -> Aggregation:
@@ -63,7 +66,7 @@ class Aggregation:
 
 @dataclass(frozen=True)
 class _Aggregation:
-    """One merge: keys with adds alone are reduced at once, the rest row by row."""
+    """One merge. Keys that have only adds are reduced at once, other keys row by row."""
 
     engine: Aggregation
     rows: pa.Table
@@ -130,13 +133,13 @@ class _Aggregation:
     def _several(self) -> Mask:
         """Return a mask of the keys to merge.
 
-        A single row is kept unless the engine looks rows up.
+        A key with a single row is kept unchanged, unless the compaction looks up older rows.
         """
         return self.groups.meets
 
     @cached_property
     def _walked(self) -> Positions:
-        """Return the keys with several rows, at least one of them a retract."""
+        """Return the keys with several rows, of which at least one is a retract."""
         if not self._retracts.any():
             return np.empty(0, np.int64)
         has_retract = np.zeros(len(self.groups), bool)
@@ -145,7 +148,7 @@ class _Aggregation:
 
     @cached_property
     def _reduced(self) -> Positions:
-        """Return the keys with several rows, all of them adds."""
+        """Return the keys with several rows that are all adds."""
         is_reduced = self._several.copy()
         is_reduced[self._walked] = False
         return np.flatnonzero(is_reduced)
@@ -166,7 +169,7 @@ class _Aggregation:
     def _result_kinds(self) -> Kinds:
         newest = self._kinds[self._newest]
         removed = (newest == DELETE) & self.engine.removes_on_delete
-        # As in Java, a retract that met another row becomes an insert.
+        # As in Java, a retract that was merged with another row becomes an insert.
         merged = np.where(removed, np.int8(DELETE), np.int8(INSERT))
         kinds: Kinds = np.where(self._several, merged, newest)
         return kinds

@@ -17,7 +17,7 @@ __all__ = ["Deduplicate"]
 
 @dataclass(frozen=True, slots=True)
 class Deduplicate:
-    """The last row of each key in merge order, with its own kind."""
+    """Keeps the last row of each key in merge order, with its own kind."""
 
     ignore_delete: bool = False
 

@@ -19,7 +19,7 @@ __all__ = ["FirstRow"]
 
 @dataclass(frozen=True, slots=True)
 class FirstRow:
-    """The first row of each key in merge order, with its own kind and sequence number."""
+    """Keeps the first row of each key in merge order, with its own kind and sequence number."""
 
     keys: tuple[str, ...] = ()
     """The columns that identify a row, for errors."""

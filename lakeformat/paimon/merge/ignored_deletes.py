@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes that ``ignore-delete`` makes an engine ignore; older files may still hold such
+"""Finds deletes that an engine ignores by ``ignore-delete``; older files may still contain such
 deletes.
 """
 
@@ -16,8 +16,8 @@ __all__ = ["meeting_retracts", "without"]
 
 
 def meeting_retracts(rows: pa.Table, groups: KeyGroups) -> Mask:
-    """Return a mask of the places of ``groups.order`` with a retract that meets another row of its
-    key.
+    """Return a mask of the places of ``groups.order`` that have a retract and a key with other
+    rows.
     """
     retracts = is_retract(rows[VALUE_KIND.name].to_numpy())
     if not retracts.any():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables whose compactions look up older rows: rows above level 0 already include older rows.
+"""Merges rows of tables whose compactions look up older rows.
 
 The row of a key at its lowest level above 0 includes the rows at all higher levels. Merging them
 again would count them twice.
@@ -40,20 +40,20 @@ Levels = npt.NDArray[np.int32]
 
 
 def looks_up(options: TableOptions) -> bool:
-    """Return True if compactions of the table merge new rows with all older ones."""
+    """Return True if compactions of the table look up all older rows of a key and merge them."""
     return options.looks_up
 
 
 def supersedes(options: TableOptions) -> bool:
     """Return True if reads must leave out rows that a row of a lower level already includes.
 
-    Engines that keep one whole row give the same result either way.
+    Engines that keep one whole row do not need this, because the result is the same.
     """
     return looks_up(options) and options.merge_engine in ("aggregation", "partial-update")
 
 
 def with_level(batch: pa.RecordBatch, level: int) -> pa.RecordBatch:
-    """Add the level of their file to rows."""
+    """Add a column with the level of the file from which rows were read."""
     levels = pa.array(np.full(batch.num_rows, level, np.int32))
     return pa.RecordBatch.from_arrays(
         [*batch.columns, levels], schema=batch.schema.append(pa.field(LEVEL, pa.int32()))
@@ -62,17 +62,17 @@ def with_level(batch: pa.RecordBatch, level: int) -> pa.RecordBatch:
 
 @dataclass(frozen=True, slots=True)
 class CurrentRows:
-    """The rows of each key without those that a row of a lower level includes."""
+    """The rows of each key, without the rows that a row of a lower level already includes."""
 
     groups: KeyGroups
     compacted: Positions
-    """The one row of each key that is above level 0, else ``NOWHERE``."""
+    """The position of the row of each key above level 0; ``NOWHERE`` if there is none."""
     is_fresh: Mask
-    """Mask of the keys with a row of level 0."""
+    """A mask of the keys that have a row of level 0."""
 
 
 def current_rows(groups: KeyGroups, levels: Levels) -> CurrentRows:
-    """Return the rows of each key that are still to be merged."""
+    """Return the rows of each key that must still be merged."""
     found = levels[groups.order]
     places = np.flatnonzero(found > 0)
     is_fresh = np.zeros(len(groups), np.bool_)
@@ -106,7 +106,10 @@ def _without_superseded(
 
 @dataclass(frozen=True, slots=True)
 class LookedUp:
-    """An engine for reads: its input has the level of each row, its result does not."""
+    """A merge engine for reads.
+
+    Its input has a column with the level of each row, its result has not.
+    """
 
     engine: MergeEngine
 

@@ -22,7 +22,7 @@ def merge_order(schema: TableSchema) -> MergeOrder:
     """Return the order in which the rows of a bucket are merged."""
     options = schema.table_options
     sequence = tuple(name.strip() for name in options.sequence_field)
-    check_sequence_columns(schema, sequence)  # another engine may have set any column
+    check_sequence_columns(schema, sequence)  # another engine may have named any column
     return MergeOrder(
         tuple(field.name for field in schema.key_fields),
         sequence,

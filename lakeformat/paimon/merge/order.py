@@ -32,7 +32,8 @@ class MergeOrder:
     """True if the smallest sequence value is the newest; null is always the oldest."""
 
     def group(self, rows: pa.Table, *, numbered: bool = True) -> KeyGroups:
-        """Put rows in order; of rows that compare equal the later one in ``rows`` is newer.
+        """Group rows by key, and sort them; of rows that compare equal, the later one in ``rows``
+        is newer.
 
         ``numbered=False``: the sequence numbers of a key's rows are absent or rise with their
         positions, so they are not compared.
@@ -49,7 +50,7 @@ class MergeOrder:
             column = rows[name]
             words = column_words(column)
             if column.null_count:
-                yield next(words)  # null is older than any value in both directions
+                yield next(words)  # null is the oldest value in both directions
             for word in words:
                 yield partial(_reversed, word) if self.descending else word
         if numbered:
@@ -62,13 +63,16 @@ def _reversed(word: KeyWord, rows: Positions | None) -> Words:
 
 
 def _adds(rows: pa.Table, positions: Positions | None) -> Words:
-    """Sort adds after retracts of the same number, which two writers may have assigned."""
+    """Return words that sort adds after retracts with the same sequence number.
+
+    Two writers may have assigned the same number.
+    """
     kinds = rows[VALUE_KIND.name].to_numpy()
     return (~is_retract(kinds if positions is None else kinds[positions])).astype(np.uint64)
 
 
 def _in_sequence(groups: KeyGroups, words: list[KeyWord]) -> KeyGroups:
-    """Sort the rows of each key that are not in sequence yet."""
+    """Sort the rows of the keys whose rows are not in sequence order yet."""
     order = groups.order
     falls = _falls(groups, words)
     if not falls.any():

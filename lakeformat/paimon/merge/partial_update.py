@@ -25,7 +25,9 @@ __all__ = ["PartialUpdate"]
 
 @dataclass(frozen=True, slots=True)
 class PartialUpdate:
-    """Takes each column from the last row with a value, or the one its sequence group picks."""
+    """Takes each column from the last row with a value, or from the row that its sequence group
+    chooses.
+    """
 
     rules: PartialUpdateRules
 
@@ -48,7 +50,7 @@ class PartialUpdate:
 
 
 class _PartialUpdate:
-    """One merge: the source row of each set of columns that change together."""
+    """One merge. It finds the source row of each group of columns that change together."""
 
     def __init__(self, rules: PartialUpdateRules, rows: pa.Table, groups: KeyGroups) -> None:
         self._rules, self._rows, self._groups = rules, rows, groups
@@ -81,7 +83,9 @@ class _PartialUpdate:
         return pa.table([values[name] for name in schema.names], schema=schema)
 
     def _units(self) -> dict[str, list[str]]:
-        """Return the columns except the kind, grouped by those that share their source row."""
+        """Return the columns, except the row kind, grouped by the columns that have the same source
+        row.
+        """
         units: dict[str, list[str]] = {}
         for name in self._rows.column_names:
             if name != VALUE_KIND.name:
@@ -123,7 +127,7 @@ class _PartialUpdate:
         return merged
 
     def _of_adds(self, columns: Mapping[str, Sequence[str]], others: Positions) -> _Sources:
-        """Return, for each group of columns, the row that the value of each key comes from.
+        """Return, for each group of columns, the source row of each key.
 
         Keys that need a row-by-row merge are not set here: the caller overwrites their rows.
         """
@@ -163,11 +167,11 @@ class _PartialUpdate:
 _Sources: TypeAlias = dict[str, Positions]
 
 _LAST = "last row"
-"""The unit of the sequence number, which comes from the last row that was not ignored."""
+"""The name of the group of the sequence number, which is from the last row that was not ignored."""
 
 
 def _validity(rules: PartialUpdateRules, rows: pa.Table) -> Iterator[tuple[str, Mask]]:
-    """Yield each column outside groups that has nulls, with a mask of its values."""
+    """Yield a mask of the values of each column that has nulls and no sequence group."""
     for name in rules.columns:
         if name in rows.column_names and name not in rules.group_of and rows[name].null_count:
             yield name, pc.is_valid(rows[name]).to_numpy()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys with adds alone: the source row of each column, for all keys at once."""
+"""Partial updates of keys that have only adds: finds the source row of each column for all keys at
+once.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +16,20 @@ from lakeformat.rows.groups import KeyGroups, Mask, Positions
 __all__ = ["NOWHERE", "newest_by_sequence", "newest_valid"]
 
 NOWHERE = -1
-"""The source row of a null that no row holds."""
+"""Stands for a source row that does not exist, so the value is null."""
 _BITS = 8
 _STEPS = 8
-"""The number of rows of each key that are tried singly before all rows are compared."""
+"""The number of rows per key that are checked one after the other; then all are compared at
+once.
+"""
 
 
 def newest_valid(
     validity: Mapping[str, Mask], groups: KeyGroups, newest: Positions
 ) -> dict[str, Positions]:
-    """Return the last valid row of each key for every column, else ``NOWHERE``.
+    """Return the last row with a value of each key and column; ``NOWHERE`` without one.
 
-    ``newest`` is the last row of each key, valid or not.
+    ``newest`` is the last row of each key, with or without a value.
     """
     found: dict[str, Positions] = {}
     columns = iter(validity.items())
@@ -48,7 +52,7 @@ def _newest_valid(
     ages = {name: (seen & bit == 0).astype(np.uint8) for name, bit in bits.items()}
     steps = min(_STEPS, int((ends - starts).max(initial=1)))
     for step in range(1, steps):
-        # A key without further rows repeats its oldest, which changes nothing.
+        # A key without further rows repeats its oldest row, which changes nothing.
         seen |= valid[groups.order[np.maximum(ends - 1 - step, starts)]]
         for name, bit in bits.items():
             ages[name] += seen & bit == 0
@@ -66,7 +70,7 @@ def _newest_valid(
 
 
 def _slices(groups: KeyGroups, keys: Positions, sizes: Positions) -> KeyGroups:
-    """Return the first rows of ``keys``: of each key as many as ``sizes`` gives."""
+    """Return the first rows of each key in ``keys``, as many as ``sizes`` has for it."""
     ends = np.cumsum(sizes)
     starts = ends - sizes
     places = np.arange(sizes.sum()) + np.repeat(groups.starts[keys] - starts, sizes)
@@ -74,7 +78,10 @@ def _slices(groups: KeyGroups, keys: Positions, sizes: Positions) -> KeyGroups:
 
 
 def newest_by_sequence(sequences: Sequences, groups: KeyGroups) -> Positions:
-    """Return the row of each key with the largest sequence, the last of equals, or ``NOWHERE``."""
+    """Return the row of each key with the largest sequence.
+
+    Of equal sequences it is the last row; ``NOWHERE`` if no row has a sequence.
+    """
     numbers = sequences.numbers[groups.order]
     largest = np.maximum.reduceat(numbers, groups.starts)
     wins = numbers == np.repeat(largest, groups.sizes)

@@ -2,8 +2,8 @@
 """Merges adds and retracts of all keys at once: the first row of each key, then the second, and so
 on.
 
-A column that is not aggregated gets the value of one row. So the state is row positions: for each
-group of columns that change together, the row they are taken from.
+A column that is not aggregated gets the value of one row. So the state of a key is a row position
+for each group of columns that change together.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class RowByRow:
         sequences: Sequence[Sequences],
         slots: int,
     ) -> None:
-        """Start with no row; ``validity`` has the columns outside groups that have nulls."""
+        """Start with empty states; ``validity`` has the columns that have nulls and no sequence
+        group.
+        """
         self._rules, self._rows, self._kinds = rules, rows, kinds
         self._validity, self._sequences = validity, sequences
         self._is_filled = np.zeros(slots, dtype=bool)
@@ -78,7 +80,7 @@ class RowByRow:
 
     @property
     def kinds(self) -> npt.NDArray[np.int8]:
-        """Return DELETE for keys that the last row removed or no row added to, else INSERT."""
+        """Return DELETE for keys that the last row removed or that got no add, otherwise INSERT."""
         return np.where(self._is_deleted | ~self._has_added, DELETE, INSERT).astype(np.int8)
 
     def positions(self, name: str) -> Positions:
@@ -155,7 +157,10 @@ class RowByRow:
         self._remove(slots[removed], rows[removed])
 
     def _removal_places(self, compared: Sequence[tuple[Mask, Mask]], deletes: Mask) -> Positions:
-        """Return the column from which on a row that removes its key is not applied."""
+        """Return the column from which on the values of a removing row are not applied.
+
+        A removing row is a delete that removes its key.
+        """
         places = np.full(len(deletes), len(self._rules.columns))
         for group, (present, late) in zip(self._rules.groups, compared, strict=True):
             if self._rules.removes(group):
@@ -170,21 +175,23 @@ class RowByRow:
     # ------------------------------------------------------------------ the state
 
     def _compare(self, number: int, slots: Positions, rows: Positions) -> tuple[Mask, Mask]:
-        """Return two masks: the rows that take part in the group ``number``, and those older than
-        its state.
+        """Return two masks for the group ``number``.
+
+        They are the rows that have a sequence in this group, and the rows that are older than its
+        state.
         """
         present = self._sequences[number].present[rows]
         late = present & (self._sequences[number].numbers[rows] < self._reached[number][slots])
         return present, late
 
     def _move(self, number: int, slots: Positions, rows: Positions, protected: Positions) -> None:
-        """Set the source of the group ``number`` to ``rows``."""
+        """Set the newest sequence of the group ``number`` and its source rows."""
         self._reached[number][slots] = self._sequences[number].numbers[rows]
         self._sequence_rows[number][slots] = rows
         self._protected_rows[number][slots] = protected
 
     def _fill(self, slots: Positions, rows: Positions) -> None:
-        """Set every column to the values of a retract."""
+        """Set every column to the values of these rows, which are retracts."""
         if not len(slots):
             return
         refuse_nulls(self._rules, self._rows, lambda: rows)
@@ -198,7 +205,7 @@ class RowByRow:
                 accumulator.reset(slots, rows)
 
     def _remove(self, slots: Positions, rows: Positions) -> None:
-        """Delete the row; later rows of the same merge still see its values."""
+        """Delete the row of each key; its values are still used when later rows are merged."""
         self._is_deleted[slots] = True
         self._fill(slots, rows)
 

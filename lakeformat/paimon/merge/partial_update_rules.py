@@ -15,7 +15,9 @@ __all__ = ["PartialUpdateRules"]
 
 @dataclass(frozen=True)
 class PartialUpdateRules:
-    """The sequence of each column, the aggregated columns, and the effect of a delete."""
+    """The rules of a table: the sequence of each column, aggregated columns, and the effect of
+    deletes.
+    """
 
     columns: tuple[str, ...]
     """Every column of the table, in its order."""
@@ -28,7 +30,7 @@ class PartialUpdateRules:
     ignore_delete: bool = False
     remove_on_delete: bool = False
     remove_on_groups: frozenset[str] = frozenset()
-    """Sequence columns whose group removes the row on a delete that is not late."""
+    """The sequence columns whose group removes the row on a delete, unless the delete is late."""
 
     @cached_property
     def group_of(self) -> Mapping[str, int]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sequence columns of a group as one whole number per row, to compare rows by."""
+"""Converts the sequence columns of a group to one whole number per row, to compare rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lakeformat.rows.word_order import sort_by_words
 __all__ = ["NEVER", "Sequences", "read_sequences"]
 
 NEVER = np.iinfo(np.int64).min
-"""The sequence of a state without a row, and of a row without sequence values."""
+"""The number of a state without a row, and of a row without sequence values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +27,16 @@ class Sequences:
     """The age of each row by the columns of one group."""
 
     numbers: Positions
-    """Larger is newer; ``NEVER`` where all columns are null."""
+    """The sequence of each row: a larger number is newer; ``NEVER`` where all columns are null."""
     present: Mask
-    """True where any column is not null; other rows do not take part in the group."""
+    """True where at least one column is not null; other rows do not change the group."""
 
 
 def read_sequences(rows: pa.Table, names: Sequence[str]) -> Sequences:
     """Return the sequences of all rows, compared from left to right, null the smallest.
 
-    If the columns of a group are not read, its rows have no sequence: no column that is read
-    depends on it.
+    If the columns of a group are not read, its rows have no sequence: no other column that is read
+    depends on the group.
     """
     if not set(names) <= set(rows.column_names):
         return Sequences(np.full(rows.num_rows, NEVER), np.zeros(rows.num_rows, dtype=bool))
@@ -51,7 +51,7 @@ def read_sequences(rows: pa.Table, names: Sequence[str]) -> Sequences:
 
 
 def _whole_numbers(column: pa.ChunkedArray) -> Positions | None:
-    """Return the values as whole numbers, which saves a sort; None if they are of another kind."""
+    """Return the values as whole numbers, which saves a sort; None for values of another kind."""
     ordered = orderable(column)
     if pa.types.is_date32(ordered.type) or pa.types.is_time32(ordered.type):
         ordered = ordered.cast(pa.int32())

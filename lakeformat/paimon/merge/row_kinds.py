@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows with their kind as the byte stored beside them."""
+"""Reads the kinds of rows, which files store as one byte per row."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections of files that share keys, and the fewest sorted runs in each of them."""
+"""Divides files into sections that share no keys, and each section into few sorted runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Run: TypeAlias = tuple[int, ...]
 """Positions of files whose keys do not overlap, in the order of their keys."""
 
 Section: TypeAlias = tuple[Run, ...]
-"""Files whose key ranges form one unbroken range; no other file has a key in it."""
+"""Files whose key ranges overlap and form one range; a file of another section has no key in it."""
 
 
 def key_sections(files: Sequence[DataFileMeta], key_types: Sequence[DataType]) -> list[Section]:
@@ -49,7 +49,7 @@ def key_sections(files: Sequence[DataFileMeta], key_types: Sequence[DataType]) -
 def overlapping(
     files: Sequence[DataFileMeta], others: Sequence[DataFileMeta], key_types: Sequence[DataType]
 ) -> list[int]:
-    """Return the positions of other files that may share keys with ``files``, in key order."""
+    """Return the positions of the other files that may share keys with ``files``, in key order."""
     least, most = _ranks([*files, *others], key_types)
     starts, ends = least[: len(files)], most[: len(files)]
     found = []
@@ -61,7 +61,7 @@ def overlapping(
 
 
 def is_interleaved(runs: Sequence[Sequence[DataFileMeta]]) -> bool:
-    """Return True if runs, oldest first, share sequence numbers."""
+    """Return True if the sequence numbers of two runs overlap; runs are given oldest first."""
     newest: int | None = None
     for run in runs:
         if newest is not None and min(file.min_sequence_number for file in run) <= newest:
@@ -71,7 +71,9 @@ def is_interleaved(runs: Sequence[Sequence[DataFileMeta]]) -> bool:
 
 
 def _runs(section: Sequence[int], least: Positions, most: Positions) -> list[list[int]]:
-    """Append each file to the run that ends first, if that run ends before the file starts."""
+    """Divide a section into runs: add each file to the run that ends first, if it ends before the
+    file.
+    """
     runs: list[list[int]] = []
     ends: list[tuple[int, int]] = []
     for position in section:

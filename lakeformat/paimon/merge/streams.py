@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merges sorted runs as they stream in: memory is a few batches of each run, however long it is.
+"""Merges sorted runs as streams; memory holds a few batches of each run, however long it is.
 
-The merge works in rounds. Some rows of each run are in memory; up to the smallest of the runs'
-last keys, every key is complete, so these rows are merged together. If only one run has rows, they
-pass through without sorting or copying.
+The merge works in rounds. Memory has some rows of each run. The smallest of the last keys in memory
+is the limit: all rows of keys up to this limit are in memory, so these rows are merged together. If
+only one run has rows, they pass through without sorting or copying.
 """
 
 from __future__ import annotations
@@ -28,11 +28,15 @@ __all__ = ["Round", "batch_rows_of", "merge_runs", "rounds_of"]
 CHUNK_ROWS = 256 * 1024
 """The most rows merged at once: few enough for the processor's cache."""
 FEWEST, MOST = 4 * 1024, 32 * 1024
-"""Fewest and most rows of a batch: enough for work by column, and divisors of a row group."""
+"""The fewest and the most rows of a batch: enough for fast work by column, and divisors of a row
+group.
+"""
 
 Round: TypeAlias = list[tuple[int, list[pa.RecordBatch]]]
-"""The rows of the keys of one round: the number of each run that has any, oldest first, and its
-batches."""
+"""The rows of the keys of one round.
+
+For each run with such rows, oldest first: the number of the run, and the batches.
+"""
 
 Key: TypeAlias = tuple[tuple[bool, object], ...]
 """A key in a form that Python compares: nulls first."""
@@ -51,7 +55,8 @@ def merge_runs(
     numbered: bool = True,
     ahead: Callable[[Iterator[Round]], Iterator[Round]] = iter,
 ) -> Iterator[pa.Table]:
-    """Yield the rows of all runs, each key once and in order, including retracts that are left.
+    """Yield the merged rows of all runs in key order, each key once; remaining retracts are
+    included.
 
     Each run has its keys in order and each key once; if rows compare equal, the row of the later
     run is newer. ``numbered=False``: all rows of a run are newer than those of earlier runs, so
@@ -64,7 +69,7 @@ def merge_runs(
     for parts in ahead(rounds_of(runs, order.keys)):
         rows = one_table([batch for _, batches in parts for batch in batches])
         if len(parts) > 1:
-            # In one piece, because the sort and each column of the result index into it.
+            # As one table, because the sort and each column of the result use positions in it.
             rows = rows.combine_chunks(memory_pool=merge_memory())
             rows = engine.merge(rows, order.group(rows, numbered=numbered))
         yield rows
@@ -85,7 +90,7 @@ def rounds_of(runs: Sequence[Iterator[pa.RecordBatch]], keys: Sequence[str]) -> 
 
 
 class _UnmergedRun:
-    """The rows of a run that were read and not merged yet."""
+    """The rows of a run that were read but not merged yet."""
 
     def __init__(self, number: int, batches: Iterator[pa.RecordBatch], keys: Sequence[str]) -> None:
         self.number = number
@@ -122,7 +127,7 @@ class _UnmergedRun:
         self.rows += len(batch)
 
     def take(self, last: Key | None) -> list[pa.RecordBatch]:
-        """Remove and return the rows up to and including a key; None means all rows."""
+        """Remove and return the rows up to a key, inclusive; None means all rows."""
         parts: list[pa.RecordBatch] = []
         while self._waiting:
             batch = self._waiting[0]
@@ -137,7 +142,7 @@ class _UnmergedRun:
 
 
 class _RunBatch:
-    """Rows in key order, from a first row on."""
+    """A batch in key order; its rows before a first row were already taken."""
 
     def __init__(self, batch: pa.RecordBatch, keys: Sequence[str]) -> None:
         self._batch = batch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``collect``: arrays one after the other, or the set of their elements."""
+"""``collect``: joins arrays, either with all elements or with each distinct element once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ __all__ = ["CollectFunction", "without"]
 
 @dataclass(frozen=True, slots=True)
 class CollectFunction:
-    """Collects all elements, or each once; a retract removes one for each of its own."""
+    """Collects all elements, or each distinct one once; a retract removes one element for each of
+    its own.
+    """
 
     name: str
     column: str
@@ -70,7 +72,7 @@ def without(states: pa.Array, values: pa.Array, *, every: bool) -> pa.Array:
 
 
 def _occurrence(pairs: Positions) -> Positions:
-    """Return, for each element, the number of equal elements before it."""
+    """Return, for each element, the number of equal elements before it in its list."""
     order = np.argsort(pairs, kind="stable")
     ordered = pairs[order]
     before = np.empty(len(pairs), np.int64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements of lists and maps as flat columns, and values of any type as whole numbers."""
+"""Elements of lists and maps as flat columns; numbers values of any type by equality."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ class Elements:
 
 
 def elements_of(values: pa.Array, groups: KeyGroups) -> Elements:
-    """Return the elements of every value of every key, in merge order; nulls have none."""
+    """Return the elements of all values of all keys, in merge order; a null value has no
+    elements.
+    """
     offsets = np.asarray(values.offsets).astype(np.int64)
     begins, lengths = offsets[:-1], np.diff(offsets)
     if values.null_count:
@@ -50,7 +52,7 @@ def elements_of(values: pa.Array, groups: KeyGroups) -> Elements:
 
 
 def slice_elements(values: pa.Array, start: int, count: int) -> Elements:
-    """Return the elements of consecutive values; each value counts as its own key."""
+    """Return the elements of consecutive values; each value is treated as a key of its own."""
     return elements_of(values, KeyGroups(start + np.arange(count), np.arange(count)))
 
 
@@ -74,7 +76,7 @@ def maps_of(
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Pairs of a key and an element; equal elements of one key are one pair."""
+    """Pairs of a key and an element; equal elements of one key are the same pair."""
 
     of: Positions
     """The pair of each element; pairs are numbered in the order of their first element."""
@@ -83,7 +85,7 @@ class Pairs:
 
 
 def pairs_of(keys: Positions, codes: Positions) -> Pairs:
-    """Return the pairs of keys and codes."""
+    """Return the pairs of each key with the code of an element."""
     span = int(codes.max(initial=0)) + 1
     _, first, of = np.unique(keys * span + codes, return_index=True, return_inverse=True)
     by_appearance = np.argsort(first, kind="stable")
@@ -103,7 +105,8 @@ def codes_of(values: pa.Array) -> Positions:
     if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
         return _with_nulls(values, _list_codes(values))
     if pa.types.is_floating(kind):
-        # Compared by bits, as Java's boxed numbers are: 0.0 differs from -0.0, NaN equals NaN.
+        # Compared by bits, as Java compares boxed numbers: 0.0 differs from -0.0, and NaN equals
+        # NaN.
         bits = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[kind.bit_width]
         is_nan = pc.fill_null(pc.is_nan(values), False)
         values = pc.if_else(is_nan, pa.scalar(float("nan"), kind), values).view(bits)
@@ -144,7 +147,9 @@ def _map_codes(values: pa.Array) -> Positions:
 
 
 def _sequence_codes(rows: Positions, codes: Positions, count: int) -> Positions:
-    """Number lists by their elements, one position after the other."""
+    """Number lists so that equal lists get equal numbers; elements are compared one position at a
+    time.
+    """
     lengths = np.bincount(rows, minlength=count)
     starts = np.cumsum(lengths) - lengths
     current = np.zeros(count, np.int64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``max`` and ``min``, and on booleans ``bool_or`` and ``bool_and``, which are the same."""
+"""``max`` and ``min``, also under the names ``bool_or`` and ``bool_and`` for booleans."""
 
 from __future__ import annotations
 
@@ -68,7 +68,9 @@ class _Extreme(PositionState):
 
 
 def _plain_numbers(values: pa.Array, rows: Positions) -> npt.NDArray[Any] | None:
-    """Return numbers that hold the whole value and compare in numpy as in Java, else None."""
+    """Return numbers that hold the whole value and compare in numpy as in Java; None for other
+    types.
+    """
     kind = values.type
     if pa.types.is_integer(kind) or pa.types.is_temporal(kind):
         return raw_numbers(values, f"i{kind.bit_width // 8}")[rows]
@@ -90,7 +92,7 @@ _BITS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
 
 def sort_words(values: pa.Array) -> Words:
-    """Return whole numbers in the order of the values; those of nulls are arbitrary."""
+    """Return whole numbers with the order of the values; the numbers of nulls are arbitrary."""
     kind = values.type
     if pa.types.is_floating(kind):
         return sort_words(combined(orderable(pa.chunked_array([values]))))

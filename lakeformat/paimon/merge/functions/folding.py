@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """State of functions that join values, such as collections, instead of choosing one of them.
 
-Adds are only noted. All noted values are joined at once before any other operation, or at the end.
-So a merge of adds alone needs one reduction.
+An add is only recorded. Before any other operation, and at the end, all recorded values are joined
+at once. So a merge that has only adds needs one reduction.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class JoiningFunction(AggregateFunction, Protocol):
 
     @property
     def swaps_late(self) -> bool:
-        """True if a late value is joined before the state instead of after it."""
+        """True if a late value is joined in front of the state instead of behind it."""
         ...
 
 
@@ -47,7 +47,9 @@ _NOTHING = -1
 
 
 class Folding:
-    """The state of each key as a position in one of several arrays; the first is the column."""
+    """The state of each key, as a position in one of several arrays; the first array is the
+    column.
+    """
 
     def __init__(
         self,
@@ -80,7 +82,7 @@ class Folding:
             return
         self._settle(keys)
         states = self._states(keys)
-        # A null state has nothing to join: it becomes the late value.
+        # A null state has no values to join, so it becomes the late value.
         has_state = np.asarray(states.is_valid())
         self.reset(keys[~has_state], rows[~has_state])
         keys, rows = keys[has_state], rows[has_state]
@@ -116,7 +118,7 @@ class Folding:
         return self._states(everything)
 
     def _settle(self, keys: Positions) -> None:
-        """Join all noted values if any of them belongs to one of ``keys``."""
+        """Join all recorded values if at least one of them belongs to one of ``keys``."""
         if not self._is_noted[keys].any():
             return
         noted_keys = np.concatenate([keys for keys, _ in self._noted])
@@ -132,7 +134,7 @@ class Folding:
         self._put(having, self._joined(values, KeyGroups(order, starts)))
 
     def _joined(self, values: pa.Array, groups: KeyGroups) -> pa.Array:
-        """Join the values of each key; keep the first if the result is null."""
+        """Join the values of each key; if the result is null, keep the first value."""
         states = self._function.reduce(values, groups)
         if not states.null_count:
             return states

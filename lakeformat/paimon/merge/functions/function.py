@@ -28,8 +28,8 @@ class RefusedRow(InvalidRequestError):
 class Accumulator(Protocol):
     """The state of one column for all keys of a merge; every state begins as NULL.
 
-    ``keys`` are key numbers, each at most once in a call; ``rows`` has the position of each key's
-    row in the column.
+    ``keys`` are numbers of keys, each at most once in a call. ``rows`` are the positions of their
+    rows in the column.
     """
 
     def add(self, keys: Positions, rows: Positions) -> None:
@@ -39,7 +39,7 @@ class Accumulator(Protocol):
     def add_late(self, keys: Positions, rows: Positions) -> None:
         """Add a row that is older than the state, as Java does.
 
-        Most functions then combine first the row, second the state. Some, such as ``collect``,
+        Most functions then combine the row first and the state second. Some, such as ``collect``,
         combine them as if the row was newer.
         """
         ...
@@ -71,7 +71,7 @@ class AggregateFunction(Protocol):
 
     @property
     def keeps_single(self) -> bool:
-        """True if ``reduce`` returns a single value unchanged, whichever it is."""
+        """True if ``reduce`` returns a single value unchanged, for every value."""
         ...
 
     def accumulator(self, values: Column, keys: int) -> Accumulator:
@@ -85,7 +85,7 @@ class AggregateFunction(Protocol):
 
 @runtime_checkable
 class ReducesChanges(Protocol):
-    """A function that reduces retracts, too, without one round per row."""
+    """A function that can reduce retracts without one round per row."""
 
     def reduce_changes(self, values: Column, groups: KeyGroups, retracts: Mask) -> pa.Array:
         """Do the same as ``reduce`` but subtract the marked rows; every key has rows."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Option ``ignore-retract``: deletes and update-befores leave the state of a function unchanged."""
+"""Option ``ignore-retract``: deletes and update-befores do not change the state of a function."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["IgnoreRetract"]
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRetract:
-    """Wraps a function and ignores its retracts."""
+    """Wraps a function, and does not pass retracts to it."""
 
     function: AggregateFunction
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``listagg``: texts joined by a delimiter, blank ones left out."""
+"""``listagg``: joins texts by a delimiter; blank texts are left out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lakeformat.rows.groups import KeyGroups, Mask, Positions
 
 __all__ = ["ListaggFunction"]
 
-# Java's whitespace: without non-breaking spaces.
+# Java's whitespace, which excludes non-breaking spaces.
 _BLANK = (
     r"^[\x{9}-\x{d}\x{1c}-\x{20}\x{1680}\x{2000}-\x{2006}\x{2008}-\x{200a}"
     r"\x{2028}\x{2029}\x{205f}\x{3000}]*$"
@@ -55,7 +55,7 @@ class ListaggFunction:
         return pc.binary_join(lists, self.delimiter)
 
     def _distinct_tokens(self, keys: Positions, texts: pa.Array) -> tuple[Positions, pa.Array]:
-        """Return the tokens of the first text of each key unchanged, then every new one."""
+        """Return the parts of the first text of each key unchanged, then every part that is new."""
         is_first = np.ones(len(keys), bool)
         is_first[1:] = keys[1:] != keys[:-1]
         tokens = pc.split_pattern(texts, self.delimiter)
@@ -77,7 +77,7 @@ def _is_blank(texts: pa.Array) -> Mask:
     blank: Mask = offsets[1:] == offsets[:-1]
     if texts.null_count:
         blank |= ~np.asarray(texts.is_valid())
-    # Few texts begin with whitespace: only these are checked as a whole.
+    # Few texts begin with whitespace: only those are checked as a whole.
     data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
     if not len(data):
         return blank

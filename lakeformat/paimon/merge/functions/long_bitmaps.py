@@ -137,7 +137,10 @@ def _container(values: npt.NDArray[np.uint16]) -> bytes:
 
 
 def _node(keys: Sequence[bytes], depth: int, first: int) -> bytes:
-    """Return the tree of keys that share ``depth`` bytes; containers count from ``first``."""
+    """Return the tree of sorted keys that share their first ``depth`` bytes.
+
+    The number of their first container is ``first``.
+    """
     if len(keys) == 1:
         return _HEADER.pack(_LEAF, 0, 0) + keys[0] + struct.pack("<q", first)
     branch = depth

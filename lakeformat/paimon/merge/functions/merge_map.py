@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``merge_map``: the union of maps, the newest value of each of their keys."""
+"""``merge_map``: the union of maps; the newest value of a map key is kept."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ __all__ = ["MergeMapFunction"]
 
 @dataclass(frozen=True, slots=True)
 class MergeMapFunction:
-    """Merges entries by key, later ones first; a retract removes its keys."""
+    """Merges entries by map key, where later entries replace earlier ones; a retract removes its
+    map keys.
+    """
 
     name: str
     column: str

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``merge_map_with_keytime``: the union of maps, with the newest value of each key."""
+"""``merge_map_with_keytime``: the union of maps; each map key keeps the value with the
+latest time.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,9 @@ __all__ = ["MergeMapWithKeyTimeFunction"]
 
 @dataclass(frozen=True, slots=True)
 class MergeMapWithKeyTimeFunction:
-    """Merges map entries by key: keeps the entry with the latest time, a member of its value.
+    """Merges entries by map key, and keeps the entry whose time is the latest.
 
-    A null value deletes the entry.
+    The time is a member of the entry's value. A null value deletes the entry.
     """
 
     name: str
@@ -76,7 +78,10 @@ def _of_first_map(maps: pa.Array, groups: KeyGroups) -> Mask:
 
 
 def _earliest_of_newest(entries: Positions, times: Positions, pairs: Positions) -> Positions:
-    """Return the first entry with the largest time of each pair: equal times do not replace."""
+    """Return the first entry with the largest time of each pair.
+
+    An entry with an equal time does not replace an earlier one.
+    """
     order = np.lexsort((-entries, times[entries], pairs[entries]))
     ordered = entries[order]
     is_last = np.ones(len(ordered), bool)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nested tables, which are arrays of rows: their elements and nested keys."""
+"""Nested tables, which are arrays of rows: finds their elements, and the keys of elements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["NestedKey", "present_elements"]
 
 @dataclass(frozen=True, slots=True)
 class NestedKey:
-    """The members that identify an element, and the strategy for elements without them."""
+    """The members that identify an element, and the rule for a null in one of them."""
 
     column: str
     members: tuple[str, ...]
@@ -29,7 +29,7 @@ class NestedKey:
         return codes_of(pa.StructArray.from_arrays(self._members(rows), names=self.members))
 
     def accepted(self, rows: pa.Array, found: Elements, groups: KeyGroups) -> Elements:
-        """Return the elements that the strategy accepts."""
+        """Return the elements that the rule for nulls accepts."""
         if self.null_strategy == "merge":
             return found
         is_null = np.zeros(len(rows), bool)

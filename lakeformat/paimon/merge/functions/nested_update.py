@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nested_update``: a nested table whose elements are added, or replaced by their key."""
+"""``nested_update``: a nested table; a new element is added, or replaces the element with
+its key.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,10 @@ __all__ = ["NestedUpdateFunction"]
 
 @dataclass(frozen=True, slots=True)
 class NestedUpdateFunction:
-    """Merges elements by their nested key, later or newer ones first; or keeps all of them."""
+    """Merges elements by their nested key: the later or newer element wins.
+
+    Without a key all are kept.
+    """
 
     name: str
     column: str
@@ -51,7 +56,7 @@ class NestedUpdateFunction:
         order = self._by_sequence(flat.values, found.places)
         # Of several assignments to one pair, numpy keeps the last.
         winners[pairs.of[order]] = order
-        # A full nested table accepts no new key, because keys are never removed.
+        # A full nested table accepts no new element, because elements are never removed.
         kept = _first_of_each(found.keys[pairs.first], self.count_limit)
         elements = flat.values.take(pa.array(found.places[winners[kept]]))
         return lists_of(elements, found.keys[pairs.first[kept]], has, flat.type)
@@ -66,7 +71,7 @@ class NestedUpdateFunction:
         count = len(states)
         pairs = pairs_of(found.keys % count, self.key.codes(both.values)[found.places])
         mine = found.rows < count
-        # Of several elements with one key the last one is the state.
+        # Of several elements with one key, the last one is the result.
         last = np.full(len(pairs.first), -1, np.int64)
         last[pairs.of[mine]] = np.flatnonzero(mine)
         last[pairs.of[~mine]] = -1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running sums and products: numbers, each with a mark for null."""
+"""Running sums and products: one number for each key, with a mark for null."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ __all__ = ["NumberState", "Step", "again", "has_value"]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The outcome of one step for several states."""
+    """The result of one step, for several states at once."""
 
     numbers: Numbers
     fits: Mask
-    """True where the number fits its type; any other number is refused or becomes null."""
+    """True where the number fits its type. Where it does not, the step is refused or gives null."""
 
 
 class NumberState(ABC):
-    """State of a function of two numbers that ignores nulls."""
+    """The state of a function that combines two numbers and ignores nulls."""
 
     noun: ClassVar[str]
     """The name of the result in error messages."""
@@ -145,7 +145,7 @@ def again(
     result: pa.Array,
     retracts: Mask | None = None,
 ) -> pa.Array:
-    """Return ``result`` with ``keys`` computed again, step by step."""
+    """Return ``result``, but with the values of ``keys`` computed again step by step."""
     if not len(keys):
         return result
     for numbers, rows in ranks_of(of_keys(groups, keys)):

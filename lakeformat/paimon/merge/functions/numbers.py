@@ -41,7 +41,7 @@ class Arithmetic(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The numbers a type holds."""
+    """The range of numbers of a type."""
 
     low: int
     high: int
@@ -71,7 +71,9 @@ def range_of(data_type: pa.DataType) -> Range:
 
 
 def to_numbers(values: pa.Array) -> Numbers:
-    """Return the numbers, integers in 64 bits, wide decimals as int; nulls are arbitrary."""
+    """Return the numbers: integers in 64 bits, wide decimals as Python ints; nulls are
+    arbitrary.
+    """
     match arithmetic_of(values.type):
         case Arithmetic.LONG_DECIMAL:
             pairs = np.frombuffer(values.buffers()[1] or b"", np.int64)[2 * values.offset :]

@@ -24,7 +24,7 @@ NULL = -1
 
 
 class PositionState(ABC):
-    """States that are row positions; subclasses define how rows change them."""
+    """The state of each key as the position of a row; subclasses define how a row changes it."""
 
     def __init__(self, function: str, column: str, values: Column, keys: int) -> None:
         self._function, self._column = function, column
@@ -59,7 +59,7 @@ class PositionState(ABC):
 
 
 def refuse_retract(function: str, column: str, rows: Positions) -> None:
-    """Raise RefusedRow for the first row, if there is one."""
+    """Raise RefusedRow for the first of ``rows``; do nothing if there are no rows."""
     if len(rows):
         raise RefusedRow(
             f"column {column!r}: the aggregate function {function!r} cannot subtract a value, "
@@ -98,7 +98,7 @@ class LastNonNullValue(PositionState):
 
 
 class PrimaryKey(PositionState):
-    """The incoming value of adds and retracts: all rows of a key have the same one."""
+    """The value of the newest row, add or retract: all rows of a key have the same value."""
 
     def add(self, keys: Positions, rows: Positions) -> None:
         self._state[keys] = self._present(rows)
@@ -108,7 +108,7 @@ class PrimaryKey(PositionState):
 
 
 class FirstValue(PositionState):
-    """The oldest value; the first row locks the state until the merge ends."""
+    """The oldest value; after the first row, newer rows do not change it."""
 
     def __init__(self, function: str, column: str, values: Column, keys: int) -> None:
         super().__init__(function, column, values, keys)
@@ -119,14 +119,16 @@ class FirstValue(PositionState):
         self._locked[keys] = True
 
     def add_late(self, keys: Positions, rows: Positions) -> None:
-        # The operands are swapped: a locked function gives back its accumulator, which is now
-        # the late value; one that is not locked takes its input, which is now the state.
+        # The operands are swapped. A locked function returns its accumulator, which is the late
+        # value now. A function that is not locked takes its input, which is the state now.
         self._assign(keys, self._present(rows), self._locked[keys])
         self._locked[keys] = True
 
 
 class FirstNonNullValue(FirstValue):
-    """The oldest value that is not null; only such a value locks the state."""
+    """The oldest value that is not null; after the first such value, newer rows do not
+    change it.
+    """
 
     def add(self, keys: Positions, rows: Positions) -> None:
         present = self._present(rows)
@@ -135,7 +137,8 @@ class FirstNonNullValue(FirstValue):
         self._locked[keys[first]] = True
 
     def add_late(self, keys: Positions, rows: Positions) -> None:
-        # Swapped: the state is the input. It is used, and locks, only if nothing is locked yet.
+        # Swapped: the state is the input now. It is used, and locks, only if the function is not
+        # locked.
         stays = ~self._locked[keys] & (self._state[keys] != NULL)
         self._assign(keys, self._present(rows), ~stays)
         self._locked[keys[stays]] = True
@@ -146,7 +149,7 @@ Make = Callable[[str, str, Column, int], PositionState]
 
 @dataclass(frozen=True, slots=True)
 class PositionFunction:
-    """Picks one row of each key by its position alone."""
+    """Picks one row of each key by its position in the merge order."""
 
     name: str
     column: str

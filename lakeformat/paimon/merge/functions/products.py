@@ -131,7 +131,7 @@ _UNSCALED = (Arithmetic.INTEGER, Arithmetic.FLOAT)
 
 
 def _half_up(numbers: Numbers, divisors: Numbers) -> Numbers:
-    """Return quotients rounded to the nearest, halves away from zero."""
+    """Return quotients rounded to the nearest number; halves are rounded away from zero."""
     sizes = np.abs(divisors)
     rounded = (2 * np.abs(numbers) + sizes) // (2 * sizes)
     signed: Numbers = np.where((numbers < 0) != (divisors < 0), -rounded, rounded)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values gathered by key, the first step of every reduction."""
+"""Gathers values by key, which is the first step of every reduction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["combined", "is_valid", "of_keys", "present", "ranks_of", "raw_number
 
 
 def combined(values: Column) -> pa.Array:
-    """Return a column in one piece."""
+    """Return a column as one array."""
     if not isinstance(values, pa.ChunkedArray):
         return values
     return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
@@ -40,8 +40,10 @@ def take_or_null(values: Column, positions: Positions) -> pa.Array:
 
 
 def ranks_of(groups: KeyGroups) -> Iterator[tuple[Positions, Positions]]:
-    """Yield the rows in rounds: the first of every key, then the second of each, ..."""
-    # Keys by falling size: those with a row at some rank come first.
+    """Yield the rows in rounds: the first row of every key, then the second row of every
+    key, ...
+    """
+    # Sort keys by falling size: the keys that have a row in a round are the first ones.
     by_size = np.argsort(-groups.sizes, kind="stable")
     most = int(groups.sizes.max(initial=0))
     having = np.searchsorted(-groups.sizes[by_size], -np.arange(most), side="left").tolist()
@@ -60,7 +62,7 @@ def present(values: pa.Array, groups: KeyGroups) -> tuple[Positions, Positions]:
 
 
 def raw_numbers(values: pa.Array, kind: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return the numbers as they are in memory; those of nulls are arbitrary."""
+    """Return the numbers as they are in memory; the numbers of nulls are arbitrary."""
     numbers: npt.NDArray[Any] = np.frombuffer(values.buffers()[1] or b"", kind)
     return numbers[values.offset : values.offset + len(values)]
 

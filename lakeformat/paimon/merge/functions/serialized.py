@@ -19,12 +19,12 @@ __all__ = ["SerializedFunction"]
 
 @dataclass(frozen=True, slots=True)
 class SerializedFunction:
-    """The union of bitmaps or sketches; a single one keeps its bytes."""
+    """The union of bitmaps or sketches; if a key has only one, its bytes are not changed."""
 
     name: str
     column: str
     union: Callable[[Sequence[bytes]], bytes]
-    """Returns the union of two or more; raises ValueError if one is damaged."""
+    """Returns the union of two or more objects; raises ValueError if one is damaged."""
     keeps_single: bool = True
     swaps_late: bool = False
 
@@ -42,7 +42,7 @@ class SerializedFunction:
         places[some] = order[ends[some] - counts[some]]
         several = np.flatnonzero(counts > 1)
         places[several] = len(flat) + np.arange(len(several))
-        # A loop over keys: the libraries join the objects of one key per call.
+        # A loop over keys, because the libraries join the objects of one key per call.
         unions = [
             self._union_of(flat, order[ends[key] - counts[key] : ends[key]]) for key in several
         ]

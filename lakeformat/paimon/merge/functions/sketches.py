@@ -30,15 +30,15 @@ def _translated(
 ) -> bytes:
     try:
         return unite(library, values)
-    except (RuntimeError, IndexError) as reason:  # the library's errors for damaged bytes
+    except (RuntimeError, IndexError) as reason:  # the errors of the library for damaged bytes
         raise ValueError(str(reason)) from None
 
 
 def _hll(library: Any, values: Sequence[bytes]) -> bytes:
     sketches = [library.hll_sketch.deserialize(value) for value in values]
-    # The coarsest input decides: a union cannot be finer.
+    # The input with the lowest precision decides, because a union cannot be more precise.
     union = library.hll_union(min(sketch.lg_config_k for sketch in sketches))
-    # The newest first, as in Paimon's Java code.
+    # The newest sketch is first, as in Paimon's Java code.
     for sketch in reversed(sketches):
         union.update(sketch)
     united: bytes = union.get_result(library.tgt_hll_type.HLL_4).serialize_compact()

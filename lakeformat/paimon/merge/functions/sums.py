@@ -42,7 +42,7 @@ class SumFunction:
         return self._reduced(values, groups, None)
 
     def reduce_changes(self, values: Column, groups: KeyGroups, retracts: Mask) -> pa.Array:
-        # Subtracting from null gives the negative: retracts are adds of negatives.
+        # Subtracting from null gives the negative number, so a retract is an add of the negative.
         return self._reduced(values, groups, retracts)
 
     def _reduced(self, values: Column, groups: KeyGroups, retracts: Mask | None) -> pa.Array:
@@ -53,8 +53,8 @@ class SumFunction:
         match arithmetic_of(flat.type):
             case Arithmetic.FLOAT:
                 numbers = to_numbers(flat)
-                # Not reduceat, which adds in pairs: the order of additions changes doubles.
-                # And adding -0.0 changes no number.
+                # reduceat would add in pairs, which changes sums of doubles. Adding -0.0 changes no
+                # number.
                 sums = np.full(len(groups), -0.0, numbers.dtype)
                 with np.errstate(all="ignore"):
                     np.add.at(sums, keys, _signed(numbers[rows], rows, retracts))
@@ -83,7 +83,7 @@ class SumFunction:
 
 _PIECE = 0xFFFFFFFF
 SLACK = 1e-9
-"""Relative margin for sums of magnitudes in doubles, whose error is far below it."""
+"""The relative safety margin for sums of magnitudes in doubles; their error is far smaller."""
 
 
 def _signed(numbers: Numbers, rows: Positions, retracts: Mask | None) -> Numbers:
