@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Branches: ``branch/branch-<name>/``, another history of schemas, snapshots and tags.
+"""Branches: ``branch/branch-<name>/``, each a separate history of schemas, snapshots and tags.
 
 A branch shares the data files, manifests and statistics of its table.
 """
@@ -29,8 +29,9 @@ class Branch:
 
     name: str
     create_millis: int
-    """Last change of its directory, in epoch milliseconds; of its first file if there is no such
-    time.
+    """The time of the last change of its directory, in epoch milliseconds.
+
+    If the storage has no such time, it is that of the branch's first file.
     """
 
 
@@ -72,7 +73,7 @@ def require_branch(storage: Storage, layout: TableLayout) -> None:
 def require_branch_still(storage: Storage, layout: TableLayout) -> None:
     """Raise ``NotFoundError`` if the branch was deleted since it was opened; main always exists.
 
-    Call it before a write, which would create the directory of a deleted branch again.
+    Call it before each write: a write would create the directory of a deleted branch again.
     """
     if layout.branch != MAIN_BRANCH:
         require_branch(storage, layout)

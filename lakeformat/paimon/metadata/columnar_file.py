@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manifests and other metadata records as rows of an ORC or Parquet file: ``manifest.format``."""
+"""Manifests and other metadata records in ORC or Parquet files, as ``manifest.format``
+configures.
+"""
 
 from __future__ import annotations
 

@@ -51,9 +51,9 @@ class CommitMessage:
     base_snapshot: int | None = None
     """The newest snapshot when the writer began, 0 before the first; None if unknown."""
     branch: str = MAIN_BRANCH
-    """The branch of ``base_snapshot``."""
+    """The branch for which the files were written; ``base_snapshot`` is one of its snapshots."""
     table: str | None = None
-    """The table's URI when the writer began, for errors; a rename may have changed it since."""
+    """The table's URI when the writer began, for errors. The table may have another name now."""
     new_files: tuple[DataFileMeta, ...] = ()
     deleted_files: tuple[DataFileMeta, ...] = ()
     changelog_files: tuple[DataFileMeta, ...] = ()
@@ -69,7 +69,8 @@ class CommitMessage:
 
     def written_files(self) -> Iterator[DataFileMeta]:
         """Return the data and changelog files that were written for this message."""
-        kept = {file.file_name for file in self.compact_before}  # moved up a level, not written
+        # these files only moved to another level
+        kept = {file.file_name for file in self.compact_before}
         yield from self.new_files
         yield from self.changelog_files
         yield from (file for file in self.compact_after if file.file_name not in kept)
@@ -162,7 +163,7 @@ def check_messages(messages: Iterable[CommitMessage]) -> list[CommitMessage]:
 
 
 def _record_of(content: bytes) -> dict[str, Any]:
-    """Return the record of a message, with every member of the type in ``_SCHEMA``."""
+    """Return the record of a message; check that each member has its type in ``_SCHEMA``."""
     [record] = decode_avro_file(content, "commit message")
     if record["version"] != MESSAGE_VERSION:
         raise ValueError(f"its version is {record['version']}, not {MESSAGE_VERSION}")
@@ -194,7 +195,10 @@ _INDEX_FILES = {
 
 
 def _schema() -> dict[str, Any]:
-    """Return the Avro schema; a record type is defined at its first use, then named."""
+    """Return the Avro schema.
+
+    A record type is defined where it is used first; later uses refer to its name.
+    """
     items: dict[str, Any] = {"type": "record", "name": "record__FILE", "fields": DATA_FILE_FIELDS}
     index: dict[str, Any] = {"type": "record", "name": "index__FILE", "fields": INDEX_ENTRY_FIELDS}
     fields: list[dict[str, Any]] = [

@@ -29,7 +29,10 @@ _MEMBERS = (Member("nextSnapshot", "next_snapshot", int, required=True),)
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """A reader of changes; the snapshot it reads next, and all after it, must not expire."""
+    """The progress of a reader of changes.
+
+    The snapshot that it reads next, and all later ones, must not expire.
+    """
 
     id: str
     next_snapshot: int
@@ -52,7 +55,7 @@ def consumer_files(storage: Storage, layout: TableLayout) -> ConsumerFiles:
 def read_consumers(
     storage: Storage, layout: TableLayout, environment: Environment
 ) -> list[Consumer]:
-    """Return every consumer, sorted by id, without those deleted meanwhile."""
+    """Return every consumer, sorted by id; a consumer that is deleted meanwhile is left out."""
     ids = consumer_files(storage, layout).ids()
     found = (read_consumer(storage, layout, consumer_id, environment) for consumer_id in ids)
     return [consumer for consumer in found if consumer is not None]

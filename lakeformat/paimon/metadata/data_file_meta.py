@@ -44,7 +44,7 @@ class DataFileMeta:
     level: int = 0
     extra_files: tuple[str, ...] = ()
     creation_time: datetime | None = None
-    """The writer's wall clock, without a zone: files store it as if it were UTC."""
+    """The local time of the writer, without a time zone; files store it as if it were UTC."""
     delete_row_count: int | None = None
     embedded_file_index: bytes | None = None
     file_source: int | None = None
@@ -85,13 +85,14 @@ class DataFileMeta:
 
 
 def local_wall_clock(epoch_millis: int) -> datetime:
-    """Return the local time of an instant, as ``creation_time`` of a data file stores it."""
+    """Return an instant as local time of this machine, as ``creation_time`` stores it."""
     return datetime.fromtimestamp(epoch_millis / 1000)  # noqa: DTZ006 - the format wants it
 
 
 def written_millis(file: DataFileMeta) -> int | None:
-    """Return the time when a file was written, if its writer had the time zone of this machine;
-    None if it is not recorded.
+    """Return the time when a file was written, in epoch milliseconds; None if it is not recorded.
+
+    The time is right if the writer had the time zone of this machine.
     """
     created = file.creation_time
     return None if created is None else (created.astimezone(UTC) - _EPOCH) // _MILLI
@@ -154,4 +155,7 @@ DATA_FILE_FIELDS: list[dict[str, Any]] = [
     optional_field("_WRITE_COLS", _array("string")),
     optional_field("_WRITE_COLS_SEQUENCES", _array("long")),
 ]
-"""The format fixes order and nullability; new fields are only added at the end."""
+"""The fields of a data file; the format fixes their order and if they may be null.
+
+New fields are only added at the end.
+"""

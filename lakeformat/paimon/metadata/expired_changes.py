@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expired changelogs that a live snapshot still names.
+"""Finds snapshots that still name a changelog which has expired.
 
 A tag keeps rows but no changelog: the changelog of its snapshot is deleted when that snapshot
 expires. If a branch or a rollback starts at such a tag, its first snapshot names a missing

@@ -3,7 +3,7 @@
 
 Later commits take the numbers of the removed snapshots, so a writer based on a removed snapshot
 would undo the rollback. The fence is written before the snapshots are deleted. If a writer does not
-find its base snapshot right after it has published, it looks here for the reason.
+find its base snapshot right after it has published, it searches the fences for it.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ __all__ = [
 ]
 
 ABANDONED_MILLIS = 24 * 60 * 60 * 1000
-"""Age in milliseconds after which an unfinished rollback counts as crashed."""
+"""The age in milliseconds at which an unfinished rollback counts as crashed."""
 KEPT_MILLIS = 7 * 24 * 60 * 60 * 1000
-"""Age in milliseconds after which a fence is deleted; no commit takes this long."""
+"""The age in milliseconds at which a fence is deleted; no commit takes this long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Fence:
     removed: frozenset[str]
     """The identities of the snapshots to be deleted."""
     note: Mapping[str, Any] | None
-    """The target and report of a rollback, for its retries; None without one."""
+    """The target and the report of a rollback, for its retries; None for a fence without a note."""
 
 
 def write_fence(
@@ -64,7 +64,7 @@ def create_fence(
 ) -> bool:
     """Create a fence with a note for retries, and return True.
 
-    An existing fence is left as it is, and False is returned.
+    If the fence exists, it is not changed, and the result is False.
     """
     return storage.create(layout.fence(unique), _content(removed, note))
 
@@ -123,8 +123,9 @@ def _texts(said: object) -> frozenset[str]:
 
 
 def _note(said: dict[str, Any] | None) -> Mapping[str, Any] | None:
-    """Return the note of a fence, checked: the target, and the report of a finished rollback. None
-    without a note.
+    """Return the note of a fence after a check, or None.
+
+    The note has the target and the report of a finished rollback.
     """
     if said is not None and type(said["target"]) is not int:
         raise TypeError(f"the target {said['target']!r} is not a snapshot number")

@@ -19,7 +19,7 @@ __all__ = ["NumberedFiles", "numbered_changelogs", "numbered_snapshots"]
 
 FIRST_ID = 1
 _STEPS = 32
-"""Most numbers tried after the hint before the directory is listed."""
+"""The most numbers after the hint that are tried before the directory is listed."""
 _log = logging.getLogger(__name__)
 
 

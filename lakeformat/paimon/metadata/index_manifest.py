@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Index manifests: ``manifest/index-manifest-<uuid>-<n>``, every index file a snapshot has.
+"""Index manifests: ``manifest/index-manifest-<uuid>-<n>``, each with all index files of a snapshot.
 
-Unlike a data manifest, each holds the whole state: it is rewritten when any index file changes. A
-snapshot without such a change names the previous file again. ``paimon/index/combination.py``
-describes how one state leads to the next.
+Unlike a data manifest, an index manifest has the whole state: a new one is written when any index
+file changes. A snapshot without such a change names the previous file again.
+``paimon/index/combination.py`` computes the next state.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ __all__ = [
 ]
 
 FORMAT_VERSION = 1
-"""Never changes: the format adds fields under the same version; other values are refused."""
+"""The version of index manifests; other values are refused.
+
+New fields do not change the version.
+"""
 
 HASH = "HASH"
 DELETION_VECTORS = "DELETION_VECTORS"
@@ -140,7 +143,7 @@ def index_entry_from_record(record: Mapping[str, Any]) -> IndexManifestEntry:
     meta = record.get("_GLOBAL_INDEX")
     return IndexManifestEntry(
         **_members(record, _PLAIN),
-        # Java declares the items nullable, pypaimon does not; neither writes a null one.
+        # Java declares the items nullable, pypaimon does not; neither ever writes a null item.
         ranges=None
         if ranges is None
         else tuple(DeletionVectorRange(**_members(item, _RANGE)) for item in ranges),
@@ -171,7 +174,7 @@ def _typed(value: Any, expected: type) -> Any:
     return value
 
 
-# For each field in the file: its attribute and the type of the attribute.
+# For each field of the file: the attribute, and the type of the attribute.
 _PLAIN: dict[str, tuple[str, type]] = {
     "_PARTITION": ("partition", bytes),
     "_BUCKET": ("bucket", int),
@@ -194,7 +197,7 @@ _GLOBAL_INDEX: dict[str, tuple[str, type]] = {
     "_INDEX_META": ("index_meta", bytes),
     "_SOURCE_META": ("source_meta", bytes),
 }
-# Null, or absent from the files of older writers.
+# The value is null, or missing in the files of older writers.
 _NULLABLE = {"_EXTERNAL_PATH", "_CARDINALITY", "_INDEX_META", "_SOURCE_META"}
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manifests: ``manifest/manifest-<uuid>-<n>``, the files one commit added and removed."""
+"""Manifests: ``manifest/manifest-<uuid>-<n>``, each with files that one commit added and
+removed.
+"""
 
 from __future__ import annotations
 
@@ -51,13 +53,13 @@ __all__ = [
 ]
 
 _FEW_ENTRIES = 50
-"""For fewer entries, writing single records is faster than columns."""
+"""Fewer entries than this are written as single records, which is faster than as columns."""
 
 _FEW_MANIFESTS = 4
-"""Up to this number of manifests, threads cost more than they save."""
+"""Up to this number of manifests, threads take more time than they save."""
 
 _READERS = 4
-"""Number of manifests read in parallel, so that reading and decoding overlap."""
+"""The number of manifests that are read in parallel, so that reading and decoding overlap."""
 
 
 def live_files(entries: Iterable[ManifestEntry], source: str) -> list[ManifestEntry]:

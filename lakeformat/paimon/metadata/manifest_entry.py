@@ -34,7 +34,9 @@ class ManifestEntry:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """The values that identify the file: ADD and DELETE of one file agree in them."""
+        """The values that identify the file; they are equal in the ADD and the DELETE of
+        one file.
+        """
         file = self.file
         return (
             self.partition,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manifest lists: ``manifest/manifest-list-<uuid>-<n>``, the manifests of one snapshot."""
+"""Manifest lists: ``manifest/manifest-list-<uuid>-<n>``, each with manifests of one snapshot."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ListKind(Enum):
     """The lists of a snapshot, each with the attributes that hold its name and size."""
 
     BASE = ("base_manifest_list", "base_manifest_list_size")
-    """Everything before the commit."""
+    """The manifests from before the commit."""
     DELTA = ("delta_manifest_list", "delta_manifest_list_size")
     """The changes of the commit."""
     CHANGELOG = ("changelog_manifest_list", "changelog_manifest_list_size")

@@ -27,4 +27,4 @@ class ManifestMeta:
     min_row_id: int | None = None
     max_row_id: int | None = None
     named_by: str | None = field(default=None, compare=False, repr=False)
-    """The URI of the list that the entry was read from, for errors about the manifest."""
+    """The URI of the list from which the entry was read, for errors about the manifest."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of metadata records, read and written whole, in the format of the table's manifests.
+"""Reads and writes whole files of metadata records, in the format of the table's manifests.
 
 Errors name the file.
 """
@@ -58,7 +58,7 @@ def encode_record_file(
 
 
 def manifest_codec(options: TableOptions) -> str:
-    """Return the compression of manifests, or the nearest that their format supports."""
+    """Return the compression of manifests; if the format lacks it, the most similar one."""
     return nearest_codec(options.manifest_format, options.manifest_compression)
 
 

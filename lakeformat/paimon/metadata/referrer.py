@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adds the file or row that refers to a damaged file or value to the error about the damage."""
+"""Adds to an error about damage the file or row that refers to the damaged file or value."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def naming_row(
 ) -> Iterator[None]:
     """Add the row to an error about one of a column's ``count`` values.
 
-    A column is decoded at once, so after an error the rows are decoded one by one to find it.
+    A column is decoded at once, so after an error its rows are decoded one by one to find the
+    damaged row.
     """
     try:
         yield

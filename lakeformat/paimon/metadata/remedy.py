@@ -9,7 +9,7 @@ __all__ = ["Remedy"]
 
 
 class Remedy(StrEnum):
-    """The next steps after a damaged metadata file, by its kind."""
+    """The advice for each kind of damaged metadata file."""
 
     SNAPSHOT = (
         "restore the file from a backup. Without a backup, if it is the newest snapshot: stop all "

@@ -62,7 +62,7 @@ def schema_ids(storage: Storage, layout: TableLayout) -> list[int]:
     # Java up to 0.9 copied only the newest schema to a new branch.
     first = FIRST_ID if layout.branch == MAIN_BRANCH else min(found, default=FIRST_ID)
     for number in sorted({*range(first, max(found, default=first))}.difference(found)):
-        # A listing during the creation of two schemas may show only the second.
+        # A listing while two schemas are created may contain only the second one.
         if not storage.exists(layout.schema(number)):
             raise CorruptTableError(
                 f"{storage.uri(layout.schema(number))} is missing, although schema "
@@ -102,9 +102,9 @@ def read_schema(storage: Storage, layout: TableLayout, schema_id: int) -> TableS
 def require_schema_of(
     storage: Storage, layout: TableLayout, snapshot: Snapshot, *, known: int
 ) -> None:
-    """Refuse a snapshot whose schema is missing: its newest columns would be lost silently.
+    """Raise if the schema of a snapshot is missing: without it, the newest columns would be lost.
 
-    ``known`` is the number of a schema that the caller has read.
+    ``known`` is the number of a schema that the caller has already read.
     """
     if snapshot.schema_id == known:
         return
@@ -145,9 +145,9 @@ def alter_schema(
 ) -> TableSchema:
     """Publish a schema that differs from the newest by all of ``changes``, or raise.
 
-    If another writer was first, the changes are checked again on its schema. Changes that change
-    nothing write nothing. If the table was renamed or dropped meanwhile, and perhaps created again,
-    the published schema is deleted.
+    If another writer publishes a schema first, the changes are checked again on that schema.
+    Changes that change nothing write nothing. If the table was renamed or dropped meanwhile, and
+    perhaps created again, the published schema is deleted.
     """
     from lakeformat.paimon.schema_changes.apply import apply_changes
 
@@ -182,8 +182,9 @@ def _schema_in_force(storage: Storage, layout: TableLayout) -> TableSchema:
 
 
 def _first_schema(storage: Storage, layout: TableLayout) -> bytes | None:
-    """Return the content of the first schema, which differs from that of a table created here
-    later; None without a table.
+    """Return the content of the first schema; None without a table.
+
+    It differs from the first schema of a table that is created here later.
     """
     known = schema_ids(storage, layout)
     try:
@@ -195,15 +196,16 @@ def _first_schema(storage: Storage, layout: TableLayout) -> bytes | None:
 def _require_same_table(
     storage: Storage, layout: TableLayout, first: bytes | None, published: TableSchema
 ) -> None:
-    """Delete the published schema and raise if the table was renamed or dropped meanwhile.
+    """Raise if the table was renamed or dropped meanwhile, and delete the published schema.
 
-    No storage can publish a file on the condition that another file exists.
+    This check is needed, because no storage can publish a file on the condition that another
+    exists.
     """
     path = layout.schema(published.id)
     try:
         found = _first_schema(storage, layout)
     except CorruptTableError:
-        found = None  # the table is gone and only the published schema is left
+        found = None  # The table was moved or dropped, and only the published schema is here.
     if found == first:
         return
     storage.delete(path)

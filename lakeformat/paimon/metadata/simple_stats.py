@@ -39,7 +39,9 @@ SIMPLE_STATS_FIELDS = [
 
 @dataclass(frozen=True, slots=True)
 class SimpleStats:
-    """Two framed binary rows and a null count for each column they cover."""
+    """The statistics of some columns: two framed binary rows with the bounds, and the null
+    counts.
+    """
 
     min_values: bytes = EMPTY_ROW
     max_values: bytes = EMPTY_ROW
@@ -88,7 +90,7 @@ def may_contain_partition(stats: SimpleStats, partition: bytes, types: Sequence[
     if any(arity != len(types) for arity, _ in rows):
         return True  # without bounds, no partition is excluded
     values = zip(*(decode_row(row, types) for _, row in rows), strict=True)
-    # A missing bound or NaN cannot be compared, and must not exclude the partition.
+    # A missing bound or NaN cannot be compared, so it must not exclude the partition.
     return not any(
         None not in (value, least, most) and (value < least or value > most)
         for value, least, most in values
@@ -98,7 +100,7 @@ def may_contain_partition(stats: SimpleStats, partition: bytes, types: Sequence[
 def _bounds(column: pa.Array, data_type: DataType) -> tuple[Value, Value]:
     """Return the smallest and the largest value; (None, None) if all are null or any is NaN."""
     if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
-        return None, None  # NaN sorts above every number, but cannot be compared
+        return None, None  # NaN is sorted above every number, but cannot be compared
     found = pc.min_max(column)
     bounds = pa.array([found["min"], found["max"]], column.type)
     least, most = values_from_arrow(bounds, data_type)

@@ -65,9 +65,9 @@ class Snapshot:
     next_row_id: int | None = None
     operation: str | None = None
     branch: str = field(default=MAIN_BRANCH, compare=False, repr=False)
-    """The branch that it was read from; the file does not contain it."""
+    """The branch from which the snapshot was read; the file does not contain it."""
     table: str | None = field(default=None, compare=False, repr=False)
-    """The URI of the table that it was read from; the file does not contain it."""
+    """The URI of the table from which the snapshot was read; the file does not contain it."""
 
     @property
     def position(self) -> Position:
@@ -76,7 +76,8 @@ class Snapshot:
 
     @property
     def identity(self) -> str:
-        """The identity that distinguishes it from a snapshot with the same number after a rollback.
+        """The identity of the snapshot, which differs for a snapshot of the same number after a
+        rollback.
 
         Older writers set no uuid.
         """
@@ -89,7 +90,7 @@ class Snapshot:
         return json.dumps(self.members(), indent=2, ensure_ascii=False).encode()
 
     def members(self) -> dict[str, Any]:
-        """Return the members of the snapshot file; a tag holds them too."""
+        """Return the members of the snapshot file; a tag file has the same members."""
         return write_members(_MEMBERS, self)
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The snapshots of a table: find the newest, list them, read one, publish one."""
+"""The snapshots of a table: finds the newest one, lists, reads and publishes them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def latest_snapshot(storage: Storage, layout: TableLayout) -> Snapshot | None:
         found = read_snapshot_if_present(storage, layout, latest)
         if found is not None:
             return found
-        latest = latest_snapshot_id(storage, layout)  # it has expired since: a newer one exists
+        # it has expired meanwhile, so a newer one exists
+        latest = latest_snapshot_id(storage, layout)
     return None if latest is None else read_snapshot(storage, layout, latest)
 
 
@@ -104,8 +105,9 @@ def publish_snapshot(storage: Storage, layout: TableLayout, snapshot: Snapshot) 
 
 
 def write_hints(storage: Storage, layout: TableLayout, snapshot_id: int) -> None:
-    """Write the number of a published snapshot to ``LATEST``; log a failure, which only makes
-    readers list.
+    """Write the number of a published snapshot to ``LATEST``.
+
+    A failure is only logged: without the hint, readers list the directory.
     """
     files = numbered_snapshots(storage, layout)
     try:
@@ -114,10 +116,10 @@ def write_hints(storage: Storage, layout: TableLayout, snapshot_id: int) -> None
             ids = files.ids()
             if ids:
                 files.write_earliest_hint(ids[0])
-            else:  # the table or branch has just been moved away
+            else:  # the table or branch was moved a moment ago
                 _free_place(storage, layout)
     except LakeError as error:
-        # Without a traceback: the commit has succeeded, and people read this line.
+        # No traceback: the commit has succeeded, and people read this line.
         _log.warning(
             "could not update the hints of %s: %s. No action needed: readers list the directory, "
             "and the next commit writes the hint",

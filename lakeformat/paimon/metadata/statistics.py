@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics files: ``statistics/stat-<uuid>-<n>``, the result of ANALYZE.
 
-A snapshot names its file and its successors inherit it until the schema changes, so that a
-reader compares ``snapshot_id`` with the newest snapshot before it trusts the counts.
+A snapshot names its statistics file. Later snapshots name the same file until the schema changes.
+So a reader compares ``snapshot_id`` with the newest snapshot before it trusts the counts.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ColumnStatistics:
 
 @dataclass(frozen=True, slots=True)
 class TableStatistics:
-    """Statistics of the merged rows of one snapshot; columns have the names of its schema."""
+    """Statistics of the merged rows of one snapshot; its schema has the names of the columns."""
 
     snapshot_id: int
     schema_id: int

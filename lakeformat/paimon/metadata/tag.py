@@ -34,7 +34,9 @@ __all__ = [
 
 NANOS_PER_MICRO = 1_000
 _PARTS = range(5, 8)
-"""The parts of a creation time: year, month, day, hour, minute, second, nanosecond."""
+"""The possible numbers of parts of a time, which are year, month, day, hour, minute, second and
+nanosecond.
+"""
 
 _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
 
@@ -46,7 +48,7 @@ class Tag:
     name: str
     snapshot: Snapshot
     create_time: datetime | None = None
-    """The wall clock of the creator, without a zone, in microseconds."""
+    """The local time of the creator, without a time zone, in microseconds."""
     time_retained: timedelta | None = None
 
     def to_json(self) -> bytes:
@@ -83,7 +85,7 @@ def tag_names(storage: Storage, layout: TableLayout) -> list[str]:
 
 
 def read_tags(storage: Storage, layout: TableLayout) -> list[Tag]:
-    """Return every tag, sorted by name, without those deleted meanwhile."""
+    """Return every tag, sorted by name; a tag that is deleted meanwhile is left out."""
     names = tag_names(storage, layout)
     found = (read_tag_if_present(storage, layout, name) for name in names)
     return [tag for tag in found if tag is not None]
@@ -111,7 +113,7 @@ def read_tag_if_present(storage: Storage, layout: TableLayout, name: str) -> Tag
 
 
 def snapshot_content(storage: Storage, layout: TableLayout, name: str) -> bytes:
-    """Return the snapshot file that a tag was made from, with every member."""
+    """Return the content of the snapshot file from which a tag was made, with every member."""
     path = layout.tag(_checked(name))
     members = decode_json_file(storage.read(path), storage.uri(path), dict, Remedy.TAG)
     for own in ("tagCreateTime", "tagTimeRetained"):

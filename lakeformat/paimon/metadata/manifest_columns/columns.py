@@ -36,11 +36,11 @@ Rows: TypeAlias = Positions | slice
 _WORD_BYTES = 8
 _READABLE_AFTER = 8
 _MASKS = np.array([(1 << 8 * size) - 1 for size in range(9)], np.uint64)
-"""Masks of the lowest 0 to 8 bytes of a word."""
+"""The masks of the lowest 0, 1, ... 8 bytes of a word."""
 _FEW = 32
-"""Up to this number of values, copying each is faster than Arrow views."""
+"""Up to this number of values, copying each value is faster than Arrow views."""
 _LARGEST_VIEWED = (1 << 31) - 1
-"""Arrow views store buffer positions as 32-bit numbers."""
+"""The largest position in a buffer that an Arrow view can store, as a signed 32-bit number."""
 _INLINE_VIEW_SIZE = 12
 """Arrow stores values up to this size in the view itself."""
 
@@ -76,7 +76,10 @@ class NumberColumn:
 
 @dataclass(frozen=True, slots=True)
 class BytesColumn:
-    """Byte strings anywhere in a shared buffer, readable 8 bytes beyond each; nulls are empty."""
+    """Byte strings at any positions of a shared buffer; a null is an empty string.
+
+    The buffer is readable 8 bytes beyond each string.
+    """
 
     data: NDArray[np.uint8]
     starts: Positions
@@ -141,8 +144,10 @@ class BytesColumn:
         return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
 
     def _views(self, view_type: pa.DataType) -> pa.Array:
-        """Return Arrow views of the buffer: size, first bytes, buffer, position; short values
-        inline.
+        """Return the values as Arrow views of the buffer.
+
+        A view has the size, the first bytes, the buffer and the position; it contains a short value
+        itself.
         """
         rows = len(self)
         views = np.zeros((rows, 4), np.uint32)
@@ -171,7 +176,7 @@ class BytesColumn:
 
 @dataclass(frozen=True, slots=True)
 class ListColumn:
-    """Lists; each is a range of ``items``."""
+    """Lists; each list is a range of the column ``items``."""
 
     items: NumberColumn | BytesColumn
     starts: Positions

@@ -21,13 +21,14 @@ from lakeformat.paimon.metadata.manifest_columns.columns import (
 __all__ = ["Buffers", "concat_columns"]
 
 Buffers: TypeAlias = dict[tuple[int, ...], NDArray[np.uint8]]
-"""Joined buffers, by the identities of the original buffers."""
+"""The joined buffers, by the identities of the original buffers."""
 
 
 def concat_columns(parts: Sequence[Any], buffers: Buffers | None = None) -> Any:
     """Concatenate columns of one kind.
 
-    Columns that share a buffer also share the joined one, if the calls pass the same ``buffers``.
+    Columns that share a buffer also share the joined buffer, if the calls pass the same
+    ``buffers``.
     """
     first = parts[0]
     if len(parts) == 1:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the same field of many Avro records at once, field after field.
 
-A cursor holds one place per record. A place may be wrong, because it is only a guess where a record
-starts. The values read there mean nothing: ``sound`` becomes False, or the record ends at the wrong
-place. Even then no byte outside the buffer is read and no more memory is allocated than the buffer
-can fill.
+A cursor has one position per record. A position may be a wrong guess of a record's start. Then the
+values read there are meaningless, and either ``sound`` becomes False, or the record ends at a wrong
+position. Even then no byte outside the buffer is read and no more memory is allocated than the
+buffer can fill.
 """
 
 from __future__ import annotations
@@ -28,14 +28,16 @@ from lakeformat.paimon.metadata.manifest_columns.shape import FieldShape
 __all__ = ["Cursor"]
 
 _MOST_ITEMS = 4096
-"""Lists with more items, as statistics of wider tables, are left to the general decoder."""
+"""The most items of a list that this reader decodes; wider tables need the general decoder."""
 
 
 class Cursor:
-    """The current place of every record in one buffer, and a mask of the plausible records."""
+    """The current position in every record of one buffer, and a mask of the records that can be
+    valid.
+    """
 
     def __init__(self, data: NDArray[np.uint8], end: int, places: Positions) -> None:
-        """Keep the places, which reading moves; no record extends beyond ``end``."""
+        """Keep the positions, which reading changes; no record extends beyond ``end``."""
         assert end + READABLE_AFTER <= len(data)
         self.places = places
         self.sound: Mask = np.ones(len(places), np.bool_)
@@ -85,11 +87,13 @@ class Cursor:
         return BytesColumn(self._data, starts, sizes)
 
     def _read_size(self) -> Numbers:
-        """Read a size in bytes or items; a record without room for it becomes unsound."""
+        """Read a size in bytes or items; a record that does not have as many bytes left becomes
+        unsound.
+        """
         sizes = self._read_number()
         np.minimum(self.places, self._end, out=self.places)
         room = self._end - self.places
-        # As unsigned numbers, negative ones are too large as well.
+        # As unsigned numbers, negative sizes are also too large.
         wrong = sizes.view(np.uint64) > room.view(np.uint64)
         if wrong.any():
             self.sound &= ~wrong
@@ -200,7 +204,9 @@ def _spread(column: Column, rows: Positions, present: Mask) -> Column:
 def _in_order(
     read: list[tuple[Positions, NumberColumn | BytesColumn]], total: int
 ) -> NumberColumn | BytesColumn:
-    """Return items that were read by their number in order of their lists."""
+    """Return the items in the order of their lists; they were read by their position in the
+    list.
+    """
     present = np.ones(total, np.bool_)
     first, second = np.zeros(total, np.int64), np.zeros(total, np.int64)
     for places, column in read:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decodes manifests column by column: the same field of thousands of records in one step.
 
-The start of a record is known only after the record before it has been read. So every place that
+The start of a record is known only after the record before it has been read. So every position that
 looks like the start of an entry is a candidate, and all candidates are read at once. Then the
-entries of each block must form a chain: as many entries as the block counts, each ending where the
-next starts, from the start of the block to its end. Candidates outside the chains are no entries. A
-file of any other structure is left to a general decoder.
+entries of each block must form a chain from the start of the block to its end: the end of each
+entry is the start of the next, and the block's header states their number. Other candidates are not
+entries. The general decoder reads files of any other structure.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from lakeformat.types.unaligned import at_every_byte
 __all__ = ["decode_columns"]
 
 _GROUP_BYTES = 1 << 20
-"""Size of the blocks read together: many records, but small enough for the CPU cache."""
+"""The size of the blocks read together: many records, but few enough bytes for the CPU cache."""
 
 _EMPTY_ROW_SIZE = 12
 _FIRST_LOOK = 9
-"""After this many fields, most places that do not start an entry have been excluded."""
+"""The number of fields after which most candidates that are not entries have been excluded."""
 
-_VERSION_BYTE = 4  # 2 as a zig-zag number
+_VERSION_BYTE = 4  # the number 2 in zig-zag form
 _FIRST_PATHS = ["_VERSION", "_KIND", "_PARTITION"]
 
 # The first 8 bytes of an entry: version, kind 0 or 1, the size of the partition in one or two
@@ -56,7 +56,7 @@ def decode_columns(blocks: AvroBlocks, shape: Sequence[FieldShape]) -> list[Colu
 
 
 def _groups(blocks: AvroBlocks) -> Iterator[tuple[Positions, Positions, Numbers]]:
-    """Yield starts, ends and record counts of the blocks to be read together."""
+    """Yield starts, ends and record counts of the blocks that are read together."""
     starts = np.concatenate(([0], blocks.ends[:-1]))[: len(blocks.ends)]
     filled = blocks.counts > 0
     if (starts[~filled] != blocks.ends[~filled]).any():
@@ -97,13 +97,13 @@ def _chosen(column: Column, rows: Positions) -> Column:
 
 
 def _find_candidates(content: NDArray[np.uint8], start: int, end: int) -> Positions:
-    """Return every place that looks like an entry whose partition has room for its arity."""
+    """Return every position that looks like an entry whose partition has room for its arity."""
     found = np.flatnonzero(content[start:end] == _VERSION_BYTE) + start
     words = at_every_byte(content, "u8")[found]
     is_short, is_long = (words & mask == wanted for mask, wanted in (_SHORT_SIZE, _LONG_SIZE))
     likely = np.flatnonzero(is_short | is_long)
     found, words, is_short = found[likely], words[likely].view(np.int64), is_short[likely]
-    # Zig-zag, so the lowest bit of a size is its sign.
+    # In zig-zag form, the lowest bit of a size is its sign.
     sizes = np.where(is_short, words >> 17 & 0x3F, (words >> 17 & 0x3F) | (words >> 18 & 0x1FC0))
     arity = np.where(is_short, words >> 40, words >> 48)
     arity = (arity & 0xFF) << 8 | (arity >> 8 & 0xFF)
@@ -113,7 +113,10 @@ def _find_candidates(content: NDArray[np.uint8], start: int, end: int) -> Positi
 def _follow(
     candidates: Positions, following: Positions, starts: Positions, ends: Positions, counts: Numbers
 ) -> Positions | None:
-    """Return the positions of candidates on the chains of their blocks; None if all are."""
+    """Return the positions of the candidates that are in the chains of their blocks.
+
+    Return None if all candidates are.
+    """
     first = np.searchsorted(candidates, starts)
     if not len(candidates) or (candidates[first.clip(max=len(candidates) - 1)] != starts).any():
         raise NotPlainError("a block does not start with an entry")

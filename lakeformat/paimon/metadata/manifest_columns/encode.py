@@ -63,7 +63,7 @@ def entry_record(entry: ManifestEntry) -> dict[str, Any]:
 
 
 def encode_records(columns: ManifestColumns) -> tuple[NDArray[np.uint8], Positions]:
-    """Return the bytes of all records, one after the other, and where each ends."""
+    """Return the bytes of all records, one after the other, and the end of each record."""
     return encode_groups(len(columns), lambda rows: _record_pieces(columns.take(rows)))
 
 

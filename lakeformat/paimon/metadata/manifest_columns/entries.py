@@ -58,7 +58,7 @@ class ManifestColumns:
     level: NumberColumn
     extra_files: ListColumn
     creation_time: NumberColumn
-    """Milliseconds of the writer's wall clock."""
+    """The local time of the writer in milliseconds, without a time zone."""
     delete_row_count: NumberColumn
     embedded_file_index: BytesColumn
     file_source: NumberColumn
@@ -145,7 +145,10 @@ def _values(columns: ManifestColumns, name: str) -> list[Any]:
 
 
 def _stats(least: BytesColumn, most: BytesColumn, nulls: ListColumn) -> list[SimpleStats]:
-    """Return statistics as objects; equal statistics, mostly empty ones, share one object."""
+    """Return statistics as objects.
+
+    Equal statistics share one object; most of them are empty.
+    """
     rows = zip(least.values(), most.values(), nulls.values(), strict=True)
     made: dict[Any, SimpleStats] = {}
     found = []
@@ -162,7 +165,7 @@ def _times(column: NumberColumn) -> list[datetime | None]:
 
 
 def _shared(values: Sequence[Any]) -> list[Any]:
-    """Return the values; equal values become one object."""
+    """Return the values; equal values share one object."""
     first: dict[Any, Any] = {}
     return [first.setdefault(value, value) for value in values]
 
@@ -174,7 +177,7 @@ def columns_of(entries: Sequence[ManifestEntry]) -> ManifestColumns:
 
 @cache
 def _no_columns() -> ManifestColumns:
-    """Return empty columns; one object is shared, because columns are never changed."""
+    """Return empty columns; all callers share one object, because columns are never changed."""
     return _columns_of(())
 
 

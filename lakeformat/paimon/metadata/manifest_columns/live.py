@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cancels each ADD that a DELETE names, for all entries of a snapshot at once."""
+"""Finds the live files of a snapshot: each DELETE cancels the ADD of its file, all at once."""
 
 from __future__ import annotations
 
@@ -60,13 +60,14 @@ class CancelledPairs:
     left: Positions
     """The remaining rows in commit order; a DELETE without its ADD is kept."""
     added_again: Positions
-    """ADDs of files that were live already, in commit order."""
+    """The ADDs of files that were already live, in commit order."""
 
 
 def meet(columns: ManifestColumns) -> CancelledPairs:
     """Cancel each ADD that a DELETE names, and find the files that are added twice."""
     everything = np.arange(len(columns))
-    # Only a file that moves up a level repeats its name, so this test usually suffices.
+    # A file name is repeated only when a file moves to a higher level, so this test is usually
+    # enough.
     if not columns.is_delete.any() and _all_differ(_mix(columns.file_name, 0)):
         return CancelledPairs(everything, everything[:0])
     history = _by_identity(columns)
@@ -98,11 +99,11 @@ def deleted_without_add(entry: ManifestEntry, source: str) -> CorruptTableError:
 
 @dataclass(frozen=True, slots=True)
 class _Histories:
-    """Rows sorted by the identity of their file, and in commit order for each file."""
+    """Rows sorted by the identity of their file; the rows of one file are in commit order."""
 
     rows: Positions
     goes_on: Mask
-    """Mask of the rows whose next row is about the same file."""
+    """A mask of the rows whose next row is about the same file."""
 
 
 def _by_identity(columns: ManifestColumns) -> _Histories:
@@ -158,7 +159,7 @@ def _all_differ(hashes: Words) -> bool:
 
 
 def _are_equal(columns: ManifestColumns, first: Positions, second: Positions) -> Mask:
-    """Return a mask of the pairs of rows that agree in all seven parts of the identity."""
+    """Return a mask of the pairs of rows that are equal in all seven parts of the identity."""
     equal: Mask = columns.bucket.numbers[first] == columns.bucket.numbers[second]
     equal &= columns.level.numbers[first] == columns.level.numbers[second]
     for column in (columns.partition, columns.file_name):

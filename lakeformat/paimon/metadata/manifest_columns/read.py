@@ -39,10 +39,10 @@ __all__ = [
     "open_manifest",
 ]
 
-# From year 1 to 9999: what a DataFileMeta can hold.
+# The times from year 1 to 9999, which a DataFileMeta can hold.
 _FIRST_MILLI, _LAST_MILLI = -62_135_596_800_000, 253_402_300_799_999
 
-# A file without these fields is not a manifest; later releases added the others.
+# A file without these fields is not a manifest. Later releases added the other fields.
 _ALWAYS_THERE = [*COLUMN_PATHS.values()][: [*COLUMN_PATHS].index("extra_files") + 1]
 
 
@@ -96,7 +96,7 @@ def _decode_one(manifest: OpenManifest) -> ManifestColumns:
     try:
         return _decode_plain([manifest.blocks])
     except NotPlainError:
-        # Written by an unknown writer or damaged: the general decoder finds out.
+        # Damaged, or written by an unknown writer: the general decoder decides.
         return columns_of(decode_manifest_by_record(manifest.content, manifest.uri))
 
 
@@ -115,7 +115,9 @@ def _decode_plain(manifests: Sequence[AvroBlocks | None]) -> ManifestColumns:
 
 
 def decode_manifest_by_record(content: bytes, uri: str) -> list[ManifestEntry]:
-    """Return the entries of a manifest of any format, one by one, by the file's own schema."""
+    """Return the entries of a manifest of any format, decoded one by one by the file's own
+    schema.
+    """
     records = decode_record_file(content, uri, version=FORMAT_VERSION)
     try:
         return [_from_record(record) for record in records]

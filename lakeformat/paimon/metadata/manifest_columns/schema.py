@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Avro schema of manifests and the columns its fields become."""
+"""The Avro schema of manifests, and the columns for its fields."""
 
 from __future__ import annotations
 
@@ -59,4 +59,4 @@ COLUMN_PATHS = {
     "write_cols": "_FILE._WRITE_COLS",
     "write_cols_sequences": "_FILE._WRITE_COLS_SEQUENCES",
 }
-"""For each column name in the library, the field that it is read from and written to."""
+"""For each column name in this library: the field of the manifest."""

@@ -19,7 +19,10 @@ _BYTES = ("bytes", "string")
 
 @dataclass(frozen=True, slots=True)
 class FieldShape:
-    """One field that is not a record; the path of a nested field begins with its records."""
+    """One field that is not a record.
+
+    The path of a nested field begins with the names of its records.
+    """
 
     path: str
     kind: str
