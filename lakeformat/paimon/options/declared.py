@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The declarations of all options, by key and by the operation that reads them."""
+"""Finds the declarations of all options, by their key and by the operation that reads them."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def declared_options() -> tuple[Option[Any], ...]:
 
 @lru_cache(maxsize=4096)
 def find_option(key: str) -> Option[Any] | None:
-    """Return the declaration of a key, older names included; None if it has none."""
+    """Return the declaration of a key or of its older name; None if it is not declared."""
     return next((option for option in declared_options() if option.sets(key)), None)
 
 
 @cache
 def used_by(operation: Operation | None) -> frozenset[Option[Any]]:
-    """Return the options that an operation reads, or may read in some step; None is all."""
+    """Return the options that any step of an operation may read; None returns all options."""
     if operation is None:
         return frozenset(declared_options())
     if operation in (Operation.WRITE, Operation.COMPACT):
@@ -70,7 +70,8 @@ def used_by(operation: Operation | None) -> frozenset[Option[Any]]:
     if operation is Operation.COMMIT:
         starts = ("commit.", "manifest.")
         return frozenset(each for each in declared_options() if each.key.startswith(starts))
-    if operation is Operation.EXPIRE:  # the rules of retention are read first
+    # The options of the retention are not here: an expiry reads and checks them first.
+    if operation is Operation.EXPIRE:
         return _named("file-operation.thread-num", "snapshot.clean-empty-directories")
     if operation is Operation.TAG:
         return _named("tag.default-time-retained", "tag.create-success-file")

@@ -46,14 +46,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[T]):
-    """A kind of value: its name in messages, and its parser."""
+    """A kind of value: its name for messages, and its parser."""
 
     name: str
     parse: Callable[[str], T]
 
 
 _MOST = 2**63 - 1
-"""The largest number of milliseconds: 64 bits in other engines."""
+"""The largest number of milliseconds that an option accepts: other engines use 64 bits."""
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _LEVEL = re.compile(r"[0-9]{1,9}")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/.*")
@@ -79,7 +79,7 @@ def whole_number(low: int, high: int) -> Kind[int]:
 
 
 def one_of(*values: str) -> Kind[str]:
-    """Return the kind of one word out of a list; letter case does not matter."""
+    """Return the kind of one word from a list; letter case does not matter."""
 
     def parse(text: str) -> str:
         value = text.strip().lower()
@@ -91,7 +91,7 @@ def one_of(*values: str) -> Kind[str]:
 
 
 def or_unset(kind: Kind[str]) -> Kind[str]:
-    """Return a kind that may also be empty: then another option decides."""
+    """Return a kind of value that may also be empty; if it is empty, another option decides."""
     return Kind(f"{kind.name}; empty if unset", lambda text: kind.parse(text) if text else "")
 
 
@@ -134,10 +134,10 @@ def _buckets(text: str) -> int:
 
 
 UNAWARE_BUCKET = -1
-"""An append table without buckets, or a keyed table that gets as many as its keys need."""
+"""Marks an append table without buckets, or a keyed table with dynamic buckets."""
 
 POSTPONE_BUCKET = -2
-"""The bucket of rows that get their bucket at the next compaction."""
+"""The bucket of rows that get their real bucket in the next compaction."""
 
 BUCKETS: Kind[int] = Kind("-1, -2 or a number of buckets", _buckets)
 SIZE: Kind[int] = Kind("a size such as '128 mb'", parse_size)
@@ -164,7 +164,7 @@ TEXT: Kind[str] = Kind("a text", str)
 
 
 def _zone(text: str) -> tzinfo:
-    # Few tables name a time zone.
+    # imported late: few tables name a time zone
     from lakeformat.types.java_zones import find_zone
 
     return find_zone(text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operations on a table that an option can forbid, each on its own."""
+"""The operations on a table that an option can forbid one by one."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ class Operation(StrEnum):
     COMPACT = "compact"
     """Rewrite data files or their indexes, and commit them."""
     COMMIT = "commit"
-    """Publish a snapshot without new rows: drop partitions, roll back, analyze, merge manifests."""
+    """Publish a snapshot that adds no rows: drop partitions, roll back, analyze, merge
+    manifests.
+    """
     EXPIRE = "expire"
-    """Delete snapshots with the files that only they need, or cut off the history."""
+    """Delete snapshots with the files that only they need, or delete newer history."""
     TAG = "tag"
     """Create, rename or delete tags."""

@@ -28,7 +28,7 @@ class Declaration(Generic[T]):
     """One declared option."""
 
     noun: ClassVar[str] = "option"
-    """The word for it in errors."""
+    """The word for this declaration in errors."""
 
     def __init__(self, key: str, kind: Kind[T], default: str, description: str) -> None:
         self.key = key
@@ -48,7 +48,7 @@ class Declaration(Generic[T]):
 
 
 class OptionTexts(Protocol):
-    """A holder of option texts."""
+    """An object that holds the texts of options."""
 
     def text(self, option: Option[Any]) -> str:
         """Return the text of an option, or its default."""
@@ -69,7 +69,10 @@ class Option(Declaration[T]):
         mutable: bool = True,
         older_keys: tuple[str, ...] = (),
     ) -> None:
-        """``older_keys`` apply if a table does not set ``key``."""
+        """Declare an option.
+
+        ``older_keys`` are its older names, which are read if ``key`` is not set.
+        """
         super().__init__(key, kind, default, description)
         self.group = group
         self.mutable = mutable
@@ -77,7 +80,7 @@ class Option(Declaration[T]):
         self._last: tuple[str, T] | None = None
 
     def sets(self, key: str) -> bool:
-        """Return True if a key of a table is this option."""
+        """Return True if ``key`` is the key of this option or one of its older names."""
         return key in (self.key, *self.older_keys)
 
     @overload
@@ -89,7 +92,8 @@ class Option(Declaration[T]):
             return self
         text, last = instance.text(self), self._last
         if last is None or last[0] != text:
-            # Most tables have the same text, and writers ask for every file.
+            # The last value is kept: most tables have the same text, and writers read it for every
+            # file.
             last = self._last = text, self.parse(text)
         return last[1]
 
@@ -97,15 +101,15 @@ class Option(Declaration[T]):
 class ColumnOption(Option[T]):
     """An option with one value per column, such as ``fields.price.stats-mode``.
 
-    Its key has ``<column>`` in place of the name; it is read with ``TableOptions.of_column``.
+    Its declared key has ``<column>`` in place of the name. ``TableOptions.of_column`` reads it.
     """
 
     def key_of(self, column: str) -> str:
-        """Return the key that sets it for one column."""
+        """Return the key of this option for one column."""
         return self.key.replace(COLUMN, column)
 
     def sets(self, key: str) -> bool:
-        """Return True if a key of a table is this option for one of its columns."""
+        """Return True if ``key`` is this option for one column."""
         start, end = self.key.split(COLUMN)
         return key.startswith(start) and key.endswith(end) and len(key) > len(start + end)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of rows with an identity, of deletion vectors, and of schema changes.
+"""The options of row ids, of deletion vectors, and of schema changes.
 
 Declared like all options of a table, and read as part of ``TableOptions``.
 """

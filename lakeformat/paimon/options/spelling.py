@@ -16,15 +16,17 @@ __all__ = ["check_own_key"]
 _SEPARATORS = re.compile(r"[-_.]")
 _CREDENTIALS = frozenset({"credential", "credentials", "passwd", "password", "secret", "token"})
 _LIMITS = ((24, 3), (12, 2), (5, 1))
-"""The number of edits that count as a misspelling, by the length of a key; shorter keys never
-do."""
+"""The numbers of edits that count as a misspelling, each for keys of at least a length.
+
+A key that is shorter than all of these is never a misspelling.
+"""
 
 
 def check_own_key(key: str, declared: Sequence[Option[Any]]) -> None:
-    """Raise if an undeclared key is a misspelling, with the nearest key.
+    """Raise if an undeclared key is a misspelling; the error names the nearest key.
 
-    Raise, too, if its value would be a credential, which every reader of the table could see, or if
-    it names an index that would not be built.
+    Also raise if the key names a credential, because every reader of the table could see its value.
+    Also raise if the key names an index that would not be built.
     """
     if key in FOREIGN_OPTIONS:
         return
@@ -52,9 +54,9 @@ def check_own_key(key: str, declared: Sequence[Option[Any]]) -> None:
 
 
 def _of_same_column(option: Option[Any], key: str) -> str | None:
-    """Return the column option that ``key`` means, if only its end is misspelt, else None.
+    """Return the column option that ``key`` means, if only the part after the column is misspelt.
 
-    Names of columns may be long or short, so only the ends are compared.
+    Return None otherwise. The names of columns are not compared.
     """
     if not isinstance(option, ColumnOption):
         return None
@@ -65,7 +67,9 @@ def _of_same_column(option: Option[Any], key: str) -> str | None:
 
 
 def _meant_as(key: str, known: Iterable[str]) -> str | None:
-    """Return the known key that differs from ``key`` by a few letters; None if none does."""
+    """Return the known key that differs from ``key`` by only a few letters; None if there
+    is none.
+    """
     text = _folded(key)
     limit = next((edits for length, edits in _LIMITS if len(text) >= length), -1)
     near = [
@@ -82,8 +86,9 @@ def _folded(key: str) -> str:
 
 
 def _edits(first: str, second: str, limit: int) -> int:
-    """Return the number of letters to insert, delete, replace or swap; above ``limit``, ``limit``
-    plus one.
+    """Return the number of letters to insert, delete, replace or swap.
+
+    Above ``limit``, return ``limit`` plus one.
     """
     last: list[int] = []
     before: list[int] = []

@@ -50,7 +50,7 @@ class TableOptions(DeclaredOptions):
 
     @property
     def keeps_moved_rows(self) -> bool:
-        """True if a row that moves to another partition is not deleted in the old one."""
+        """True if a row that moves to another partition also remains in its old partition."""
         return self.merge_engine == "deduplicate" and self.ignore_delete
 
     @property
@@ -61,7 +61,7 @@ class TableOptions(DeclaredOptions):
 
     @property
     def looks_up(self) -> bool:
-        """True if compactions of a primary-key table merge new rows with all older ones."""
+        """True if compactions of a primary-key table look up the older rows of each new row."""
         return (
             self.changelog_producer == "lookup"
             or self.merge_engine == "first-row"
@@ -85,17 +85,19 @@ class TableOptions(DeclaredOptions):
         return "minor" if self.changelog_producer == "lookup" else "full"
 
     def aggregate_function_of(self, column: str) -> str | None:
-        """Return the function of a column outside key and sequence; None if it has none."""
+        """Return the aggregate function of a column that is not in a key or a sequence; None
+        without one.
+        """
         named = self.of_column(TableOptions.aggregate_function, column)
         return named or self.default_aggregate_function or None
 
     @property
     def asks_for_file_indexes(self) -> bool:
-        """True if the table sets any option about the index that each data file may have."""
+        """True if the table sets any option of file indexes."""
         return any(key.startswith("file-index.") for key in self._raw)
 
     def differing(self, asked: Mapping[str, str]) -> dict[str, tuple[str | None, str]]:
-        """Return the options whose value differs from the asked one, with both texts."""
+        """Return the options whose value differs from the value in ``asked``, with both texts."""
         found = {}
         for key, value in asked.items():
             option = find_option(key)
@@ -146,8 +148,8 @@ class TableOptions(DeclaredOptions):
         )
 
     def _with(self, values: Mapping[Option[Any], str | None]) -> TableOptions:
-        """Return these options with ``values`` in place of their own; None or an empty text keeps
-        the own.
+        """Return these options with other values; None or an empty text in ``values`` changes
+        nothing.
         """
         known = {option.key: value for option, value in values.items() if value}
         return TableOptions({**self._raw, **known})
@@ -176,14 +178,14 @@ class TableOptions(DeclaredOptions):
         )
 
     def ignored_layout(self) -> list[str]:
-        """Return the keys that shape files in other engines and have no effect here."""
+        """Return the keys that change files in other engines but have no effect here."""
         found = ((key, find_foreign(key)) for key in self._raw if find_option(key) is None)
         return sorted(key for key, option in found if option and option.kind is ForeignClass.LAYOUT)
 
     def forbidding(
         self, operation: Operation, traits: frozenset[Trait]
     ) -> list[tuple[str, ForeignOption]]:
-        """Return the options that make an operation wrong, each with its declaration."""
+        """Return the options that forbid an operation, each with its declaration."""
         found = []
         for key, value in self._raw.items():
             if find_option(key) is not None or (option := find_foreign(key)) is None:
@@ -195,7 +197,8 @@ class TableOptions(DeclaredOptions):
     def validate(self) -> None:
         """Raise if an option decides about rows and this version does not support it.
 
-        For options that a caller gives here; a table of another engine may have any.
+        Use it for options that a caller of this library gives; tables of other engines may have
+        other options.
         """
         for key, value in self._raw.items():
             if find_option(key) is not None:
@@ -210,7 +213,7 @@ class TableOptions(DeclaredOptions):
         self.check_values()
 
     def misread(self) -> dict[str, InvalidRequestError]:
-        """Return the error of each value that does not have its option's type, by key."""
+        """Return the error of each option whose value has a wrong type, by key."""
         found = {}
         for key, text in self._raw.items():
             if (option := find_option(key)) is not None:
@@ -222,14 +225,13 @@ class TableOptions(DeclaredOptions):
 
     @staticmethod
     def uses(key: str, operation: Operation) -> bool:
-        """Return True if ``operation`` reads the option ``key``, or may read it in one of its
-        steps.
-        """
+        """Return True if any step of ``operation`` may read the option ``key``."""
         return find_option(key) in used_by(operation)
 
     def check_values(self, operation: Operation | None = None) -> None:
-        """Raise unless every value has its option's type; checks only those that an operation
-        reads."""
+        """Raise unless every value has the type of its option; check only options of the
+        operation.
+        """
         used = used_by(operation)
         for key, text in self._raw.items():
             option = find_option(key)

@@ -21,7 +21,7 @@ __all__ = ["TagOptions"]
 
 
 class TagOptions:
-    """Automatic tags; writers leave them to ``tags.create_due``."""
+    """Options of automatic tags, which ``tags.create_due`` creates; writers create none."""
 
     tag_automatic_creation = Option(
         "tag.automatic-creation",

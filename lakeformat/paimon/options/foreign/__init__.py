@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that this version does not carry out, and the operations that some of them forbid."""
+"""Options of other engines that have no effect in this version; some of them forbid operations."""
 
 from lakeformat.paimon.options.foreign.declaration import ForeignClass, ForeignOption, Trait
 from lakeformat.paimon.options.foreign.lookup import (

@@ -16,11 +16,11 @@ class ForeignClass(StrEnum):
     """The effect that an option of other engines has here."""
 
     THEIRS = "theirs"
-    """Ignored: it concerns the jobs of another engine alone."""
+    """Ignored: the option concerns only the jobs of another engine."""
     LAYOUT = "layout"
-    """Ignored: the rows are the same, their files differ in size, order or encoding."""
+    """Ignored: the option changes the size, order or encoding of files, but no rows."""
     MEANING = "meaning"
-    """Some operations would give wrong rows or break a promise, and are refused."""
+    """Refuses some operations, which would give wrong rows or break a promise of the option."""
 
 
 class Trait(StrEnum):
@@ -33,23 +33,25 @@ class Trait(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignOption:
-    """One option that this version does not carry out."""
+    """One option of other engines that has no effect in this version."""
 
     kind: ForeignClass
     says: str
-    """The effect in other engines, as a clause for messages: "calls Java classes"."""
+    """The effect in other engines, as a clause for messages, such as "calls Java classes"."""
     advice: str = ""
     """The next step for the caller whose operation is refused."""
     refuses: frozenset[Operation] = frozenset()
     harmless: tuple[str, ...] = ()
-    """Values with which the option refuses no operation, in lower case."""
+    """The values, in lower case, with which the option forbids no operation."""
     only: Trait | None = None
-    """The option affects only tables with this trait; None: all tables."""
+    """The property of the tables that the option affects; None: it affects all tables."""
     apart: bool = False
-    """True if a separate check refuses the operations, because it depends on other options too."""
+    """True if a separate check refuses the operations, because other options also decide
+    about it.
+    """
 
     def is_harmless(self, value: str) -> bool:
-        """Return True if the option refuses no operation with this value."""
+        """Return True if the option forbids no operation with this value."""
         return not self.refuses or value.strip().lower() in self.harmless
 
     def forbids(self, operation: Operation, value: str, traits: frozenset[Trait]) -> bool:
@@ -65,7 +67,7 @@ class ForeignOption:
 def by_key(
     kind: ForeignClass, by_reason: Mapping[str, tuple[str, ...]]
 ) -> dict[str, ForeignOption]:
-    """Declare options that refuse no operation, from a map of each reason to its keys."""
+    """Declare options that forbid no operation; ``by_reason`` maps each reason to its keys."""
     return {
         key: ForeignOption(kind=kind, says=reason)
         for reason, keys in by_reason.items()

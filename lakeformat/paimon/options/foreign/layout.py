@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that shape files and not rows: ignored here, and named by ``health``."""
+"""Options that change files but not rows: they have no effect here, and ``health`` names them."""
 
 from __future__ import annotations
 
@@ -73,4 +73,4 @@ LAYOUT_PATTERNS = by_key(
         ),
     },
 )
-"""The declaration of keys that match a pattern and have no own declaration."""
+"""The declarations for keys that match a pattern and are not declared by name."""

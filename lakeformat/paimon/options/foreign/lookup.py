@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the declaration of an option that this version does not carry out."""
+"""Finds the declaration of an option of other engines."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from lakeformat.paimon.options.foreign.theirs import THEIR_PATTERNS, THEIRS
 __all__ = ["FOREIGN_OPTIONS", "FOREIGN_PATTERNS", "MEANING_PREFIXES", "find_foreign"]
 
 FOREIGN_OPTIONS: Mapping[str, ForeignOption] = {**THEIRS, **LAYOUT, **MEANING}
-"""The declaration of every key that has its own."""
+"""The declarations of keys, by key."""
 
 FOREIGN_PATTERNS: Mapping[str, ForeignOption] = {**THEIR_PATTERNS, **LAYOUT_PATTERNS}
-"""The declaration of every pattern: the beginning of a key, with ``*`` at its end."""
+"""The declarations of patterns; a pattern is the beginning of a key, with ``*`` at its end."""
 
 
 @lru_cache(maxsize=4096)
 def find_foreign(key: str) -> ForeignOption | None:
-    """Return the declaration of a key by name, by its prefix or by a pattern; None without one."""
+    """Return the declaration of a key: by its name, its prefix or a pattern; None without one."""
     if (found := FOREIGN_OPTIONS.get(key)) is not None:
         return found
     if key.startswith(MEANING_PREFIXES):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that decide about rows or promise something: some operations are refused for them."""
+"""Options that decide which rows a table has, or promise something; they forbid some operations."""
 
 from __future__ import annotations
 
@@ -121,4 +121,4 @@ MEANING_PREFIXES = (
     "sequence.",
 )
 UNKNOWN_MEANING = _meaning("may decide which rows the table has, and is not known here", _ROWS)
-"""The declaration of keys with a prefix in ``MEANING_PREFIXES`` and no own declaration."""
+"""The declaration for keys with a prefix in ``MEANING_PREFIXES`` that are not declared by name."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that concern the jobs of other engines alone: kept and ignored.
+"""Options that only concern the jobs of other engines: they are kept and ignored.
 
-None of them decides which rows a table has, or which bytes hold them.
+No option here decides which rows a table has, or how files store them.
 """
 
 from __future__ import annotations
@@ -337,4 +337,4 @@ THEIR_PATTERNS = by_key(
         ),
     },
 )
-"""The declaration of keys that match a pattern and have no own declaration."""
+"""The declarations for keys that match a pattern and are not declared by name."""
