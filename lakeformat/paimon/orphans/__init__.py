@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orphan files, missing files, and hints that are wrong."""
+"""Removes orphan files and missing files from a table, and corrects wrong hints."""

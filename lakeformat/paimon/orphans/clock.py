@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The age limit measured by the storage's clock, which dates the files."""
+"""Measures the age limit by the clock of the storage, because it sets the times of files."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ def by_storage_clock(
     is_explicit: bool,
     may_write: bool,
 ) -> AgeFloor:
-    """Adjust the age limit so that a fast local clock cannot endanger a write in progress.
+    """Adjust the age limit, so that the files of a running write are kept even if the local clock
+    is fast.
 
     If the storage's clock is behind this machine's, the age is measured by the storage's clock.
-    Unless the caller gave an age or the oldest write (``is_explicit``), files written since one day
-    before the newest commit are kept. Without ``may_write``, as in a dry run, the storage's clock
-    is only known from the file of the newest snapshot.
+    ``is_explicit`` means that the caller gave an age or the oldest write. Without it, files written
+    since one day before the newest commit are kept. Without ``may_write``, as in a dry run, the
+    storage's clock is only known from the file of the newest snapshot.
     """
     snapshot = None if newest is None else handle.layout.snapshot(newest.id)
     now, changed = _file_times(handle, snapshot, may_write=may_write)
@@ -45,11 +46,11 @@ def by_storage_clock(
 def _file_times(
     handle: TableHandle, snapshot: str | None, *, may_write: bool
 ) -> tuple[int | None, int | None]:
-    """Return the storage's time of a file written now, and that of the file ``snapshot``.
+    """Return two times of the storage: of a file written now, and of the file ``snapshot``.
 
     The first is None if ``may_write`` is False, and the second if ``snapshot`` is None. Each is
-    None if the storage keeps no times. The probe has the name of a temporary file: readers ignore
-    it, and the next removal of orphans deletes a leftover.
+    None if the storage keeps no times. The file written now has the name of a temporary file, so
+    readers ignore it. If it is left behind, the next removal of orphans deletes it.
     """
     storage, directory = handle.storage, handle.layout.snapshot_directory
     probe = temporary_sibling(f"{directory}/clock", handle.environment.new_id())

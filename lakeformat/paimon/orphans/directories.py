@@ -25,9 +25,11 @@ __all__ = ["Area", "DirectoryListing", "TableDirectories", "find_directories"]
 _BUCKET = re.compile(r"bucket-(\d+|postpone)")
 _AT_A_TIME = 64
 _BYTES_OF_A_FILE = 16 << 10
-"""Estimated work to list one file, as the bytes that a task could read in that time."""
+"""The work to list one file, as the number of bytes that a task reads in the same time."""
 _BYTES_OF_A_REQUEST = 16 << 20
-"""Estimated work to list an empty directory; it limits the number of directories per task."""
+"""The work to list an empty directory, as bytes read; it limits the number of directories
+per task.
+"""
 
 
 class Area(Enum):
@@ -38,7 +40,9 @@ class Area(Enum):
     SHARED = "shared"
     """Manifests, index files or statistics of all branches."""
     BRANCH = "branch"
-    """Metadata of a branch, or marks of unfinished branches; only temporary files are orphans."""
+    """Metadata of a branch, or marks of unfinished branches. Here only temporary files can be
+    orphans.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class DirectoryListing:
 
 @dataclass(frozen=True, slots=True)
 class TableDirectories:
-    """The directories a table puts files in; other directories are ignored."""
+    """The directories where a table stores files; other directories are ignored."""
 
     roots: tuple[tuple[Storage, str], ...]
     """Directories that contain partitions and buckets."""
@@ -62,7 +66,7 @@ class TableDirectories:
     partition_keys: tuple[str, ...]
     storage: Storage = field(repr=False)
     external_paths: tuple[str, ...] = ()
-    """External paths that a schema of the table names."""
+    """The external paths in any schema of the table."""
     readers: Readers = field(default_factory=Readers)
 
     def listings(self, files_in: Mapping[str, int] | None = None) -> Iterator[DirectoryListing]:
@@ -103,7 +107,9 @@ class TableDirectories:
 
 
 _Depth: TypeAlias = tuple[str, int]
-"""A directory and the number of partition keys above it; bucket directories are one deeper."""
+"""A directory, and the number of partition keys above it; bucket directories are one level
+deeper.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +142,7 @@ class _Tree:
                     waiting += self._below(found, depth)
 
     def branches(self, root: str) -> list[_Depth]:
-        """Return enough directories to distribute, which together contain all buckets."""
+        """Return directories to distribute to tasks; together they contain all buckets."""
         level = [(root, 0)]
         while len(level) < _AT_A_TIME and level[0][1] <= len(self.prefixes):
             depth = level[0][1]
@@ -152,7 +158,9 @@ class _Tree:
         return zip(level, found, strict=True)
 
     def _below(self, found: Sequence[FileInfo], depth: int) -> list[_Depth]:
-        """Return the directories of the next key or bucket; links are refused when listed."""
+        """Return the directories of the next partition key, or of buckets; links are refused when
+        listed.
+        """
         return [
             (info.path, depth + 1) for info in found if _is_inside(info.name, self.prefixes[depth:])
         ]
@@ -204,7 +212,10 @@ def find_directories(
 def _outside(
     handle: TableHandle, address: str, data_paths: Iterable[str]
 ) -> list[tuple[Storage, str]]:
-    """Return the partition roots at an external path; raise if another table lies there."""
+    """Return the directories at an external path that contain partitions.
+
+    Raise if another table is there.
+    """
     near, table, allowed = handle.storage, handle.uri, handle.external_roots
     allowed.require_no_table(address, near, table)
     place, directory = allowed.place(address, near, table)

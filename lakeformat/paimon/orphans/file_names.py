@@ -10,26 +10,30 @@ __all__ = ["is_known", "is_temporary", "writer_of"]
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _UNIQUE = re.compile(_UUID)
 _PREPARED = re.compile(r"\..+\.[^.]+\.tmp")
-"""``.<name>.<unique>.tmp``, as Java and this library prepare what they publish."""
+"""The name of a temporary file, ``.<name>.<unique>.tmp``, that Java or this library publishes
+later.
+"""
 _PREPARED_BY_PYPAIMON = re.compile(rf".+{_UUID}\.tmp")
-"""``<name><unique>.tmp``."""
+"""The name of a temporary file of pypaimon: ``<name><unique>.tmp``."""
 _LARGE_OBJECTS = ".blob"
 
 
 def is_known(name: str) -> bool:
     """Return True if a file name has the form that writers give to files of a commit.
 
-    Blob files are excluded: packs share them, and no manifest names a pack.
+    Blob files are excluded: several rows share a pack of blobs, and no manifest names a pack.
     """
     return writer_of(name) is not None and not name.endswith(_LARGE_OBJECTS)
 
 
 def writer_of(name: str) -> str | None:
-    """Return the unique part that all files of one writer share; None if the name has none."""
+    """Return the unique part that the names of all files of one writer share; None without one."""
     found = _UNIQUE.findall(name)
     return found[-1] if found else None
 
 
 def is_temporary(name: str) -> bool:
-    """Return True if a file was to be published under another name."""
+    """Return True for the name of a temporary file, which its writer publishes under
+    another name.
+    """
     return bool(_PREPARED.fullmatch(name) or _PREPARED_BY_PYPAIMON.fullmatch(name))

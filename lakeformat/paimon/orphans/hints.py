@@ -45,7 +45,7 @@ class RepairHintsReport(Report):
 def repair_hints(handle: TableHandle, *, dry_run: bool) -> RepairHintsReport:
     """Set LATEST and EARLIEST of every branch to the numbers that a listing shows.
 
-    A concurrent commit may leave its hint wrong for a moment, which every reader handles.
+    During a commit, a hint may be wrong for a moment; readers accept that.
     """
     storage, layout = handle.storage, handle.layout
     names = [MAIN_BRANCH, *(branch.name for branch in branches(storage, layout))]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file names that a manifest holds, read in this process or a task."""
+"""Reads the file names in a manifest, in this process or in a task of an executor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["ManifestNames", "ReadNames", "encoded", "last_part"]
 class ManifestNames:
     """File names in the order of their entries.
 
-    They are not numbers yet, because numbers are only valid in one process.
+    They are texts, because the numbers of ``NameSet`` are only valid in one process.
     """
 
     names: list[bytes]
@@ -33,18 +33,18 @@ class ManifestNames:
     """Number of entries per partition, if counted."""
 
     def numbers(self) -> Numbers:
-        """Return the names as numbers of this process."""
+        """Return the names as numbers, which are valid in this process only."""
         return numbers_of(self.names)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadNames:
-    """Reads a manifest; can be pickled and called elsewhere."""
+    """Reads a manifest; it can be pickled and called in another process."""
 
     storage: Storage
     layout: TableLayout
     is_counted: bool = False
-    """True to count files by partition."""
+    """True if files are counted by partition."""
 
     def __call__(self, manifest: ManifestMeta) -> ManifestNames:
         """Return the names of data files, extra files and external files."""
@@ -70,7 +70,9 @@ def last_part(address: str) -> str:
 
 
 def _beside(columns: ManifestColumns) -> list[tuple[bytes, bool]]:
-    """Return extra and external file names, each with True if its entry deletes the file."""
+    """Return the names of extra and external files, each with True if its entry deletes the
+    file.
+    """
     is_delete = columns.is_delete.tolist()
     pairs: list[tuple[bytes, bool]] = []
     if columns.extra_files.counts.any():

@@ -36,7 +36,7 @@ _NAMED_FILES = 1_000
 _log = logging.getLogger(__name__)
 
 _Lack: TypeAlias = tuple[ManifestEntry, int | None]
-"""A file and its remaining bytes; None if it is missing."""
+"""A manifest entry, and the remaining bytes of its file; None if the file is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +44,11 @@ class MissingFile:
     """A missing or truncated data file."""
 
     path: str
-    """Expected path."""
+    """The path where the file should be."""
     partition: str
     bucket: int
     rows: int
-    """Rows lost with the file."""
+    """The number of rows lost with the file."""
     bytes: int
     bytes_left: int | None = None
     """Remaining bytes of a truncated file; None if the file is missing."""
@@ -56,7 +56,7 @@ class MissingFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingFilesReport(Report):
-    """The outcome of one search for missing and truncated data files."""
+    """The result of a search for missing and truncated data files."""
 
     table: str
     dry_run: bool
@@ -67,10 +67,10 @@ class MissingFilesReport(Report):
     checked_files: int
     missing_files: int
     missing_rows: int
-    """Row counts of the files; includes rows that other files replace or delete."""
+    """The number of rows in the files; it includes rows that other files replace or delete."""
     missing_bytes: int
     objection: str | None
-    """Reason why the files would not be removed from the table; set only in a dry run."""
+    """The reason why the files would not be removed from the table; only in a dry run."""
     files: tuple[MissingFile, ...]
     """The first missing files."""
     reason: str
@@ -118,7 +118,9 @@ def remove_missing_files(
 
 
 def _missing(handle: TableHandle, plan: FilePlan) -> Iterator[_Lack]:
-    """Yield missing files: list each bucket once, then check the missing ones by name."""
+    """Yield missing files: list each bucket once, then check by name each file that was not
+    listed.
+    """
     readers = handle.options.file_operation_threads or _READERS
     with ThreadPoolExecutor(readers) as pool:
         places = plan.places()
@@ -136,7 +138,9 @@ def _missing(handle: TableHandle, plan: FilePlan) -> Iterator[_Lack]:
 
 
 def _absent(handle: TableHandle, plan: FilePlan, rows: Positions) -> list[ManifestEntry]:
-    """Return files that are missing or too short in the bucket's directory, or external."""
+    """Return external files, and files that the listing of their bucket lacks or shows too
+    short.
+    """
     names = plan.columns.file_name.take(rows).texts()
     sizes = plan.columns.file_size.take(rows).numbers.tolist()
     [first] = plan.columns.entries(rows[:1])
@@ -160,7 +164,7 @@ def _messages(
     buckets: dict[tuple[bytes, int], list[ManifestEntry]] = {}
     for entry in missing:
         buckets.setdefault((entry.partition, entry.bucket), []).append(entry)
-    # With a primary key, vectors of missing files are ignored and may be kept.
+    # In a table with a primary key, the vectors of missing files are ignored, so they may remain.
     vectors = {} if handle.schema.primary_keys else find_vectors(handle, snapshot)
     found = []
     for (partition, bucket), entries in buckets.items():
@@ -184,7 +188,9 @@ def _messages(
 
 
 def _forgetting(index: IndexManifestEntry, names: set[str]) -> IndexManifestEntry:
-    """Return the entry of a vector file without the vectors of the data files ``names``."""
+    """Return the entry of a deletion vector file without the vectors of the data files
+    ``names``.
+    """
     left = tuple(each for each in index.ranges or () if each.data_file_name not in names)
     return replace(index, ranges=left, row_count=len(left))
 

@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingManifestsReport(Report):
-    """The outcome of one search for missing manifests."""
+    """The result of a search for missing manifests."""
 
     table: str
     dry_run: bool
@@ -49,12 +49,16 @@ class MissingManifestsReport(Report):
     checked_manifests: int
     missing_manifests: tuple[str, ...]
     missing_files: int
-    """Data files that only the missing manifests named: lost with their rows."""
+    """The number of data files that only the missing manifests name; these files and their rows are
+    lost.
+    """
     rows_before: int
     rows_after: int
-    """Row counts of the files; includes rows that other files replace or delete."""
+    """The number of rows in the remaining files; it includes rows that other files replace or
+    delete.
+    """
     objection: str | None
-    """Reason why the manifests would not be removed; set only in a dry run."""
+    """The reason why the manifests would not be removed; only in a dry run."""
     reason: str
     """The outcome in one sentence, for the log."""
 
@@ -110,7 +114,7 @@ def _is_there(handle: TableHandle, manifest: ManifestMeta) -> bool:
 def _live(handle: TableHandle, head: Snapshot, manifests: list[ManifestMeta]) -> ManifestColumns:
     """Return the live files of the remaining manifests.
 
-    A file that a missing manifest added may be among the deleted ones, which are dropped.
+    If a missing manifest added a file, other manifests may delete it; such deletions are dropped.
     """
     columns = read_manifests(handle.storage, handle.layout, manifests)
     kept = columns.take(cancel_pairs(columns, f"snapshot {head.id} of {handle.uri}"))

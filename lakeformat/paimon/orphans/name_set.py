@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""File names as 64-bit numbers, to hold the names of a long history.
+"""Sets of file names as 64-bit numbers, so that the names of a long history fit into memory.
 
 If two names share a number, a file may be kept needlessly, but none is deleted by mistake.
 """
@@ -20,7 +20,7 @@ _LEAST_PENDING = 1 << 16
 
 
 def numbers_of(names: Iterable[bytes]) -> Numbers:
-    """Return a number for each name, constant while this process lives."""
+    """Return a number for each name; it is only valid in this process."""
     return np.fromiter(map(hash, names), np.int64)
 
 
@@ -60,7 +60,7 @@ class NameSet:
 
 
 class LiveNames:
-    """Cancels each DELETE of a name against its ADD, manifest after manifest."""
+    """Finds the names that are live, by cancelling each ADD against a DELETE of the same name."""
 
     def __init__(self) -> None:
         self._numbers: list[Numbers] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parallel reading of manifests and listing of directories, by threads or an executor."""
+"""Reads manifests and lists directories in parallel, by threads or an executor."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ R = TypeVar("R")
 
 _READERS = 16
 _WORTH_SENDING = 16
-"""With fewer items, threads finish before a cluster would have started."""
+"""With fewer items than this, threads are faster than starting tasks in a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """The number of threads, and an executor if there is one."""
+    """The number of threads, and the executor for many items, if the caller gave one."""
 
     threads: int = _READERS
     executor: Executor | None = None
 
     def are_elsewhere(self, things: int) -> bool:
-        """Return True if the executor processes ``things`` items, because they are many."""
+        """Return True if ``things`` items are enough for the executor to process them."""
         return self.executor is not None and things >= _WORTH_SENDING
 
     def each(
@@ -39,7 +39,8 @@ class Readers:
         at_a_time: int,
         size_of: Callable[[T], int] = lambda _: 0,
     ) -> Iterator[R]:
-        """Yield the result of ``read`` for each item in order; threads hold only a few in memory.
+        """Yield the result of ``read`` for each item in order; with threads, only a few results are
+        in memory.
 
         The executor gets the largest items first; ``read``, items and results are pickled for it.
         """
@@ -54,7 +55,9 @@ class Readers:
 
 
 def readers_of(handle: TableHandle, executor: str | Executor | None = None) -> Readers:
-    """Return readers with one thread, the threads of the table options, or an executor."""
+    """Return the readers for the argument ``executor``: one thread, several threads, or an
+    executor.
+    """
     chosen = where_to_work(executor)
     threads = handle.options.file_operation_threads or _READERS
     if isinstance(chosen, str):

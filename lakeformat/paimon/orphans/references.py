@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files that snapshots, tags, branches and long-lived changelogs refer to.
 
-Manifests are read a few at a time and only numbers of names are kept, which limits memory.
+To limit memory, manifests are read a few at a time, and names are kept as numbers only.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ _SNAPSHOTS_AT_A_TIME = 16
 
 @dataclass(frozen=True, slots=True)
 class _BranchReferences:
-    """Snapshots and changelogs of a branch by number, tags with their times, staged results by
-    name.
+    """The metadata of one branch.
+
+    It has snapshots and changelogs by number, tags with their times, and staged results by name.
     """
 
     snapshots: frozenset[int] = frozenset()
@@ -61,7 +62,7 @@ class LookedThrough:
 
     @property
     def is_nothing(self) -> bool:
-        """True if nothing could refer to a file."""
+        """True if no metadata was read, so nothing could refer to a file."""
         return not (self.snapshots or self.tags or self.changelogs)
 
     def __str__(self) -> str:
@@ -74,7 +75,7 @@ class LookedThrough:
 
 
 def find_references(handle: TableHandle, readers: Readers | None = None) -> References:
-    """Read everything that refers to files; raise if anything cannot be read."""
+    """Read everything that can refer to files; raise if a part of it cannot be read."""
     found = References(handle, readers or readers_of(handle))
     found.catch_up()
     return found
@@ -105,17 +106,19 @@ class References:
     newest: dict[str, Snapshot] = field(default_factory=dict)
     """The newest snapshot of each branch."""
     times: dict[int, int] = field(default_factory=dict)
-    """Commit times of the main branch's snapshots, by number."""
+    """The commit times of the main branch's snapshots, by number."""
     _seen: dict[str, _BranchReferences] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)
     """Manifests and index manifests whose entries are known."""
     files_of: Counter[bytes] = field(default_factory=Counter)
-    """Number of files named per partition; only counted if an executor reads."""
+    """The number of files per partition that manifests name; counted only if an executor reads
+    them.
+    """
 
     def catch_up(self) -> None:
         """Read new snapshots, tags and changelogs until there are no more.
 
-        References of metadata files that were deleted after they were read are kept.
+        If a metadata file was read and then deleted, its references are kept.
         """
         failures = 0
         while (state := _state(self.handle)) != self._seen:
@@ -123,7 +126,7 @@ class References:
                 for name, of_branch in state.items():
                     self._read_branch(name, of_branch)
             except (CorruptTableError, NotFoundError) as missing:
-                # An expiry may delete files meanwhile, which is not damage.
+                # Meanwhile an expiry may delete files; that is not damage.
                 failures += 1
                 if _state(self.handle) == state:
                     raise
@@ -143,7 +146,7 @@ class References:
         try:
             branch.read(state, self._seen.get(name, _BranchReferences()))
         except CorruptTableError:
-            # An interrupted branch deletion left some files; their references are kept.
+            # An interrupted deletion of a branch left some files. Their references are kept.
             if name not in unfinished_branches(self.handle.storage, self.handle.layout):
                 raise
 
@@ -172,7 +175,7 @@ class _Branch:
         self._ownership = ChangelogOwnership(self._storage, self._layout)
 
     def read(self, state: _BranchReferences, known: _BranchReferences) -> None:
-        """Read the snapshots, changelogs and tags that are not known yet."""
+        """Read the snapshots, changelogs and tags of ``state`` that are not in ``known`` yet."""
         self._first = min(state.snapshots, default=0)
         self._add_snapshots(sorted(state.snapshots - known.snapshots))
         for number in sorted(state.changelogs - known.changelogs):
@@ -214,7 +217,7 @@ class _Branch:
         self._add_added(added)
         newest = found.newest.get(self._name)
         if self._is_first and newest is not None and len(numbers) > 1:
-            # Normally earlier snapshots name all these files, but a history may have gaps.
+            # Normally earlier snapshots name all these files, but the history may have gaps.
             self._add_live(newest, self._lists(newest))
 
     def _add_changelog(self, number: int) -> None:
@@ -222,9 +225,9 @@ class _Branch:
         if changelog is None or not self._ownership.needs_files(changelog):
             return
         source = f"changelog {number} of {self._handle.uri}"
-        # The state of the snapshot has expired, its changes are kept: its changelog files or,
-        # without a producer, the files its commit added and deleted. The current options do not
-        # determine which of both applied then.
+        # The state of the snapshot has expired, but its changes are kept. They are its changelog
+        # files or, without a producer, the files that its commit added and deleted. The current
+        # options do not determine which of the two applied then.
         has_no_list = changelog.changelog_manifest_list is None
         must_be_there = has_no_list and not self._has_producer
         lists = _Lists(
@@ -251,14 +254,14 @@ class _Branch:
         tag = read_tag_if_present(self._storage, self._layout, name)
         if tag is None:
             return
-        # The changelog of a snapshot expires with it, even if it is tagged.
+        # The changelog of a tagged snapshot expires together with the snapshot.
         snapshot = replace(tag.snapshot, changelog_manifest_list=None)
         lists = self._lists(snapshot)
         self._add_metadata(snapshot, lists)
         self._add_live(snapshot, lists)
 
     def _add_staged(self, name: str) -> None:
-        """Mark the files of a staged result, which a commit will refer to."""
+        """Mark the files of a staged result as referenced, because a later commit may use them."""
         staged = staged_results(self._storage, self._layout).read_if_present(name)
         for message in () if staged is None else staged.messages:
             self._found.keep_written(message)
@@ -353,7 +356,8 @@ def _state(handle: TableHandle) -> dict[str, _BranchReferences]:
 
 def _state_of(handle: TableHandle, layout: TableLayout) -> _BranchReferences:
     storage = handle.storage
-    # Read before the snapshots: a result published in between is then found in one of both.
+    # Read the staged results before the snapshots. A result that is published in between is then in
+    # at least one of the two.
     staged = frozenset(staged_results(storage, layout).names())
     tags = [
         (suffixed(info.name, "tag-"), info.modified_millis)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removes orphan files: search first, report, then delete."""
+"""Removes orphan files: searches them, makes the report, then deletes them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = ["OrphanOptions", "remove_orphans"]
 
 _NAMED_FILES = 1_000
 _FEW_FILES = 100
-"""With at most this many orphans, their share is not checked."""
+"""The most orphans whose share of the table is not checked."""
 _log = logging.getLogger(__name__)
 
 
@@ -45,15 +45,15 @@ class OrphanOptions:
 
     older_than: PastTime | None = None
     running_since: Moment | None = None
-    """Start of the oldest write in progress; its files are kept."""
+    """The start of the oldest write in progress, whose files are kept."""
     allow_younger: bool = False
-    """Set the age limit aside; only safe while no writer is active."""
+    """True to remove files younger than the age limit; only safe while no writer is active."""
     in_use: tuple[CommitMessage, ...] = ()
     """Uncommitted messages whose files are kept."""
     max_share: float = 0.5
-    """Largest share of files or bytes to remove; above it the removal is refused."""
+    """The largest share of files or bytes that may be removed; above it the removal is refused."""
     external_paths: bool = False
-    """True to check external paths, too; only safe if no other table keeps files there."""
+    """True to check external paths, too; only safe if no other table stores files there."""
 
     def __post_init__(self) -> None:
         share: object = self.max_share
@@ -75,10 +75,9 @@ def remove_orphans(
 ) -> OrphanReport:
     """Find orphan files, and remove them unless it is a dry run.
 
-    An ``executor`` reads manifests and lists directories; the decision and removal happen here. A
-    dry run with ``commit_comes_first`` assumes a commit is made now; otherwise files written since
-    one day before the newest commit are kept. If the removal is killed, the next run removes the
-    rest.
+    An ``executor`` reads manifests and lists directories; this process decides and deletes. Files
+    written since one day before the newest commit are kept. A dry run with ``commit_comes_first``
+    assumes that a commit is made now. If the removal is interrupted, the next run removes the rest.
     """
     require_same_table(handle)
     floor = find_floor(
@@ -128,7 +127,7 @@ class _Plan:
 
     floor: AgeFloor
     times: list[tuple[int, int]]
-    """Commit time and number of each snapshot of the main branch."""
+    """The commit time and the number of each snapshot of the main branch."""
     looked_through: str
     files: int = 0
     bytes: int = 0
@@ -170,7 +169,7 @@ def _plan(scan: OrphanScan, floor: AgeFloor) -> _Plan:
 
 
 def _remove(handle: TableHandle, plan: _Plan, scan: OrphanScan, deleter: Deleter) -> set[str]:
-    """Check again, then delete, batch by batch; return the directories that lost files."""
+    """Check each file again and delete it, in batches; return the directories that lost files."""
     emptied: set[str] = set()
     for candidates in scan.candidates():
         removals = [plan.removal(each) for each in candidates]
@@ -180,7 +179,9 @@ def _remove(handle: TableHandle, plan: _Plan, scan: OrphanScan, deleter: Deleter
 
 
 def _objection(handle: TableHandle, scan: OrphanScan, plan: _Plan, max_share: float) -> str | None:
-    """Return the reason to refuse so large a removal, or None."""
+    """Return the reason to refuse the removal, because its share of the table is too large; or
+    None.
+    """
     if not plan.files or max_share == 1:
         return None
     remedy = "check the files of a dry run, and pass max_share=1 if all of them may be deleted"

@@ -32,7 +32,7 @@ _AT_A_TIME = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An old file that was unreferenced when it was listed."""
+    """An old file without a reference at the time of the listing."""
 
     storage: Storage
     path: str
@@ -57,9 +57,9 @@ class OrphanScan:
     young_bytes: int = 0
     unknown_files: int = 0
     writing_files: int = 0
-    """Candidates that are kept because their writers may be active."""
+    """The number of candidates that are kept, because their writers may still be active."""
     writers_at_work: set[int] = field(default_factory=set)
-    """Numbers of the writers with a file newer than the age limit: they may be active."""
+    """Numbers of the writers that may be active: each wrote a file newer than the age limit."""
     _storages: list[Storage] = field(default_factory=list)
     _lines: IO[str] = field(default_factory=lambda: _spooled())
 
@@ -72,12 +72,14 @@ class OrphanScan:
         self._lines.write(json.dumps(line) + "\n")
 
     def is_at_work(self, name: str) -> bool:
-        """Return True if the writer of a file also wrote one newer than the age limit."""
+        """Return True if the writer of a file may be active: it also wrote a file newer than the
+        age limit.
+        """
         writer = writer_of(name)
         return writer is not None and hash(writer) in self.writers_at_work
 
     def candidates(self) -> Iterator[list[Candidate]]:
-        """Yield batches of files that are still unreferenced and whose writers are done."""
+        """Yield batches of files that still have no reference, and whose writers are not active."""
         self._lines.seek(0)
         self.writing_files = 0
         lines = map(json.loads, self._lines)
@@ -96,7 +98,7 @@ class OrphanScan:
             yield done
 
     def close(self) -> None:
-        """Drop the candidates."""
+        """Delete the candidates on disk."""
         self._lines.close()
 
 
@@ -108,7 +110,10 @@ def _spooled() -> IO[str]:
 def scan_table(
     scan: OrphanScan, handle: TableHandle, directories: TableDirectories, floor_millis: int
 ) -> None:
-    """Check every file once; ``OrphanScan.candidates`` then excludes files committed meanwhile."""
+    """Check every file once.
+
+    ``OrphanScan.candidates`` later excludes files that were committed meanwhile.
+    """
     for listing in directories.listings(_files_in(scan.references)):
         if listing.area is Area.BRANCH:
             _look_at_branch(scan, listing, floor_millis)
@@ -117,13 +122,13 @@ def scan_table(
 
 
 def _files_in(references: References) -> dict[str, int]:
-    """Return the number of named files by partition directory path."""
+    """Return the number of files that manifests name, by the path of the partition's directory."""
     found: Counter[str] = Counter()
     schema = references.handle.schema
     for partition, count in references.files_of.items():
         try:
             parts = partition_path(schema, partition).split("/")
-        except LakeError:  # the counts only set the order of work
+        except LakeError:  # the counts only decide which directories are listed first
             continue
         for depth in range(1, len(parts) + 1):
             found["/".join(parts[:depth])] += count
@@ -145,7 +150,8 @@ def _look_at(
     scan.files += len(files)
     scan.bytes += sum(info.size for info in files)
     needed = scan.references.names.contains(numbers_of(encoded(info.name) for info in files))
-    if listing.area is Area.SHARED:  # some writers put files beside the manifest they belong to
+    # some writers store files in the directory of the manifest that names them
+    if listing.area is Area.SHARED:
         owners = numbers_of(encoded(info.name.partition(".")[0]) for info in files)
         needed |= scan.references.names.contains(owners)
     for info, is_needed in zip(files, needed.tolist(), strict=True):
@@ -158,7 +164,7 @@ def _look_at(
 def _judge(
     scan: OrphanScan, listing: DirectoryListing, info: FileInfo, kind: FileClass, floor_millis: int
 ) -> None:
-    """Classify an unreferenced file by age and name."""
+    """Decide by age and name if an unreferenced file is a candidate."""
     if info.modified_millis >= floor_millis:
         scan.young_files += 1
         scan.young_bytes += info.size
@@ -197,8 +203,9 @@ def _kind(handle: TableHandle, listing: DirectoryListing, name: str) -> FileClas
 
 
 def newest_number_at(times: Sequence[tuple[int, int]], millis: int) -> int | None:
-    """Return the newest snapshot at a time, from sorted (time, number) pairs; None if all are
-    later.
+    """Return the number of the newest snapshot at a time; None if all are later.
+
+    ``times`` are sorted pairs of time and number.
     """
     at = bisect_right(times, millis, key=lambda each: each[0])
     return times[at - 1][1] if at else None
