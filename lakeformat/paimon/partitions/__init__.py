@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole partitions: listed, expired, dropped, or marked as done."""
+"""Operations on whole partitions: list, expire, drop, and mark as done."""

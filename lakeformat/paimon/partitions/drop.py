@@ -18,7 +18,7 @@ __all__ = ["plan_drop_partitions"]
 def plan_drop_partitions(
     handle: TableHandle, partitions: Sequence[PartitionSpec]
 ) -> DropPartitionsPlan:
-    """Return the existing partitions that match one of the specs, and the specs without any."""
+    """Return the existing partitions that match a spec, and the specs that match none."""
     require_list("partitions", partitions, "[{'dt': '2024-01-01'}]")
     head = latest_snapshot(handle.storage, handle.layout)
     live = live_partitions(handle, head)

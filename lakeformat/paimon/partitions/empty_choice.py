@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A choice of partitions that matches no rows: the reason in one sentence, with the nearest."""
+"""Explains in one sentence why a choice of partitions has no rows, and names the nearest ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["explain_empty_choice"]
 def explain_empty_choice(
     handle: TableHandle, where: Where | None, partitions: Partitions | None
 ) -> str | None:
-    """Return the sentence; None if a chosen partition has rows, or the choice is empty itself."""
+    """Return the sentence; None if a chosen partition has rows, or if nothing was chosen."""
     asked = [partitions] if isinstance(partitions, dict) else [*(partitions or ())]
     snapshot = latest_snapshot(handle.storage, handle.layout)
     if (where is None and not asked) or snapshot is None:

@@ -46,7 +46,7 @@ _Batch: TypeAlias = Sequence[ExpiredPartition]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpireRequest:
-    """Settings of one call in place of the table's options; None keeps an option."""
+    """The arguments of one call, which replace table options; None keeps the option."""
 
     expiration_time: PastTime | None = None
     strategy: str | None = None
@@ -139,15 +139,14 @@ class _PartitionExpiry:
     older_than: datetime
     _plan: Expiry = field(default_factory=Expiry)
     _read: int | None = None
-    """Commits are refused if another commit changed a partition after this snapshot; None allows
-    such changes."""
+    """The snapshot after which no other commit may change a partition; None allows such changes."""
     _done: list[ExpiredPartition] = field(default_factory=list)
     _snapshot_ids: list[int] = field(default_factory=list)
 
     def plan(self) -> Snapshot | None:
         """Plan on the newest snapshot and return it; None before the first commit.
 
-        Partitions that this run deleted count for the limit.
+        Partitions that this run has already deleted count for the limit.
         """
         head = latest_snapshot(self.handle.storage, self.handle.layout)
         there = live_partitions(self.handle, head)
@@ -171,7 +170,8 @@ class _PartitionExpiry:
         head = self.plan()
         if head is None or not self._plan.expired:
             return None
-        # The age from a partition's values does not change if another commit writes to it.
+        # The age from a partition's values does not change when another commit writes to the
+        # partition.
         self._read = head.id if self.rules.strategy == UPDATE_TIME else None
         batches = [*_batches(self._plan.expired, self.rules.batch_size)]
         return Round(units=batches, work=lambda batch: batch)
@@ -191,7 +191,7 @@ class _PartitionExpiry:
             self._remove_mark(each.partition)
 
     def _remove_mark(self, partition: LivePartition) -> None:
-        """Delete the mark of a deleted partition; a mark that is left has no effect."""
+        """Delete the mark of a deleted partition; if this fails, the mark has no effect."""
         try:
             remove_done_directory(self.handle, partition.path)
         except LakeError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules that choose the expired partitions by their values or their last write."""
+"""Chooses the expired partitions, by their values or by their last write."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ class ExpireRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expiry:
-    """The partitions to delete, the number of other ones, and those of unknown age."""
+    """The partitions to delete, the number of kept partitions, and the partitions of
+    unknown age.
+    """
 
     expired: tuple[ExpiredPartition, ...] = ()
     left: int = 0
@@ -79,7 +81,7 @@ def _time_of(
     values: Sequence[str | None],
     rules: ExpireRules,
 ) -> datetime | str:
-    """Return the time of a partition, or the reason why it has none."""
+    """Return the time of a partition, or the reason why it has no time."""
     if rules.strategy == UPDATE_TIME:
         return partition.updated or "one of its files has no creation time"
     text = fill_pattern(rules.pattern, dict(zip(schema.partition_keys, values, strict=True)))

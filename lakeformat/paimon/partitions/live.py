@@ -34,11 +34,13 @@ class LivePartition:
     path: str
     """The directory of the partition below the table."""
     rows: int
-    """Number of rows in its files; rows with one key are counted each."""
+    """The number of rows in its files; several rows of one key count several times."""
     files: int
     bytes: int
     updated: datetime | None
-    """Creation time of its newest file, by the clock of the writer; None if a file has no time."""
+    """The creation time of its newest file, in local time of the writer; None if a file has no
+    time.
+    """
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -95,5 +97,5 @@ def chosen(
 
 
 def _wall_clock(millis: int) -> datetime:
-    """Return a creation time: manifests hold the writer's local time as if it were UTC."""
+    """Return a creation time. Manifests store the writer's local time as if it were UTC."""
     return datetime.fromtimestamp(millis / 1000, UTC).replace(tzinfo=None)

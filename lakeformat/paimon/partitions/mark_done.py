@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Marks partitions as done, for jobs that wait until a day is complete.
 
-Readers of the table ignore a mark; other programs wait for it. Marking again is harmless: the mark
-keeps the time of the first call and gets the time of the last.
+Readers of the table ignore a mark; other programs wait for it. Marking a partition again only
+updates the mark: it has the times of the first and of the last call.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _checked(handle: TableHandle, partitions: Sequence[PartitionSpec]) -> list[P
             f"'2024-01-01'}}], got {partitions!r}"
         )
     for spec in partitions:
-        some_partitions(handle.schema, [spec])  # refuses a spec that is not a partition
+        some_partitions(handle.schema, [spec])  # this call refuses a spec that is not a partition
         if missing := [key for key in keys if key not in spec]:
             raise InvalidRequestError(
                 f"{dict(spec)!r} does not name one partition, because {missing[0]!r} is missing: "
@@ -131,7 +131,7 @@ def _checked(handle: TableHandle, partitions: Sequence[PartitionSpec]) -> list[P
 def _one(handle: TableHandle, spec: PartitionSpec, *, allow_empty: bool) -> tuple[str, int]:
     """Return the directory of a partition, and its number of rows.
 
-    Raise NotFoundError if it has none, unless ``allow_empty`` is set.
+    Raise NotFoundError if it has no rows, unless ``allow_empty`` is set.
     """
     head = latest_snapshot(handle.storage, handle.layout)
     there = chosen(handle, live_partitions(handle, head), [spec])

@@ -20,7 +20,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpiredPartition:
-    """A deleted partition with the reason; in a dry run, a partition to delete."""
+    """A deleted partition with the reason; in a dry run, a partition that would be deleted."""
 
     partition: LivePartition
     reason: str
@@ -38,7 +38,7 @@ class ExpirePartitionsReport(Report):
     dry_run: bool
     strategy: str
     older_than: str
-    """Partitions from before this time expire; a local time of this machine."""
+    """Partitions from before this time expire; it is local time of this machine."""
     expired: tuple[ExpiredPartition, ...]
     """The expired partitions, in the order of their deletion."""
     left: int
@@ -60,7 +60,9 @@ class ExpirePartitionsReport(Report):
 
     @property
     def warning(self) -> str | None:
-        """One sentence about partitions that never expire, with the remedy; None without any."""
+        """One sentence about partitions that never expire, with the remedy; None if there
+        are none.
+        """
         if not self.unknown:
             return None
         path, why = self.unknown[0]
@@ -77,7 +79,7 @@ class ExpirePartitionsReport(Report):
 
 
 FORMATTER = "'partition.timestamp-formatter'"
-"""The option in the reason why a partition has no age."""
+"""The name of the option in the reason why a partition has no age."""
 
 
 _PLAIN = ("table", "dry_run", "strategy", "older_than", "left", "kept", "snapshot_ids", "reason")
@@ -105,7 +107,7 @@ class DropPartitionsPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DonePartition:
-    """A partition that was marked, or in a dry run would be."""
+    """A partition that was marked, or that a dry run would mark."""
 
     partition: str
     marks: tuple[str, ...]

@@ -20,7 +20,7 @@ __all__ = ["touched_partitions"]
 def touched_partitions(handle: TableHandle, after: int, upto: int) -> list[dict[str, str | None]]:
     """Return the partitions with added or deleted files; expired snapshots are skipped.
 
-    Values are spelt as in directory names. The list is empty for a table without partitions.
+    Values are texts as in directory names. The list is empty for a table without partitions.
     """
     if not handle.schema.partition_keys:
         return []
