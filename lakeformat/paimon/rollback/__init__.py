@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rollback to an earlier state: by a new snapshot, or by deleting newer ones."""
+"""Rolls back to an earlier state: by a new snapshot, or by deleting newer snapshots."""

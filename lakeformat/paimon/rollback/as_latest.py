@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rollback that keeps history: a new snapshot with the rows of an old one."""
+"""A rollback that keeps history: it publishes a new snapshot with the rows of an old one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """The changes from the newest snapshot to the rows of an older one."""
+    """The changes that turn the newest snapshot into an older one."""
 
     head: Snapshot
     target: Origin
@@ -68,12 +68,12 @@ class Return:
 
 
 def plan_return(handle: TableHandle, head: Snapshot, target: Origin) -> Return:
-    """Plan the rollback by comparing the files of both snapshots."""
+    """Plan the rollback: compare the files of both snapshots."""
     now, then = _live(handle, head), _live(handle, target.snapshot)
     both = ManifestColumns.concat([now, as_deletes(then)])
     left = meet(both).left
     goes, comes = left[left < len(now)], left[left >= len(now)] - len(now)
-    # A file that changes its level is removed and added: the removal comes first.
+    # A file that changes its level is both removed and added, so the removal must be first.
     changes = ManifestColumns.concat([as_deletes(now.take(goes)), then.take(comes)])
     return Return(head, target, changes)
 
@@ -81,10 +81,11 @@ def plan_return(handle: TableHandle, head: Snapshot, target: Origin) -> Return:
 def publish_return(
     handle: TableHandle, plan: Return, commit: CommitId | None = None
 ) -> RollbackReport:
-    """Protect the files, check that all exist, and publish; raise if another commit was faster.
+    """Protect the files, check that all of them exist, and publish. Raise if another commit was
+    faster.
 
-    The expiry of other engines deletes every file that a snapshot removed, even if the rollback
-    restored it. A tag keeps such files until every earlier snapshot has expired.
+    The expiry of other engines deletes every file that a snapshot removed, even if a rollback has
+    restored it. So a tag keeps such files until every earlier snapshot has expired.
     """
     target, back = plan.target, [*_files_back(handle, plan)]
     name = protection_name(target.snapshot.id, handle.environment.new_id()) if back else None
@@ -94,7 +95,7 @@ def publish_return(
 
     def discard() -> None:
         files.delete_all()
-        with suppress(LakeError):  # `tags.expire` deletes a tag that is left
+        with suppress(LakeError):  # if the tag remains, `tags.expire` deletes it
             if name is not None:
                 delete_tag(handle.storage, handle.layout, name)
 
@@ -160,7 +161,7 @@ def _require_there(handle: TableHandle, target: Snapshot, files: Sequence[Remova
 
 
 def _files_back(handle: TableHandle, plan: Return) -> Iterator[Removal]:
-    """Yield every file that the target needs and the newest snapshot does not."""
+    """Yield every file that the target needs but the newest snapshot does not have."""
     data = Candidates(handle)
     data.add(plan.added, FileClass.DATA, "is restored")
     yield from data.removals()

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rollback that deletes newer snapshots.
 
-It deletes the newest first, so that the table always has the state of one of its snapshots. After
-a crash, repeat it to continue. A fence shows concurrent commits that their base was deleted.
+It deletes the newest snapshot first, so that the table always has the state of one of its
+snapshots. After a crash, repeat the rollback to continue. A fence shows a concurrent commit that
+its base was deleted.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def cut_history(
 
 
 def _bring_back(handle: TableHandle, target: Origin) -> None:
-    """Restore a snapshot that only a tag keeps, before any other is deleted."""
+    """Restore a snapshot that only a tag keeps, before any other snapshot is deleted."""
     if target.tag is None:
         target.require_kept(handle, "the rollback to it")
         return
@@ -87,10 +88,10 @@ def _fence(
 ) -> Iterator[None]:
     """Write a fence before the deletion.
 
-    An expiry announces its snapshots before it looks for fences: so either it finds this fence, or
-    the check here finds that it deletes the target. If the block fails, as on a full disk, no
-    snapshot was deleted, and the fence is removed, because it would block the expiry that frees
-    space. It is kept if the hint already names the target that a tag restored.
+    An expiry announces its snapshots before it looks for fences. So either the expiry finds this
+    fence, or the check here finds that the expiry deletes the target. If the block fails, as on a
+    full disk, no snapshot was deleted. Then the fence is removed, because it would block the expiry
+    that frees space. It is kept if the hint already names the target, after a tag restored it.
     """
     if not strays:
         yield
@@ -113,9 +114,10 @@ def _fence(
 def _remove_behind(
     handle: TableHandle, number: int, strays: Sequence[Snapshot], began: int
 ) -> list[int]:
-    """Delete snapshots until only commits on the target follow it; ``strays`` are fenced already.
+    """Delete snapshots until only commits on the target follow the target. ``strays`` are already
+    in a fence.
 
-    Snapshots that were committed on a deleted one meanwhile are fenced and deleted, too.
+    Snapshots that were meanwhile committed on a deleted one get a fence and are deleted, too.
     """
     storage, layout, gone = handle.storage, handle.layout, list[int]()
     while strays:
@@ -139,7 +141,7 @@ def _require_awake(handle: TableHandle, number: int, began: int) -> None:
 
 
 def _strays(handle: TableHandle, kept: int) -> list[Snapshot]:
-    """Return the snapshots after ``kept``, newest first: they are to be deleted."""
+    """Return the snapshots after ``kept``, newest first, which must be deleted."""
     behind = [each for each in snapshot_ids(handle.storage, handle.layout) if each > kept]
     found = (read_snapshot_if_present(handle.storage, handle.layout, n) for n in behind[::-1])
     return [snapshot for snapshot in found if snapshot is not None]
@@ -161,5 +163,5 @@ def _remove_changelogs(handle: TableHandle, behind: Sequence[int]) -> None:
 
 
 def _point_hint(handle: TableHandle, number: int) -> None:
-    """Correct the hint: other engines use it if the next number has no snapshot."""
+    """Correct the hint: other engines trust it if there is no snapshot with the next number."""
     numbered_snapshots(handle.storage, handle.layout).write_latest_hint(number)

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repeated rollbacks: under one identity a rollback is done once.
-
-A rollback that keeps history is a commit, so a repetition finds its snapshot. A rollback that cuts
-history has no snapshot of its own: a fence records the request, and another one the report.
-"""
+"""Recognises a repeated rollback: with one identity, a rollback is done only once."""
 
 from __future__ import annotations
 
@@ -31,21 +27,24 @@ _DONE = "-done"
 
 @dataclass(frozen=True, slots=True)
 class EarlierReturns:
-    """Finds the snapshot of an earlier attempt; each snapshot is read once."""
+    """Finds the snapshot of an earlier attempt of a rollback; reads each snapshot once."""
 
     handle: TableHandle
     commits: EarlierCommits
     snapshot: int | None
-    """The target, if it was given by its number."""
+    """The number of the target snapshot, if the caller gave a number."""
 
     @classmethod
     def of(cls, handle: TableHandle, commit: CommitId, snapshot: int | None) -> EarlierReturns:
-        """Return a search among all commits; ``find`` refuses another commit of this identity."""
+        """Return a search among all commits.
+
+        ``find`` refuses a commit of another kind with this identity.
+        """
         return cls(handle, EarlierCommits(handle, commit, tuple(CommitKind)), snapshot)
 
     def find(self, head: Snapshot | None) -> RollbackReport | None:
-        """Return the report of an earlier attempt, among the snapshots up to ``head``; None without
-        one.
+        """Search the snapshots up to ``head`` for an earlier attempt; return its report, or
+        None.
         """
         found = self.commits.find(head)
         if found is None:
@@ -77,7 +76,8 @@ class EarlierReturns:
 def properties_of(
     target: Snapshot, commit: CommitId | None, protection: str | None
 ) -> Mapping[str, str] | None:
-    """Return the target's properties; with ``commit``, they record the rollback for repetitions.
+    """Return the properties of the new snapshot: those of the target and, with ``commit``, a record
+    of the rollback.
 
     None if there are none.
     """
@@ -94,12 +94,12 @@ def properties_of(
 
 @dataclass(frozen=True, slots=True)
 class StartedCut:
-    """The progress of earlier attempts of a rollback that cuts history."""
+    """The progress of earlier attempts of a rollback that deletes newer snapshots."""
 
     handle: TableHandle
     commit: CommitId
     target: int | None = None
-    """The target of the first attempt; None if this is the first."""
+    """The target of the first attempt; None if this is the first attempt."""
     removed: frozenset[str] = frozenset()
     """Identities of the snapshots that the first attempt deleted, or was about to delete."""
     done: RollbackReport | None = None
@@ -119,17 +119,19 @@ class StartedCut:
     def is_cut(self, first_after: Snapshot | None) -> bool:
         """Return True if every planned snapshot is deleted; ``first_after`` follows the target.
 
-        The snapshot right after the target is deleted last: if another one has its number, only
-        later commits follow the target.
+        The snapshot right after the target is deleted last. So if another snapshot has its number,
+        only later commits follow the target.
         """
         if not self.is_begun:
             return False
         return first_after is None or first_after.identity not in self.removed
 
     def fence_off(self, target: int, removed: Sequence[Snapshot]) -> str:
-        """Write a fence with the snapshots to delete, before any is deleted; return its name.
+        """Write a fence with the snapshots to delete, before any of them is deleted; return its
+        name.
 
-        If an earlier attempt left a fence, it is not changed, and the new fence gets another name.
+        If an earlier attempt has left a fence, it is not changed, and the new fence gets another
+        name.
         """
         storage, layout = self.handle.storage, self.handle.layout
         if create_fence(storage, layout, self.fence, removed, self._note(target)):
@@ -153,7 +155,7 @@ class StartedCut:
 
 
 def find_cut(handle: TableHandle, commit: CommitId, snapshot: int | None) -> StartedCut:
-    """Return the progress of earlier attempts, from the fences they left."""
+    """Return the progress of earlier attempts, from the fences that they left."""
     first = StartedCut(handle, commit)
     begun, done = (
         read_fence(handle.storage, handle.layout, name)

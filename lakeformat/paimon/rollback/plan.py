@@ -22,7 +22,7 @@ __all__ = ["RollbackPlan", "following", "objection_to", "plan_rollback", "requir
 
 @dataclass(frozen=True, slots=True)
 class RollbackPlan:
-    """Everything newer than the target."""
+    """Everything newer than the target, which a rollback deletes."""
 
     target: Origin
     snapshots: Sequence[int]
@@ -31,9 +31,12 @@ class RollbackPlan:
     tags: Sequence[str]
     consumers: Sequence[Consumer]
     branches: Sequence[str]
-    """Branches that began at a newer snapshot than the target; they are kept."""
+    """Branches that began at a newer snapshot than the target; these branches are kept."""
     newest: int | None = None
-    """The last snapshot committed on the target since an earlier attempt; None in the first."""
+    """The last snapshot that was committed on the target after an earlier attempt.
+
+    None if there was no earlier attempt.
+    """
 
     @property
     def is_empty(self) -> bool:
@@ -80,7 +83,9 @@ def following(ids: Sequence[int], number: int) -> int:
 
 
 def _rest(handle: TableHandle, target: Origin, cut: StartedCut) -> RollbackPlan:
-    """Return the remaining deletions of an earlier attempt, without commits made after it."""
+    """Return what an earlier attempt has not deleted yet, without commits made after that
+    attempt.
+    """
     storage, layout, number = handle.storage, handle.layout, target.snapshot.id
     ids = snapshot_ids(storage, layout)
     ours, newest = [target.snapshot], number
@@ -126,13 +131,16 @@ def objection_to(handle: TableHandle, plan: RollbackPlan) -> str | None:
 
 
 def _tags_behind(handle: TableHandle, number: int) -> list[str]:
-    """Return newer tags, newest first; they are deleted, because their numbers are reused."""
+    """Return the tags of newer snapshots, newest first.
+
+    They are deleted, because the numbers of their snapshots are reused.
+    """
     tags = [tag for tag in read_tags(handle.storage, handle.layout) if tag.snapshot.id > number]
     return [tag.name for tag in sorted(tags, key=lambda tag: -tag.snapshot.id)]
 
 
 def _branches_behind(handle: TableHandle, behind: Sequence[int]) -> list[str]:
-    """Return the branches that share a snapshot with those to delete."""
+    """Return the branches that share a snapshot with the snapshots to delete."""
     storage, found = handle.storage, []
     for branch in branches(storage, handle.layout):
         layout = handle.layout.on_branch(branch.name)

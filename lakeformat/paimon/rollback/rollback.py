@@ -40,7 +40,7 @@ __all__ = ["rollback"]
 
 
 def rollback(handle: TableHandle, request: RollbackRequest) -> RollbackReport:
-    """Restore a snapshot: by a new one or, without ``as_latest``, by deleting newer ones."""
+    """Restore a snapshot: by a new snapshot or, without ``as_latest``, by deleting newer ones."""
     as_latest, dry_run, snapshot = request.as_latest, request.dry_run, request.snapshot
     if isinstance(snapshot, Position):
         snapshot = snapshot_number(handle, "snapshot must be a snapshot number", snapshot)
@@ -67,7 +67,7 @@ def _cut(
     handle: TableHandle, said: Target, cut: StartedCut | None, *, force: bool, dry_run: bool
 ) -> RollbackReport:
     if cut is not None and cut.is_begun:
-        said = Target(snapshot=cut.target)  # a time or a tag may have another snapshot by now
+        said = Target(snapshot=cut.target)  # a time or a tag may mean another snapshot by now
     target = said.found(handle)
     plan = plan_rollback(handle, target, cut)
     if not force and not dry_run:
@@ -115,7 +115,7 @@ def _as_latest(
             f"{head.id}. If only snapshots after {target.snapshot.id} are damaged, delete them: "
             "repeat the rollback with as_latest=False (--cut-history)"
         ) from damage
-    if plan.is_empty and earlier is None:  # with an identity, a repetition needs a snapshot to find
+    if plan.is_empty and earlier is None:  # with an identity, a repetition must find a snapshot
         return report_return(handle, plan, head.id, None, dry_run=dry_run)
     if dry_run:
         return report_return(handle, plan, head.id + 1, None, dry_run=True)

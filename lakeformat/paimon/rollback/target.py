@@ -31,7 +31,7 @@ class Target:
     def found(self, handle: TableHandle) -> Origin:
         """Return the snapshot, or the tag that keeps it.
 
-        For a time or a watermark, this is the last snapshot that is not later.
+        For a time or a watermark, it is the last snapshot up to that time or watermark.
         """
         return _find(handle, self.snapshot, self.tag, self.as_of, self.watermark)
 
@@ -67,14 +67,14 @@ def _find(
 
 
 def _live(handle: TableHandle, origin: Origin) -> Origin:
-    """Return the origin of a snapshot: its own file if it exists, else the tag."""
+    """Return where a snapshot is readable: its own file if it exists, otherwise the tag."""
     number = origin.snapshot.id
     found = read_snapshot_if_present(handle.storage, handle.layout, number)
     return Origin(origin.snapshot) if found == origin.snapshot else origin
 
 
 def _at_watermark(handle: TableHandle, watermark: int) -> Origin:
-    """Return the last snapshot whose watermark is not later.
+    """Return the last snapshot whose watermark is not above ``watermark``.
 
     A snapshot without a watermark has the watermark of the snapshot before it.
     """
