@@ -1,4 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DELETE and UPDATE by condition: find the files with matching rows, and write their
-replacement.
-"""
+"""DELETE and UPDATE by condition: finds the files with matching rows, and writes new files."""

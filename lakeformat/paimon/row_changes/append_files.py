@@ -30,7 +30,7 @@ TakeRows = Callable[[pa.RecordBatch], None]
 def take_out_rows(
     handle: TableHandle, unit: ChangeUnit, found: Sequence[Found], take: TakeRows | None
 ) -> CommitMessage:
-    """Delete the found rows and return the message to commit; no file is left if this raises.
+    """Delete the found rows and return the message to commit. If this raises, no new file remains.
 
     ``take`` is called with the deleted rows, for an UPDATE that writes them again.
     """
@@ -66,7 +66,10 @@ def take_out_rows(
 
 
 def _groups(handle: TableHandle, found: Sequence[Found]) -> Iterator[Sequence[Found]]:
-    """Return groups of files that may be merged; in a bucketed table each row keeps its number."""
+    """Return groups of files that are rewritten to one file.
+
+    In a bucketed table each file is a group of its own, so that each row keeps its number.
+    """
     if is_unaware(handle):
         return iter([found] if found else [])
     return iter([[each] for each in found])
@@ -117,7 +120,7 @@ class _BucketRewrite:
                 self._give(rows)
 
     def message(self) -> CommitMessage:
-        """Return a message with the files written so far, to delete them."""
+        """Return a message with the files written so far, so that they can be deleted."""
         unit = self.unit
         return CommitMessage(
             partition=unit.partition, bucket=unit.bucket, new_files=tuple(self.made)

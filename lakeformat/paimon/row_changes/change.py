@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DELETE and UPDATE: find the rows, write their replacement, commit; again after a conflict.
+"""DELETE and UPDATE: finds the rows, writes their replacement and commits; repeats after a
+conflict.
 
 Rows that a writer adds meanwhile to an append table are not changed. If a compaction or another
 change of rows commits first, the rows are searched again in the new files.
@@ -119,7 +120,7 @@ def _changed(handle: TableHandle, request: _Request) -> RowChangeReport:
         raise InvalidRequestError(
             f"on_progress must be a function of one argument, got {request.on_progress!r}"
         )
-    CommitOptions(commit=request.commit)  # refuses a value that is not an identity
+    CommitOptions(commit=request.commit)  # this call refuses a value that is not an identity
     began = handle.environment.now_millis()
     if (done := _replay(handle, request)) is not None:
         return done
@@ -199,7 +200,7 @@ _FoundRows: TypeAlias = tuple[ChangeUnit, list[Found]]
 
 @dataclass(slots=True)
 class _ChangeAttempt:
-    """One attempt on one snapshot, with the schema that was the newest then."""
+    """One attempt, with one snapshot and the schema that was the newest then."""
 
     handle: TableHandle
     request: _Request
@@ -216,7 +217,8 @@ class _ChangeAttempt:
     @classmethod
     def on_newest(cls, handle: TableHandle, request: _Request) -> _ChangeAttempt:
         snapshot = latest_snapshot(handle.storage, handle.layout)
-        handle = newest_schema(handle)  # read after the snapshot, so no file has a newer schema
+        # the schema is read after the snapshot, so no file has a newer schema
+        handle = newest_schema(handle)
         require_writable(handle)
         if handle.options.data_evolution_enabled:
             raise UnsupportedError(
@@ -240,7 +242,10 @@ class _ChangeAttempt:
         return cls(handle, request, snapshot, where, assignments)
 
     def plan(self) -> Round[ChangeUnit, _FoundRows] | None:
-        """Return the files to search; none for a primary-key table, where a scan finds the rows."""
+        """Return the files to search.
+
+        There are none for a primary-key table, because a scan finds its rows.
+        """
         if self.snapshot is None:
             return None
         if not self.handle.schema.primary_keys:
@@ -272,7 +277,7 @@ class _ChangeAttempt:
             self.result = self._of_files(self._found, messages, self._commit(messages, None))
 
     def _take_out(self, found: Sequence[_FoundRows]) -> list[CommitMessage]:
-        """Return the messages of all buckets, and those of the rows with new values."""
+        """Return the messages of all buckets, and the messages of the rows with new values."""
         messages: list[CommitMessage] = []
         writer = None if self.assignments is None else OwnRowsWriter(self.handle)
         take = None if writer is None else self._into(writer)
@@ -299,7 +304,8 @@ class _ChangeAttempt:
         rows, messages = write_keyed_rows(self.handle, scan, self.assignments)
         if not rows:
             return self.report(rows=0)
-        # Refused if the partitions changed since: newer rows of these keys would be overwritten.
+        # The commit is refused if the partitions changed since: it would overwrite newer rows of
+        # these keys.
         committed = self._commit(messages, snapshot.id)
         return self.report(rows=rows, messages=messages, committed=committed)
 

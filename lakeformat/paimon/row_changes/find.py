@@ -29,13 +29,16 @@ class Found:
 
     entry: ManifestEntry
     positions: Positions | None
-    """The ascending positions of the rows in the file; None for all rows not deleted before."""
+    """The ascending positions of the rows in the file.
+
+    None: the rows are all rows of the file that were not deleted before.
+    """
     rows: int
     left: int
-    """The number of rows in the file that are neither found nor deleted before."""
+    """The number of rows in the file that are neither found nor already deleted."""
 
     def mask(self, positions: Positions) -> Mask:
-        """Return a mask of the found rows among those at ``positions`` of the file."""
+        """Return a mask of the found rows; ``positions`` are positions of rows in the file."""
         if self.positions is None:
             return np.ones(len(positions), np.bool_)
         there = np.zeros(self.entry.file.row_count, np.bool_)
@@ -60,7 +63,7 @@ def find_rows(handle: TableHandle, unit: ChangeUnit) -> list[Found]:
 def read_parts(
     handle: TableHandle, unit: ChangeUnit, found: Found
 ) -> Iterator[tuple[pa.RecordBatch, Mask]]:
-    """Yield all undeleted rows of a file; each batch comes with a mask of the found ones."""
+    """Yield all undeleted rows of a file, each batch with a mask of the found rows."""
     deleted = positioned_rows(handle, unit)
     files = DataFiles(handle, unit.snapshot, deleted)
     for batch in files.rows(found.entry, handle.schema.fields):
@@ -68,7 +71,7 @@ def read_parts(
 
 
 def read_found(handle: TableHandle, unit: ChangeUnit, found: Found) -> Iterator[pa.RecordBatch]:
-    """Yield the found rows of a file; row groups without any are not read."""
+    """Yield the found rows of a file; row groups without found rows are not read."""
     deleted = positioned_rows(handle, unit)
     files = DataFiles(handle, unit.snapshot, deleted)
     conditions = () if unit.where is None else unit.where.conditions()
@@ -79,7 +82,7 @@ def read_found(handle: TableHandle, unit: ChangeUnit, found: Found) -> Iterator[
 
 
 def positioned_rows(handle: TableHandle, unit: ChangeUnit) -> PositionedRows:
-    """Return a reader of the unit's deletion vectors, which yields each row with its position."""
+    """Return a reader of the unit's deletion vectors that yields each row with its position."""
     manifest = unit.snapshot.index_manifest
     source = "" if manifest is None else handle.storage.uri(handle.layout.manifest(manifest))
     return PositionedRows(handle, unit.vectors, source)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of a primary-key table: a deletion or a new value is another row of the same key."""
+"""Changes rows of a primary-key table: a deletion or new value is another row of the same key."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["find_keyed_rows", "require_deletable", "require_updatable", "write_k
 
 
 def require_deletable(handle: TableHandle) -> None:
-    """Raise InvalidRequestError if a row of kind -D does not delete the row of its key."""
+    """Raise InvalidRequestError if rows of kind -D do not delete rows in this table."""
     options, remedy = handle.options, None
     if options.ignore_delete:
         remedy = "the table ignores deletes ('ignore-delete' = 'true')"
@@ -64,8 +64,8 @@ def require_updatable(handle: TableHandle, assignments: Assignments) -> None:
 
 
 def find_keyed_rows(handle: TableHandle, snapshot: Snapshot, where: PredicateFilter | None) -> Scan:
-    """Return a scan of the merged rows, also of those that batch reads do not see yet."""
-    # With deletion vectors a read skips rows of level 0, but they are newer: change them, too.
+    """Return a scan of the merged rows; it includes rows that batch reads do not see yet."""
+    # With deletion vectors, a read skips rows of level 0. These are newer, so change them, too.
     options = {**handle.schema.options, "deletion-vectors.merge-on-read": "true"}
     merged = replace(handle, schema=replace(handle.schema, options=options))
     return Scan(
@@ -76,7 +76,10 @@ def find_keyed_rows(handle: TableHandle, snapshot: Snapshot, where: PredicateFil
 def write_keyed_rows(
     handle: TableHandle, scan: Scan, assignments: Assignments | None
 ) -> tuple[int, list[CommitMessage]]:
-    """Write the changed rows; return their number and the messages, or raise and leave no file."""
+    """Write the changed rows; return their number and the messages.
+
+    If this raises, no new file remains.
+    """
     with OwnRowsWriter(handle) as writer:
         rows = 0
         for batch in scan.to_batches():
@@ -92,7 +95,7 @@ def _written(
     if assignments is None:
         yield batch, DELETE
         return
-    if handle.options.changelog_producer == "input":  # its changelog has the row before an update
+    if handle.options.changelog_producer == "input":  # the changelog has the row before an update
         yield batch, UPDATE_BEFORE
     yield assignments(batch), UPDATE_AFTER
 

@@ -22,7 +22,10 @@ class OwnRowsWriter(TableWriter):
 
 
 class _AsTheyAre(InputColumns):
-    """Keeps a null in a column whose default would replace it in a new row."""
+    """Passes batches on unchanged.
+
+    For new rows, a column's default would replace a given null.
+    """
 
     def __call__(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
         return batch

@@ -28,12 +28,12 @@ _Place = tuple[bytes, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeUnit:
-    """The files of one bucket of an append table that can have rows which meet a condition."""
+    """The files of one bucket of an append table that can have matching rows."""
 
     snapshot: Snapshot
     files: tuple[ManifestEntry, ...]
     where: PredicateFilter | None
-    """None if the partition alone decides that every row meets the condition."""
+    """The condition; None if the partition alone shows that every row meets it."""
     vectors: tuple[IndexManifestEntry, ...]
     """The index files with deletion vectors of its bucket."""
     live: frozenset[str]
@@ -92,7 +92,7 @@ def _names(handle: TableHandle, snapshot: Snapshot) -> Mapping[_Place, frozenset
 
 
 def _meets(schema: TableSchema, where: PredicateFilter, partition: bytes) -> bool:
-    """Return True if the rows of a partition meet a condition on partition columns alone."""
+    """Return True if the rows of a partition meet a condition that uses partition columns only."""
     fields = partition_fields(schema)
     values = partition_values(schema, partition)
     arrays = [values_to_arrow([v], f.type) for f, v in zip(fields, values, strict=True)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletion vectors of a bucket after more of its rows are deleted."""
+"""Updates the deletion vectors of a bucket after more of its rows are deleted."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ def replace_vectors(
 def _replaced(
     handle: TableHandle, unit: ChangeUnit, concerned: Set[str], *, is_marked: bool
 ) -> _Entries:
-    """Return the index files to replace: in a bucketed table all, otherwise those that change."""
+    """Return the index files to replace.
+
+    In a bucketed table these are all files, otherwise only the files that change.
+    """
     found = tuple(
         entry
         for entry in unit.vectors
