@@ -51,7 +51,7 @@ def apply_changes(
 
     ``has_snapshots`` freezes the options that files depend on; ``now`` is in epoch milliseconds.
     """
-    # Write out defaults that older versions left out: the new version has different ones.
+    # Add the defaults of older versions as explicit options: the new version has other defaults.
     explicit = replace(schema, options=schema.table_options.to_dict(), version=CURRENT_VERSION)
     altered = explicit
     for change in changes:
@@ -67,7 +67,7 @@ def apply_changes(
 
 
 def _require_change(change: object) -> None:
-    """Raise unless the value is a change; callers without a type checker may pass anything."""
+    """Raise unless the value is a change; callers without a type checker may pass any value."""
     if not isinstance(change, get_args(SchemaChange)):
         raise InvalidRequestError(
             f"{change!r} is not a change of a schema: pass the results of lake.add_column(...), "
@@ -144,7 +144,8 @@ def _add(schema: TableSchema, change: AddColumn) -> TableSchema:
             f"column {shown(path)} must allow nulls, because existing rows have no value for it: "
             "leave out NOT NULL"
         )
-    # Not the highest id of the existing columns: old files have the ids of dropped columns.
+    # Not the highest id of the existing columns, because old files still have the ids of dropped
+    # columns.
     field = moved_behind(change.field, max(schema.highest_field_id, highest_id(schema.fields)))
     position = change.position or column_rules.default_position(schema, path)
 
@@ -259,7 +260,11 @@ def _check_references(before: TableSchema, after: TableSchema) -> None:
 
 
 def _check_table(before: TableSchema, after: TableSchema) -> None:
-    """Raise if the result could not be a new table, unless another writer already made it so."""
+    """Raise if the new schema breaks a rule for new tables.
+
+    Nothing is checked if the old schema already breaks a rule, as another engine may have written
+    it.
+    """
     try:
         check_table(before)
     except InvalidRequestError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of 'changelog-producer' against the other table options."""
+"""Checks that 'changelog-producer' does not contradict other table options."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def check_without_changelog(schema: TableSchema) -> None:
 def check_change_of_lookups(before: TableSchema, after: TableSchema) -> None:
     """Raise if a change of options would merge existing rows differently than before.
 
-    With look-ups, the lowest level with a key has its whole value; without them, each level has a
-    part. ``deletion-vectors.enabled`` has a rule of its own.
+    With lookups, the lowest level that has a key contains its whole value. Without lookups, each
+    level contains a part of the value. ``deletion-vectors.enabled`` has a rule of its own.
     """
     old, new = before.table_options, after.table_options
     if old.looks_up == new.looks_up or new.merge_engine not in _BY_COLUMN:

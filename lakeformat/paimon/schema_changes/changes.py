@@ -2,8 +2,8 @@
 """The changes of a schema: one value per change, created by one function each.
 
 A column is named by its path: ``"note"``, ``"address.city"`` or ``("address", "city")``, the tuple
-for names with dots. The steps ``element`` of an ARRAY and ``value`` of a MAP lead into them:
-``"items.element.price"``.
+for names with dots. In a path, ``element`` means the elements of an ARRAY, and ``value`` the values
+of a MAP: ``"items.element.price"``.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ ColumnPath: TypeAlias = str | Sequence[str]
 """A column, or a field inside one: text with dots between names, or the names."""
 
 Path: TypeAlias = tuple[str, ...]
-"""The names of a column path, from the table inwards."""
+"""The names of a column path, from the column of the table to the innermost field."""
 
 
 class ColumnPlace(Enum):
@@ -68,7 +68,7 @@ class ColumnPlace(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ColumnPosition:
-    """A position, with the sibling for AFTER and BEFORE."""
+    """A position; for AFTER and BEFORE it names the sibling."""
 
     place: ColumnPlace
     reference: str = ""
@@ -80,7 +80,7 @@ class AddColumn:
 
     path: Path
     field: DataField
-    """Numbered as the only column of a table, with its nested fields after it."""
+    """The column, with ids as if it were the only column of a table."""
     position: ColumnPosition | None
 
     def __str__(self) -> str:
@@ -284,13 +284,13 @@ def _check_comment(comment: object) -> None:
 
 
 def _only_column(name: str, wanted: str | pa.DataType) -> DataField:
-    """Return the column, checked and numbered as the only one of a table."""
+    """Return the column after a check, with ids as if it were the only column of a table."""
     named = pa.schema([(name, wanted)]) if isinstance(wanted, pa.DataType) else [(name, wanted)]
     return new_schema(named, time_millis=0).fields[0]
 
 
 def _type(wanted: str | pa.DataType) -> DataType:
-    """Return the type, checked as that of a column."""
+    """Return the type after a check that a column can have it."""
     return _only_column("type", wanted).type
 
 

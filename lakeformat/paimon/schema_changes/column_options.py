@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that name columns: a rename updates them, and a dropped column must not be named."""
+"""Options that name columns: renaming a column updates them, and a column they name is not
+dropped.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,10 @@ _OF_COLUMN = re.compile(
     rf"(?P<prefix>fields|file-index\.(?:{'|'.join(INDEXABLE)}))"
     r"\.(?P<column>.+)\.(?P<suffix>[^.]+)"
 )
-"""``fields.<column>.<suffix>``, or a setting of an index: the value names no column."""
+"""Matches ``fields.<column>.<suffix>``, and settings of an index; their values name no column."""
 
 _GROUPS = re.compile(r"fields\.(?P<columns>.+)\.(?P<suffix>sequence-group|nested-key)")
-"""``fields.<columns>.sequence-group``: key and value are lists of columns."""
+"""Matches ``fields.<columns>.sequence-group``; its key and its value are lists of columns."""
 
 
 def rename_in_options(options: Mapping[str, str], old: str, new: str) -> dict[str, str]:
@@ -46,7 +48,7 @@ def rename_in_options(options: Mapping[str, str], old: str, new: str) -> dict[st
 
 
 def referenced_columns(options: Mapping[str, str]) -> dict[str, str]:
-    """Return every column that an option names, with one such option."""
+    """Return every column that an option names, each with one option that names it."""
     found: dict[str, str] = {}
     for key, value in options.items():
         for column in _columns(key, value):
@@ -58,7 +60,7 @@ def _columns(key: str, value: str) -> Iterable[str]:
     if key in (*LISTS, *SINGLE):
         return _names(value)
     if found := _GROUPS.fullmatch(key):
-        # The value of a nested-key names fields inside the column.
+        # The value of a nested-key names fields inside of the column.
         inside = _names(value) if found["suffix"] == "sequence-group" else []
         return [*_names(found["columns"]), *inside]
     found = _OF_COLUMN.fullmatch(key)

@@ -51,7 +51,7 @@ def position_of(fields: Fields, name: str, path: Path) -> int:
 
 
 def shown(path: Path) -> str:
-    """Return a path for messages."""
+    """Return a path as text for messages."""
     return repr(".".join(path))
 
 

@@ -36,18 +36,18 @@ def default_position(schema: TableSchema, path: Path) -> ColumnPosition:
 
 
 def check_drop(schema: TableSchema, path: Path) -> None:
-    """Raise for key columns: files are placed and merged by them."""
+    """Raise for key columns, because they decide how files are placed and merged."""
     _refuse_partition_key(schema, path, "be dropped")
     _refuse_primary_key(schema, path, "be dropped")
 
 
 def check_rename(schema: TableSchema, path: Path) -> None:
-    """Raise for partition columns: directories contain their names."""
+    """Raise for partition columns, because directories contain their names."""
     _refuse_partition_key(schema, path, "be renamed")
 
 
 def check_renamed_type(field: DataField, path: Path) -> None:
-    """Raise for BLOB columns: their files are found by the column's name."""
+    """Raise for BLOB columns, because the names of their files contain the column's name."""
     if isinstance(field.type, AtomicType) and field.type.name is TypeName.BLOB:
         raise InvalidRequestError(
             f"column {shown(path)} is a BLOB, which cannot be renamed, because files are found by "
@@ -56,7 +56,7 @@ def check_renamed_type(field: DataField, path: Path) -> None:
 
 
 def check_type_change(schema: TableSchema, path: Path) -> None:
-    """Raise for key columns: files are placed, sorted and merged by their bytes."""
+    """Raise for key columns, because their bytes decide how files are placed, sorted and merged."""
     _refuse_partition_key(schema, path, "change its type")
     _refuse_primary_key(schema, path, "change its type")
     for field in schema.fields:
@@ -68,13 +68,15 @@ def check_type_change(schema: TableSchema, path: Path) -> None:
 
 
 def check_key_nullability(schema: TableSchema, path: Path, *, nullable: bool) -> None:
-    """Raise for a nullable key: a row without a key cannot be merged."""
+    """Raise for a nullable key, because a row without a key cannot be merged."""
     if nullable:
         _refuse_primary_key(schema, path, "be null")
 
 
 def check_nullability(schema: TableSchema, path: Path, old: DataType, *, nullable: bool) -> None:
-    """Raise if nulls are forbidden without the option: existing rows may be null."""
+    """Raise if nulls are forbidden without the option for it, because existing rows may
+    have nulls.
+    """
     option = type(schema.table_options).alter_column_null_to_not_null_disabled
     if old.nullable and not nullable and option.parse(schema.table_options.text(option)):
         raise InvalidRequestError(
@@ -84,7 +86,7 @@ def check_nullability(schema: TableSchema, path: Path, old: DataType, *, nullabl
 
 
 def check_cast(schema: TableSchema, path: Path, old: DataType, new: DataType) -> None:
-    """Raise if old values cannot be cast to the new type: old files keep them."""
+    """Raise if old values cannot be cast to the new type, because old files still have them."""
     option = type(schema.table_options).disable_explicit_type_casting
     only_implicit = option.parse(schema.table_options.text(option))
     if _has_cast(old, new, explicit=not only_implicit):
@@ -101,8 +103,9 @@ def check_cast(schema: TableSchema, path: Path, old: DataType, new: DataType) ->
 
 
 def _has_cast(old: DataType, new: DataType, *, explicit: bool) -> bool:
-    """Return True if the rules allow a cast, with ``explicit`` also a lossy one, and reading
-    supports it.
+    """Return True if reading can cast values from ``old`` to ``new``.
+
+    With ``explicit``, lossy casts are allowed too.
     """
     is_blob = any(isinstance(t, AtomicType) and t.name is TypeName.BLOB for t in (old, new))
     if is_blob or not isinstance(new, AtomicType) or not can_cast(old, new, explicit=explicit):

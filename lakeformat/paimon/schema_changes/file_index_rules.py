@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules for file indexes: on existing columns, of types that the index supports."""
+"""Checks that file indexes are on existing columns, of types that the index supports."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def indexed_fields(
 
 
 def check_file_indexes(schema: TableSchema) -> None:
-    """Raise unless every index and every setting of an index has its column."""
+    """Raise if an index or a setting of an index has no column."""
     options = schema.table_options
     types = {field.name: field.type for field in schema.fields}
     indexed = indexed_columns(options)

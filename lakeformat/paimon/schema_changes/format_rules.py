@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules for what each file format can hold: checked before a table is written."""
+"""Checks, before a table is written, that its file formats can hold its columns."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ZSTD, ORC_ZSTD_LEVEL = "zstd", 1
 
 @dataclass(frozen=True, slots=True)
 class OptionKeys:
-    """The options for one kind of files: an error names the one to set."""
+    """The options of one kind of files; an error names the option to set."""
 
     format: str
     compression: str
@@ -46,7 +46,7 @@ _CHANGELOG = OptionKeys("changelog-file.format", "changelog-file.compression")
 
 
 def files_of_table(options: TableOptions) -> Iterator[tuple[OptionKeys, TableOptions]]:
-    """Yield every kind of file that a primary-key table may get, with its options."""
+    """Yield the options of every kind of file that a primary-key table may get."""
     yield DATA_FILES, options
     levels = sorted({*options.file_format_per_level, *options.file_compression_per_level})
     for level in levels:

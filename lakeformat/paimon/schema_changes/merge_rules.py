@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules for the options of merging, together with the columns and keys of a table."""
+"""Checks the options of merging against the columns and keys of a table."""
 
 from __future__ import annotations
 

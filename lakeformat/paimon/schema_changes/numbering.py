@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Field ids of a new column: larger than every id that the table ever used."""
+"""Assigns field ids to a new column: larger than every id that the table ever used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["highest_id", "moved_behind"]
 
 
 def moved_behind(field: DataField, last_id: int) -> DataField:
-    """Renumber a column and its nested fields from 0 to ``last_id`` + 1."""
+    """Renumber a column and its nested fields: id 0 becomes ``last_id`` + 1, and so on."""
     return _shifted(field, last_id + 1)
 
 

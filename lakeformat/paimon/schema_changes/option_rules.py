@@ -46,7 +46,7 @@ NEVER = frozenset({"type", "path"})
 ONLY_TO_TRUE = frozenset({"ignore-delete", "ignore-update-before"})
 
 _NEWER_KEY = {older: option.key for option in declared_options() for older in option.older_keys}
-# Checked here although this version does not declare the option for its own tables.
+# Checked here, although this version does not use the option for its own tables.
 _MODIFIABLE = Option("deletion-vectors.modifiable", BOOLEAN, "false", "Allows to turn them on.")
 _FLAGS = {
     option.key: option

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules for the options of a partial-update table, together with its columns."""
+"""Checks the options of a partial-update table against its columns."""
 
 from __future__ import annotations
 

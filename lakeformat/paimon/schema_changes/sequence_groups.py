@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sequence groups of a partial-update table: columns whose age other columns give."""
+"""Sequence groups of a partial-update table: in each, some columns give the age of the other
+columns.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of the format, which hold for every table, also of other engines."""
+"""Checks the rules of the format, which hold for every table of every engine."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def check_table(schema: TableSchema) -> None:
     check_file_indexes(schema)
     check_merging(schema)
     check_external_paths(schema.table_options)
-    named_state(schema.table_options)  # raises for two states
+    named_state(schema.table_options)  # this call raises if the options choose two states
 
 
 def _check_key_types(schema: TableSchema) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the one state that a table's options name for its scans; refuses two of them."""
+"""Finds the state that the table options choose for scans; refuses options that choose two."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _DEFAULT_MODES = [
     if mode != "from-snapshot-full"
     for option in options
 ]
-"""Each option with its mode if no mode is set."""
+"""Each option, with the mode that it implies if no mode is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class NamedState:
     """The state that scans of a table read."""
 
     option: Option[Any]
-    """The deciding option: ``scan.mode`` itself for the newest compaction."""
+    """The option that decides; it is ``scan.mode`` itself for the newest compaction."""
     mode: str
     text: str
 
@@ -58,10 +58,10 @@ class NamedState:
 
 
 def named_state(options: TableOptions) -> NamedState | None:
-    """Return the state that the options name; None for the newest.
+    """Return the state that the options choose; None for the newest.
 
     Options that contradict each other are refused, as in Paimon's Java code, because readers would
-    follow different ones.
+    choose different states.
     """
     given = [each for each in _DEFAULT_MODES if options.text(each[0])]
     if len(given) > 1:
