@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results that are written by one job and published by another."""
+"""Staged results: one job writes them, and another job publishes them."""
 
 from lakeformat.paimon.staged.table_staged import TableStaged
 

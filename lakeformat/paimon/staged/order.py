@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that staged rows have an order, which decides the newest row of each key."""
+"""Checks that the sequence numbers of staged rows show which row of a key is the newest."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _ADVICE = "discard the staged result and write its rows again, one writer after 
 def require_order(handle: TableHandle, results: Sequence[StagedResult[CommitMessage]]) -> None:
     """Raise if another writer gave rows of the same bucket the same sequence numbers meanwhile.
 
-    A table with ``sequence.field`` decides by that column; rows of a table without buckets need no
-    order.
+    A table with ``sequence.field`` is not checked, because that column decides. A table without
+    buckets needs no order.
     """
     if is_unaware(handle) or handle.options.sequence_field:
         return

@@ -29,7 +29,7 @@ def scan_staged(
 ) -> Scan:
     """Scan staged rows: alone, or merged with the rows of the snapshot ``after``.
 
-    Files of the snapshot that ``without`` names are skipped.
+    The files of the snapshot whose names are in ``without`` are skipped.
     """
     files = [entry for result in results for entry in _added_files(handle, result)]
     asked = row_filter(handle.schema, where, None)

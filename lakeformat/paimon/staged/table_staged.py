@@ -29,7 +29,7 @@ __all__ = ["TableStaged"]
 
 
 class Commit(Protocol):
-    """``Table.commit``."""
+    """The method ``Table.commit``, as this module calls it."""
 
     def __call__(self, messages: Iterable[CommitMessage], *, commit: CommitId) -> CommitReport:
         """Publish messages."""
