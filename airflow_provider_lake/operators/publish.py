@@ -15,9 +15,9 @@ __all__ = ["LakePublishOperator"]
 class LakePublishOperator(LakeJobOperator):
     """Publishes the commits of other engines, so that readers of Iceberg see them.
 
-    The table needs the option ``'metadata.iceberg.storage' = 'table-location'``. Commits of this
-    library publish by themselves. Repeats and concurrent runs are safe: each snapshot is published
-    once.
+    The table needs the option ``metadata.iceberg.storage``, such as ``table-location``. Commits of
+    this library publish by themselves. Repeats and concurrent runs are safe: each snapshot is
+    published once.
     """
 
     job = "publish"

@@ -26,8 +26,8 @@ def publish(
 ) -> None:
     """Bring the Iceberg metadata of a table to its newest snapshot, after other engines' commits.
 
-    The table needs the option metadata.iceberg.storage=table-location. Commits of this program
-    publish by themselves.
+    The table needs the option metadata.iceberg.storage, such as table-location. Commits of this
+    program publish by themselves.
 
     An example: lake publish shop.orders
     """

@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 class IcebergPublication:
     """Publishes Iceberg metadata after each commit to a Paimon table.
 
-    Only for tables with ``'metadata.iceberg.storage' = 'table-location'``, and only for the branch
+    Only for tables whose option ``metadata.iceberg.storage`` names a place, and only for the branch
     main.
     """
 
@@ -36,14 +36,17 @@ class IcebergPublication:
         """Refuse the commit if the columns or options of the table cannot be published."""
         if handle.layout.branch != MAIN_BRANCH:
             return
+        from lakeformat.publish.place import require_place
         from lakeformat.publish.requirements import require_publishable
 
         try:
             require_publishable(handle.schema)
+            require_place(handle)
         except UnsupportedError as reason:
             raise UnsupportedError(
                 f"{handle.uri} cannot be changed while 'metadata.iceberg.storage' is "
-                f"'table-location': {reason}. Or set the option to 'disabled'. Nothing was changed"
+                f"{handle.options.iceberg_storage!r}: {reason}. Or set the option to 'disabled'. "
+                "Nothing was changed"
             ) from None
 
     def after_commit(self, handle: TableHandle) -> None:

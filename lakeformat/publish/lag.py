@@ -7,7 +7,7 @@ from lakeformat.errors import LakeError
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.publish.next_state import IDENTITY
-from lakeformat.publish.versions import PublishedVersions
+from lakeformat.publish.place import versions_of
 from lakeformat.types.count_text import counted
 
 __all__ = ["publication_lag"]
@@ -22,7 +22,7 @@ def publication_lag(handle: TableHandle) -> str | None:
     if head is None:
         return None
     try:
-        newest = PublishedVersions(handle.storage, handle.layout.root).newest()
+        newest = versions_of(handle).newest()
     except LakeError as reason:
         return f"the Iceberg metadata of the table cannot be read: {reason}"
     shown = None if newest is None else newest.metadata.current_snapshot

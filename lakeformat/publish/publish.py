@@ -37,6 +37,7 @@ from lakeformat.publish.entries import FileEntries
 from lakeformat.publish.kept_snapshots import unneeded_files, with_kept_snapshots
 from lakeformat.publish.name_mapping import NAME_MAPPING, name_mapping
 from lakeformat.publish.next_state import IDENTITY, NextState
+from lakeformat.publish.place import location_of_table, versions_of
 from lakeformat.publish.report import PublishReport
 from lakeformat.publish.requirements import require_publishable
 from lakeformat.publish.schemas import (
@@ -45,7 +46,6 @@ from lakeformat.publish.schemas import (
     last_column_id,
     require_promotions,
 )
-from lakeformat.publish.versions import PublishedVersions
 from lakeformat.storage.creation_proof import ProvesCreation
 from lakeformat.tables.kept_files import kept_if_published
 
@@ -65,9 +65,10 @@ _PROPERTIES = {
 def publish_table(table: Table) -> PublishReport:
     """Publish the snapshots of a Paimon table as Iceberg metadata, up to the newest one.
 
-    The table must have the option ``'metadata.iceberg.storage' = 'table-location'``. Each commit of
-    this library publishes by itself. Call this function after commits of other engines, or after a
-    warning that a publication failed. You can repeat it, and run it several times at once.
+    The table must have the option ``metadata.iceberg.storage``, such as ``table-location``. Each
+    commit of this library publishes by itself. Call this function after commits of other engines,
+    or after a warning that a publication failed. You can repeat it, and run it several times at
+    once.
     """
     handle = table._handle
     if handle.layout.branch != MAIN_BRANCH:
@@ -94,7 +95,7 @@ class _Publication:
     def __init__(self, handle: TableHandle) -> None:
         require_publishable(handle.schema)
         self._handle = handle
-        self._versions = PublishedVersions(handle.storage, handle.layout.root)
+        self._versions = versions_of(handle)
         self._schemas: Callable[[int], tuple[TableSchema, Schema]] = cache(self._both_schemas)
         self._published: list[int] = []
         self._rebuilt = False
@@ -102,8 +103,8 @@ class _Publication:
 
     def run(self, *, follows_upkeep: bool) -> PublishReport:
         handle = self._handle
-        if isinstance(handle.storage, ProvesCreation):
-            handle.storage.prove_creation(self._versions.path(1))
+        if isinstance(self._versions.storage, ProvesCreation):
+            self._versions.storage.prove_creation(self._versions.path(1))
         lost, known = 0, None
         while (head := latest_snapshot(handle.storage, handle.layout)) is not None:
             newest = known or self._versions.newest()
@@ -178,8 +179,8 @@ class _Publication:
         """Publish the newest snapshot without the history before it; None if another publication
         was first.
         """
-        handle, versions = self._handle, self._versions
-        handle.storage.make_directory(versions.path(1).rpartition("/")[0])
+        versions = self._versions
+        versions.storage.make_directory(versions.path(1).rpartition("/")[0])
         first = self._with_schemas(self._first(newest, head), head)
         state = self._state(LoadedMetadata(versions.places, first, versions.path(0)), head)
         there = versions.find(head.id)
@@ -259,7 +260,7 @@ class _Publication:
     def _state(self, base: LoadedMetadata, snapshot: Snapshot) -> NextState:
         handle, metadata = self._handle, base.metadata
         partition = partition_type(metadata, metadata.partition_specs[0])
-        entries = FileEntries(handle, metadata.location, partition, self._schemas)
+        entries = FileEntries(handle, location_of_table(handle), partition, self._schemas)
         files = ManifestFiles(base, handle.environment)
         return NextState(handle, base, snapshot, files, entries)
 
@@ -286,7 +287,7 @@ class _Publication:
             published=published,
             rebuilt=self._rebuilt,
             updated=self._updated,
-            metadata_file=None if current is None else handle.storage.uri(current.path),
+            metadata_file=None if current is None else self._versions.storage.uri(current.path),
             reason=reason,
         )
         _log.info("publication of %s: %s", handle.name, reason)

@@ -11,7 +11,6 @@ __all__ = ["require_publishable"]
 
 _ONLY = {
     "metadata.iceberg.format-version": "2",
-    "metadata.iceberg.storage-location": "table-location",
     "data-evolution.enabled": "false",
     "deletion-vectors.enabled": "false",
 }

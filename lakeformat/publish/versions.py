@@ -25,7 +25,7 @@ from lakeformat.iceberg.metadata.metadata_file import (
 )
 from lakeformat.iceberg.metadata.metadata_json import encode_metadata
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
-from lakeformat.storage import NO_ROOTS, Storage
+from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
 
 __all__ = ["PublishedVersions"]
 
@@ -38,6 +38,9 @@ class PublishedVersions:
 
     storage: Storage
     root: str
+    """The directory above ``metadata``."""
+    outside: ExternalRoots = NO_ROOTS
+    """The table itself, if its data files are not below ``root``."""
 
     @property
     def location(self) -> str:
@@ -47,7 +50,7 @@ class PublishedVersions:
     @property
     def places(self) -> FilePlaces:
         """Resolves URIs in the metadata to paths in the storage."""
-        return places_of(self.storage, self.root, self.location, NO_ROOTS)
+        return places_of(self.storage, self.root, self.location, self.outside)
 
     def newest(self) -> LoadedMetadata | None:
         """Return the newest published metadata; None if nothing is published yet.
@@ -96,13 +99,16 @@ class PublishedVersions:
         more.
 
         Readers look for the next number until a file is missing. So the highest number is deleted
-        first: after a crash no gap hides a remaining file.
+        first: after a crash no gap hides a remaining file. The hint moves before, so it names an
+        existing file at each moment.
         """
         found = [
             (version, info.path)
             for info in self.storage.list(f"{self.root}/{METADATA}")
             if (version := version_of(info.path)) is not None and version > number
         ]
+        if found and self._hinted() != number:
+            write_hint(self.storage, self.root, number)
         for _, path in sorted(found, reverse=True):
             self.storage.delete(path)
 

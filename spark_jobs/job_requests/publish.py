@@ -13,5 +13,5 @@ __all__ = ["PublishRequest"]
 @dataclass(frozen=True, kw_only=True)
 class PublishRequest(TableRequest):
     """Bring the Iceberg metadata of a Paimon table to its newest snapshot, after commits of other
-    engines. The table needs the option `metadata.iceberg.storage` = `table-location`.
+    engines. The table needs the option `metadata.iceberg.storage`, such as `table-location`.
     """

@@ -17,6 +17,7 @@ from lakeformat.paimon.options.merge import MergeOptions
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.options.option import Option
 from lakeformat.paimon.options.partition import PartitionOptions
+from lakeformat.paimon.options.publication import PublicationOptions
 from lakeformat.paimon.options.read import ReadOptions
 from lakeformat.paimon.options.schema import SchemaOptions
 from lakeformat.paimon.options.tag import TagOptions
@@ -36,6 +37,7 @@ class DeclaredOptions(
     FileOptions,
     MergeOptions,
     PartitionOptions,
+    PublicationOptions,
     ReadOptions,
     SchemaOptions,
     TagOptions,
@@ -65,7 +67,13 @@ def used_by(operation: Operation | None) -> frozenset[Option[Any]]:
     if operation is None:
         return frozenset(declared_options())
     if operation in (Operation.WRITE, Operation.COMPACT):
-        others = (ExpiryOptions, PartitionOptions, TagOptions, TimeTravelOptions)
+        others = (
+            ExpiryOptions,
+            PartitionOptions,
+            PublicationOptions,
+            TagOptions,
+            TimeTravelOptions,
+        )
         return frozenset(declared_options()).difference(*map(_of, others))
     if operation is Operation.COMMIT:
         starts = ("commit.", "manifest.")

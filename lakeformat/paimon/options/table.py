@@ -26,11 +26,13 @@ from lakeformat.paimon.options.foreign import (
 )
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.options.option import ColumnOption, Option
+from lakeformat.paimon.options.publication import AT_TABLE
 from lakeformat.paimon.options.spelling import check_own_key
 
 __all__ = ["TableOptions"]
 
 T = TypeVar("T")
+_PUBLISHED = (AT_TABLE, "hadoop-catalog")
 
 _TARGET_OF_LEVELS = "128 mb"
 """The default of target-file-size for primary-key tables."""
@@ -55,9 +57,19 @@ class TableOptions(DeclaredOptions):
 
     @property
     def publishes_iceberg(self) -> bool:
-        """True if each commit is published as Iceberg metadata below the table."""
-        place = self._raw.get("metadata.iceberg.storage", "")
-        return place.strip().lower() == "table-location"
+        """True if each commit is published as Iceberg metadata."""
+        return self.iceberg_storage in _PUBLISHED
+
+    @property
+    def iceberg_is_at_table(self) -> bool:
+        """True if published Iceberg metadata lies below the table, not in the warehouse."""
+        place = self.iceberg_storage_location
+        return place == AT_TABLE or (not place and self.iceberg_storage == AT_TABLE)
+
+    @property
+    def iceberg_storage(self) -> str:
+        """The storage of Iceberg metadata, as Paimon names it; empty without any."""
+        return self._raw.get("metadata.iceberg.storage", "").strip().lower()
 
     @property
     def looks_up(self) -> bool:

@@ -10,8 +10,8 @@ import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.iceberg.table import IcebergTable, load_iceberg_table
 from lakeformat.paimon.table import load_table
-from lakeformat.publish.versions import PublishedVersions
-from lakeformat.storage import NO_ROOTS, Storage
+from lakeformat.publish.place import versions_of
+from lakeformat.storage import Storage
 from tests.crash.simulated import simulated
 
 ROOT = "wh/shop.db/orders"
@@ -52,10 +52,12 @@ def rows_of(**columns: list[Any]) -> pa.Table:
 
 def iceberg(table: lake.Table) -> IcebergTable:
     """The table as a reader of Iceberg opens it: by the newest metadata file."""
-    storage, root = table._handle.storage, table._handle.layout.root
-    newest = PublishedVersions(storage, root).newest()
+    versions = versions_of(table._handle)
+    newest = versions.newest()
     assert newest is not None
-    return load_iceberg_table(storage, root, NO_ROOTS, "main", newest.path, simulated())
+    return load_iceberg_table(
+        versions.storage, versions.root, versions.outside, "main", newest.path, simulated()
+    )
 
 
 def content(rows: pa.Table) -> list[dict[str, Any]]:

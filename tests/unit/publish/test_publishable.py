@@ -78,7 +78,6 @@ def test_a_column_that_readers_cannot_read_is_refused_before_the_first_commit(st
     ("options", "named"),
     [
         ({"metadata.iceberg.format-version": "3"}, "format-version"),
-        ({"metadata.iceberg.storage-location": "catalog-location"}, "storage-location"),
         ({"file.format": "orc"}, "only Parquet files"),
         ({"deletion-vectors.enabled": "true"}, "deletion-vectors"),
     ],
@@ -88,7 +87,7 @@ def test_an_option_that_cannot_be_published_is_refused(storage, options, named):
         published_table(storage, [("id", "INT")], options=options)
 
 
-@pytest.mark.parametrize("place", ["hadoop-catalog", "hive-catalog", "rest-catalog"])
+@pytest.mark.parametrize("place", ["hive-catalog", "rest-catalog"])
 def test_a_place_that_this_version_does_not_publish_to_is_refused(storage, place):
     options = {"metadata.iceberg.storage": place}
     with pytest.raises(lake.InvalidRequestError, match=r"metadata\.iceberg\.storage"):

@@ -60,8 +60,8 @@ MEANING: dict[str, ForeignOption] = {
         "publishes Iceberg metadata with each commit, which would then be outdated",
         _COMMITS | {Op.EXPIRE, Op.TAG},
         "use the engine that set it, or set it to 'disabled' if nothing reads them, or to "
-        "'table-location' to publish below the table",
-        harmless=("disabled", "table-location"),
+        "'table-location' or 'hadoop-catalog' to publish without a catalog",
+        harmless=("disabled", "table-location", "hadoop-catalog"),
     ),
     "pk-clustering-override": _meaning(
         "sorts rows by other columns than the primary key", _ROWS, only=Trait.KEYED

@@ -291,7 +291,6 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "metadata.iceberg.manifest-compression",
         "metadata.iceberg.manifest-legacy-version",
         "metadata.iceberg.previous-versions-max",
-        "metadata.iceberg.storage-location",
         "metadata.iceberg.table",
         "metadata.iceberg.uri",
     ),

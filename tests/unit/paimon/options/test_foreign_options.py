@@ -226,7 +226,7 @@ def test_what_concerns_partitions_refuses_writing_where_there_are_some(catalog, 
 
 
 def test_a_table_that_publishes_iceberg_metadata_is_read_and_never_left_behind(with_options):
-    table = with_options("keyed", {"metadata.iceberg.storage": "hadoop-catalog"})
+    table = with_options("keyed", {"metadata.iceberg.storage": "hive-catalog"})
     assert table.scan().count() == 2
     for name in ("expire", "tag", "rollback", "cut history"):
         with pytest.raises(lake.UnsupportedError, match="set it to 'disabled'"):

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options for Iceberg metadata of a table, with the names of Paimon.
+
+Declared like all options of a table, and read as part of ``TableOptions``.
+"""
+
+from __future__ import annotations
+
+from lakeformat.paimon.options.kinds import one_of, or_unset
+from lakeformat.paimon.options.option import Option
+
+__all__ = ["AT_TABLE", "PublicationOptions"]
+
+AT_TABLE, AT_WAREHOUSE = "table-location", "catalog-location"
+
+
+class PublicationOptions:
+    """The place of published metadata."""
+
+    iceberg_storage_location = Option(
+        "metadata.iceberg.storage-location",
+        or_unset(one_of(AT_TABLE, AT_WAREHOUSE)),
+        "",
+        "The place of published Iceberg metadata: the table, or `iceberg/<database>/<table>` in "
+        "the warehouse. Empty: the table for `metadata.iceberg.storage` = `table-location`, else "
+        "the warehouse.",
+    )

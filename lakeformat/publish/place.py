@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The place of published metadata: the table itself, or the warehouse, as in a Hadoop catalog."""
+
+from __future__ import annotations
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.iceberg.create.new_table import location_at
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import DATABASE_SUFFIX
+from lakeformat.publish.versions import PublishedVersions
+from lakeformat.storage import ExternalRoots
+from lakeformat.storage.links import within
+from lakeformat.storage.location import location_of
+
+__all__ = ["location_of_table", "require_place", "versions_of"]
+
+_CATALOG = "iceberg"
+"""The directory of a warehouse that is the Hadoop catalog of its published tables."""
+
+
+def versions_of(handle: TableHandle) -> PublishedVersions:
+    """Return the published metadata files of a table."""
+    if handle.options.iceberg_is_at_table:
+        return PublishedVersions(handle.storage, handle.layout.root)
+    root = _root_in_warehouse(handle)
+    table = ExternalRoots((location_of(location_of_table(handle)),))
+    return PublishedVersions(within(handle.storage, root), root, table)
+
+
+def location_of_table(handle: TableHandle) -> str:
+    """Return the address of the table's data, as metadata spells it."""
+    return location_at(handle.storage, handle.layout.root).rstrip("/")
+
+
+def require_place(handle: TableHandle) -> None:
+    """Raise ``UnsupportedError`` if the options name a place that the table does not have."""
+    if not handle.options.iceberg_is_at_table:
+        _root_in_warehouse(handle)
+
+
+def _root_in_warehouse(handle: TableHandle) -> str:
+    """Return ``<warehouse>/iceberg/<database>/<table>``."""
+    above, _, table = handle.layout.root.rpartition("/")
+    warehouse, slash, database = above.rpartition("/")
+    if not database.endswith(DATABASE_SUFFIX):
+        raise UnsupportedError(
+            f"its Iceberg metadata belongs into the warehouse, but the directory of {handle.uri} "
+            f"is not <warehouse>/<database>{DATABASE_SUFFIX}/<table>: set "
+            "'metadata.iceberg.storage-location' to 'table-location'"
+        )
+    name = database.removesuffix(DATABASE_SUFFIX)
+    return f"{warehouse}{slash}{_CATALOG}/{name}/{table}"
