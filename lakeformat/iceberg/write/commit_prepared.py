@@ -113,7 +113,8 @@ class PublishedOnce:
             each for each in listed.values() if each["added_snapshot_id"][0].as_py() in ids
         ]
         if not is_known:
-            manifests += [base.manifests.slice(place, 1) for place in range(len(base.manifests))]
+            # A later snapshot may have replaced a file that an expired one added.
+            manifests += manifests_of(base.loaded, base.loaded.metadata.snapshots).values()
         refuse_published(base.loaded, self.uri, self.entries, manifests)
         return self.produce(base)
 

@@ -130,6 +130,20 @@ def test_a_message_is_committed_only_once_although_its_files_were_rewritten(orde
     assert ids(orders) == [1, 4]
 
 
+def test_a_message_is_committed_only_once_although_its_snapshot_has_expired(orders):
+    orders.write(rows(7))
+    messages = prepared(orders, 1)
+    orders.commit(messages)
+    orders.write(rows(4))
+    older = [each.id for each in orders.snapshots()][:-1]
+    orders.expire_snapshots(snapshots=older, retain_min=1)
+    assert len(orders.snapshots()) == 1
+    orders.compact(rewrite_all=True)  # the snapshot before it still has the file
+    with pytest.raises(InvalidRequestError, match="is published already"):
+        orders.commit(messages)
+    assert ids(orders) == [1, 4, 7]
+
+
 def test_files_that_only_an_older_snapshot_has_are_not_aborted(orders):
     messages = prepared(orders, 1)
     first = orders.commit(messages)
