@@ -6,7 +6,7 @@
   snapshot/snapshot-<n>   EARLIEST   LATEST
   changelog/changelog-<n>   EARLIEST   LATEST
   tag/tag-<name>   tag/tag-success-file/<name>_SUCCESS   consumer/consumer-<id>
-  staged/staged-<name>   staged/claim-<name>
+  staged/staged-<name>   staged/claim-<name>.<id>   staged/discard-<name>.<id>
   stream/stream-<name>   run/run-<user>
   branch/branch-<name>/   the same files of a branch
   manifest/manifest-<uuid>-<n>   manifest-list-<uuid>-<n>   index-manifest-<uuid>-<n>

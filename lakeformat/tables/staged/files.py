@@ -2,8 +2,10 @@
 """The files of staged results, which hold commit messages until another job publishes them.
 
 A staged result is a JSON file ``staged-<name>``. With a commit identity the name is derived from
-it, so that a retry finds the file. Otherwise the name is unique. The job that publishes the result
-first writes ``claim-<name>``. No other engine uses the directory.
+it, so that a retry finds the file. Otherwise the name is unique. Each publication first writes a
+claim of its own, ``claim-<name>.<id>``, and then looks for a discard. Each discard first writes
+``discard-<name>.<id>`` and then looks for a claim. So at least one of the two finds the other.
+No other engine uses the directory.
 """
 
 from __future__ import annotations
@@ -12,19 +14,22 @@ import base64
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from lakeformat.environment import Environment
 from lakeformat.errors import InvalidRequestError, NotFoundError, UnavailableError
 from lakeformat.storage import Storage
-from lakeformat.storage.base import LARGE_FILE
+from lakeformat.storage.base import LARGE_FILE, FileInfo
 from lakeformat.tables.file_name_part import check_file_name_part, suffixed
 
 __all__ = ["StagedFiles", "StagedMessage", "StagedResult", "staged_name"]
 
-_PREFIX, _CLAIM = "staged-", "claim-"
+_PREFIX, _CLAIM, _DISCARD = "staged-", "claim-", "discard-"
 _VERSION = 1
+_CLAIM_MILLIS = 24 * 60 * 60 * 1000
+"""The age at which a claim ends, as for files of a write in progress."""
 
 
 class StagedMessage(Protocol):
@@ -147,34 +152,52 @@ class StagedFiles(Generic[MessageT]):
                 return True
             raise
 
-    def restore(self, result: StagedResult[MessageT]) -> None:
-        """Write a deleted staged result again, with the same content."""
-        content = _content(result.created_millis, result.messages)
-        self._create(self.path(result.name), content)
-
     def delete(self, name: str) -> None:
-        """Delete a staged result and then its claim; the data files are kept."""
-        self.delete_unclaimed(name)
-        self.release(name)
-
-    def delete_unclaimed(self, name: str) -> None:
-        """Delete a staged result, but keep its claim."""
+        """Delete a staged result, and then its claims and discards; its data files are kept."""
         self.storage.delete(self.path(name))
+        for each in (*self._beside(_CLAIM, name), *self._beside(_DISCARD, name)):
+            self.release(each.path)
 
-    def claim(self, name: str, user: str) -> bool:
-        """Claim a result for publication by ``user``; return False if it is already claimed."""
-        return self._create(self._path(_CLAIM, name), user.encode("utf-8"))
+    def claim(self, name: str, user: str, environment: Environment) -> str:
+        """Claim a result for one publication, and return the path of the claim.
 
-    def claimant(self, name: str) -> str | None:
-        """Return the user that claimed a result for publication; None if it is not claimed."""
-        try:
-            return self.storage.read(self._path(_CLAIM, name)).decode("utf-8", "replace")
-        except NotFoundError:
-            return None
+        Publications of the same result have a claim each: the end of one of them does not leave
+        the files of another one unprotected.
+        """
+        return self._mark(_CLAIM, name, user, environment)
 
-    def release(self, name: str) -> None:
-        """Delete the claim of a result."""
-        self.storage.delete(self._path(_CLAIM, name))
+    def claimant(self, name: str, now_millis: int) -> str | None:
+        """Return the user who is publishing a result or was interrupted in the last 24 hours;
+        None without one.
+        """
+        for claim in self._beside(_CLAIM, name):
+            if claim.modified_millis >= now_millis - _CLAIM_MILLIS:
+                with suppress(NotFoundError):
+                    return self.storage.read(claim.path).decode("utf-8", "replace")
+        return None
+
+    def begin_discard(self, name: str, environment: Environment) -> str:
+        """Stop publications of a result that have not begun; return the path of the mark."""
+        return self._mark(_DISCARD, name, "", environment)
+
+    def is_discarded(self, name: str) -> bool:
+        """Return True if a discard of a result is running or was interrupted."""
+        return bool(self._beside(_DISCARD, name))
+
+    def release(self, path: str) -> None:
+        """Delete a claim, or the mark of a discard."""
+        self.storage.delete(path)
+
+    def _mark(self, prefix: str, name: str, content: str, environment: Environment) -> str:
+        path = f"{self._path(prefix, name)}.{environment.new_id()}"
+        self._create(path, content.encode("utf-8"))
+        return path
+
+    def _beside(self, prefix: str, name: str) -> list[FileInfo]:
+        """Return the claims or discards of a result; version 0.1 wrote ``claim-<name>``."""
+        plain = f"{prefix}{name}"
+        files = (info for info in self.storage.list(self.directory) if not info.is_directory)
+        return [each for each in files if each.name.partition(".")[0] == plain]
 
     def _create(self, path: str, content: bytes) -> bool:
         """Create a file, and its directory if needed, unless the table was dropped or renamed

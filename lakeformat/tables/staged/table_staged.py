@@ -97,11 +97,11 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         require_list("addresses", addresses, "[result.address]")
         names = sorted({self._name(address) for address in addresses})
         commit = commit or _identity(names)
-        claimed = [name for name in names if self._files.claim(name, commit.user)]
+        claims = [self._files.claim(name, commit.user, self._environment) for name in names]
 
         def give_back() -> None:
-            for name in claimed:
-                self._files.release(name)
+            for claim in claims:
+                self._files.release(claim)
 
         # If the outcome is unknown, the claims are kept, so that discard keeps the results, too.
         with kept_if_published(give_back):
@@ -120,7 +120,7 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         """Delete staged results and their files without publishing them; a dry run by default.
 
         Choose them by ``addresses``, or by ``older_than``: a time, or an age such as ``"7 d"``. A
-        result whose publication has begun is kept: publish it again.
+        result whose publication began in the last 24 hours is kept: publish it again.
         """
         if (addresses is None) is (older_than is None):
             raise InvalidRequestError(
@@ -178,11 +178,22 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         if len(results) < len(names):
             raise self._files.missing(next(name for name, result in read.items() if not result))
         if done is None:
+            self._require_kept(names)
             self._require_order(results)
         report = self._commit([each for one in results for each in one.messages], commit)
         if report.unpublished_files:
             raise self._something_else(commit, report)
         return report
+
+    def _require_kept(self, names: Iterable[str]) -> None:
+        """Raise if a discard has begun to delete one of the results."""
+        for name in names:
+            if self._files.is_discarded(name):
+                raise InvalidRequestError(
+                    f"{self._files.address(name)} is being discarded, or a discard of it was "
+                    "interrupted, so nothing was published: discard it again, then stage the rows "
+                    "again"
+                )
 
     def _something_else(self, commit: CommitId, done: WriteReport) -> InvalidRequestError:
         return InvalidRequestError(
@@ -192,25 +203,26 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         )
 
     def _discard(self, result: StagedResult[MessageT], *, dry_run: bool) -> DiscardReport:
-        """Delete one staged result with its files.
-
-        The record is deleted before the claim is looked for. A publishing job writes its claim
-        before it reads the record. So at least one of the two jobs notices the other.
-        """
+        """Delete one staged result with its files, unless a publication has claimed it."""
         self._require_own(result.messages)
-        if not dry_run:
-            self._files.delete_unclaimed(result.name)
+        mark = None if dry_run else self._files.begin_discard(result.name, self._environment)
         left: Sequence[str] = ()
-        if (user := self._files.claimant(result.name)) is not None:
-            if not dry_run:
-                self._files.restore(result)
+        user = self._files.claimant(result.name, self._environment.now_millis())
+        if user is not None:
+            if mark is not None:
+                self._files.release(mark)
             outcome = "claimed"
-            reason = f"user {user!r} is publishing it, or was interrupted: publish it again"
+            reason = (
+                f"user {user!r} is publishing it, or was interrupted: publish it again, or discard "
+                "it a day after that"
+            )
         elif published := self._where_published(result.messages):
             outcome, reason = "published", published
         else:
             outcome, reason = "discarded", "not published"
             left = () if dry_run else self._delete(result.messages)
+        if not dry_run and user is None:
+            self._files.delete(result.name)
         return DiscardReport(
             staged=self._files.address(result.name),
             outcome=outcome,

@@ -193,17 +193,50 @@ def test_discarded_rows_are_deleted_with_their_files(orders, storage, clock):
 def test_rows_that_are_being_published_are_not_discarded(orders):
     address = staged(orders, 1)
     [result] = orders.staged.list()
-    orders.staged._files.claim(result.name, "nightly")
+    orders.staged._files.claim(result.name, "nightly", orders._handle.environment)
     [report] = orders.staged.discard([address], dry_run=False)
     assert (report.outcome, "'nightly'" in report.reason) == ("claimed", True)
     orders.staged.publish([address])
     assert ids(orders) == [1]
 
 
+def test_rows_are_not_discarded_because_another_publication_of_them_has_failed(orders):
+    address, who = staged(orders, 1), lake.CommitId("run", 1)
+    orders.write(rows(9), commit=who)
+    [result] = orders.staged.list()
+    orders.staged._files.claim(result.name, "nightly", orders._handle.environment)
+    with pytest.raises(InvalidRequestError, match="published other files before"):
+        orders.staged.publish([address], commit=who)
+    [report] = orders.staged.discard([address], dry_run=False)
+    assert report.outcome == "claimed"
+
+
+def test_rows_of_an_interrupted_discard_are_not_published(orders, storage):
+    address = staged(orders, 1)
+    [result] = orders.staged.list()
+    orders.staged._files.begin_discard(result.name, orders._handle.environment)
+    with pytest.raises(InvalidRequestError, match="discard it again, then stage the rows again"):
+        orders.staged.publish([address])
+    assert orders.staged.discard([address], dry_run=False)[0].outcome == "discarded"
+    assert [each for each in storage.files() if "/_lake/" in each] == []
+
+
+def test_a_publication_that_was_interrupted_protects_rows_for_a_day(orders, storage, clock):
+    address = staged(orders, 1)
+    [result] = orders.staged.list()
+    orders.staged._files.claim(result.name, "nightly", orders._handle.environment)
+    clock.millis += DAY
+    assert orders.staged.discard([address], dry_run=False)[0].outcome == "claimed"
+    clock.millis += 1
+    assert orders.staged.discard([address], dry_run=False)[0].outcome == "discarded"
+    assert [each for each in storage.files() if "/_lake/" in each] == []
+
+
 def test_of_published_rows_only_the_note_is_discarded(orders, monkeypatch):
     address = staged(orders, 1)
     with monkeypatch.context() as patched:
-        patched.setattr(StagedFiles, "delete", StagedFiles.release)
+        patched.setattr(StagedFiles, "delete", lambda *_: None)
+        patched.setattr(StagedFiles, "claim", lambda *_: "none")
         orders.staged.publish([address])
     orders.write(rows(2), overwrite="table")  # an older snapshot still has the file
     [report] = orders.staged.discard([address], dry_run=False)

@@ -214,7 +214,7 @@ def test_what_is_given_up_goes_with_its_files(warehouse, orders):
 def test_what_is_being_published_is_not_given_up(warehouse, orders):
     address = staged(orders, 1)
     [result] = orders.staged.list()
-    orders.staged._files.claim(result.name, "somebody")
+    orders.staged._files.claim(result.name, "somebody", orders._handle.environment)
     [report] = orders.staged.discard([address], dry_run=False)
     assert (report.outcome, "'somebody'" in report.reason) == ("claimed", True)
     orders.staged.publish([address])
@@ -224,7 +224,8 @@ def test_what_is_being_published_is_not_given_up(warehouse, orders):
 def test_of_what_is_published_only_the_note_is_given_up(orders, monkeypatch):
     address = staged(orders, 1)
     with monkeypatch.context() as patched:
-        patched.setattr(StagedFiles, "delete", StagedFiles.release)
+        patched.setattr(StagedFiles, "delete", lambda *_: None)
+        patched.setattr(StagedFiles, "claim", lambda *_: "none")
         orders.staged.publish([address])
     [report] = orders.staged.discard([address], dry_run=False)
     assert (report.outcome, ids(orders), orders.staged.list()) == ("published", [1], [])
