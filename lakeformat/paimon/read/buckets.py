@@ -42,8 +42,8 @@ def visible_buckets(
 def skips_level_zero(schema: TableSchema) -> bool:
     """Return True if batch reads skip level-0 files.
 
-    That is so with deletion vectors (unless they are merged on read) and with the first-row merge
-    engine: only a compaction decides which of the level-0 rows are valid.
+    They skip them with deletion vectors (unless these are merged on read), and with the first-row
+    merge engine: only a compaction decides which rows of level 0 are valid.
     """
     options = schema.table_options
     if not schema.primary_keys:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletion vectors: rows that are deleted without rewriting their file."""
+"""Deletion vectors: they mark rows as deleted, without a new data file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ class DeletedRows:
         self._vectors: dict[Place, dict[str, DeletionVector]] = {}
 
     def keep(self, file: ManifestEntry) -> Callable[[int, int], npt.NDArray[np.bool_]] | None:
-        """Return a mask function for ``count`` rows from ``start``; None if no row is deleted."""
+        """Return a function that masks the live rows among ``count`` rows from ``start``.
+
+        None if no row is deleted.
+        """
         vector = self._vector(file)
         return None if vector is None else partial(keep_mask, vector)
 
@@ -66,8 +69,8 @@ class DeletedRows:
     def _vector(self, file: ManifestEntry) -> DeletionVector | None:
         """Return the deletion vector of a live file, or None.
 
-        Vectors of files that are not live are ignored: Java leaves behind the vectors of files that
-        it compacted.
+        Vectors of files that are not live are ignored, because Java does not delete the vectors of
+        compacted files.
         """
         name, rows = file.file.file_name, file.file.row_count
         vector = self._of_bucket((file.partition, file.bucket)).get(name)

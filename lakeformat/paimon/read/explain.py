@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The explanation of a scan: what it reads, and which conditions skip the rest."""
+"""Explains a scan: the files that it reads, and the conditions that skip the other files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def explain_scan(
     filters: Sequence[RowFilter],
     splits: Sequence[Split],
 ) -> ScanPlan:
-    """Plan the scan again without conditions and with partition conditions only, and compare."""
+    """Plan the scan again without conditions, and with partition conditions only; compare the
+    results.
+    """
     if snapshot is None:
         return ScanPlan(None, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     conditions = [each for part in filters for each in part.conditions()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The writers' time zones of ORC files that are rewritten."""
+"""Finds the writers' time zones of ORC files that are rewritten."""
 
 from __future__ import annotations
 

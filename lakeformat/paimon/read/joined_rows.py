@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of data-evolution tables: columns of several files, joined by row position."""
+"""Rows of data-evolution tables: their columns are in several files, joined by row position."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _side_by_side(streams: list[Iterator[pa.RecordBatch]]) -> Iterator[list[pa.R
 
 
 class _JoinedRows:
-    """Buffer of one file's rows that are read but not joined yet."""
+    """A buffer of the rows of one file that were read but not joined yet."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
         self._batches = batches

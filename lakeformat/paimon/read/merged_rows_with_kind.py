@@ -28,7 +28,7 @@ __all__ = ["MergedRowsWithKind"]
 
 @dataclass(frozen=True, slots=True)
 class MergedRowsWithKind:
-    """Reads ``_VALUE_KIND`` and the wanted columns of merged rows in key order."""
+    """Reads ``_VALUE_KIND`` and the wanted columns of merged rows, in key order."""
 
     schema: TableSchema
     files: DataFiles

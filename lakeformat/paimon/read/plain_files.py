@@ -74,7 +74,7 @@ def find_plain_files(
                 if finder.may_be_plain(file) and not deleted_rows.count(entry):
                     may_hold_nan = finder.may_hold_nan(file)
                     storage, path = place(entry)
-                    require_no_link(storage, path)  # another program opens the path
+                    require_no_link(storage, path)  # because another program will open the path
                     files.append(PlainFile(storage, path, file.file_size, may_hold_nan))
                 else:
                     others = (*others, entry)
@@ -123,7 +123,8 @@ class _Finder:
             return False
         try:
             known = file_statistics(file, self._schema_at(file.schema_id).fields, self._numbers)
-        except CorruptTableError:  # True is always safe, so damaged statistics need no error here
+        # True is always safe, so damaged statistics are not an error here.
+        except CorruptTableError:
             return True
         return any(each.null_count != file.row_count and _is_open(each) for each in known)
 
@@ -132,7 +133,9 @@ class _Finder:
         return [(f.id, f.name, f.type) for f in schema.fields if f.name in self._columns]
 
     def _holds(self, file: DataFileMeta, name: str) -> bool:
-        """Return True if a column is certainly in a file: its statistics have a null count."""
+        """Return True if a column is certainly in a file, because its statistics have a
+        null count.
+        """
         if file.value_stats_cols is not None:
             return name in file.value_stats_cols
         counts = file.value_stats.null_counts

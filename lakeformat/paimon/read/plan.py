@@ -63,7 +63,7 @@ class FilePlan:
     """Number of manifests of the snapshot."""
     manifests_read: int
     left_out_by_index: int = 0
-    """Files that only their file index excludes."""
+    """The number of files that are excluded only by their file index."""
 
     def buckets(self) -> BucketRows:
         """Group the files by partition and bucket."""
@@ -95,7 +95,10 @@ def plan_files(
 
 
 def find_manifest(handle: TableHandle, snapshot: Snapshot, entry: ManifestEntry) -> str:
-    """Return the URI of the newest manifest with this entry, for errors; else name the snapshot."""
+    """Return the URI of the newest manifest with this entry, for errors.
+
+    If no manifest is found, return the name of the snapshot.
+    """
     source = _source(handle, snapshot)
     try:
         for manifest in reversed(manifests_of(handle.storage, handle.layout, snapshot)):
@@ -105,7 +108,7 @@ def find_manifest(handle: TableHandle, snapshot: Snapshot, entry: ManifestEntry)
             for found in columns.entries(np.array(same, np.int64)):
                 if (found.kind, found.identity) == (entry.kind, entry.identity):
                     return handle.storage.uri(handle.layout.manifest(manifest.file_name))
-    except CorruptTableError:  # the manifest is missing: keep the original error
+    except CorruptTableError:  # the manifest is missing: the original error is raised
         return source
     return source
 
@@ -154,7 +157,7 @@ def plan_columns(
 
 
 def _in_each(groups: Sequence[Sequence[tuple[Mask, Mask]]], which: int) -> Mask:
-    """Combine masks: keep a file that at least one alternative of every group keeps."""
+    """Combine masks: in each group, at least one alternative must keep a file."""
     found: Mask = np.logical_and.reduce(
         [np.logical_or.reduce([masks[which] for masks in lists]) for lists in groups]
     )
@@ -166,8 +169,8 @@ def _left_in(
 ) -> tuple[Mask, Mask]:
     """Return two masks of the live files: kept by statistics, and kept by file indexes as well.
 
-    If a bucket has wanted rows, its kept files hold every row version that merging needs. So files
-    kept for alternative conditions can be read together.
+    The kept files of a bucket have every version of the wanted rows. So files that are kept for
+    different alternatives can be read together.
     """
     pruner = EntryPruner(handle.schema, asked, None, _schema_reader(handle))
     with naming_file(handle, snapshot, live, "the statistics", pruner.by_statistics):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Postponed rows: rows without a bucket, merged into reads if the table options ask for it.
+"""Postponed rows: rows without a bucket, which reads merge if the table options require it.
 
-A partition with postponed rows is one split, because they may have any key. They are sorted in
-memory and count as newer than all rows that have a bucket.
+A partition with postponed rows is one split, because its postponed rows may have any key. They are
+sorted in memory and count as newer than all rows that have a bucket.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def as_one_run(
     batch_rows: int,
     has_level: bool,
 ) -> Iterator[pa.RecordBatch]:
-    """Merge rows, in written order, into one run with each key once.
+    """Merge rows, given in the order they were written, into one run with each key once.
 
     Sequence numbers are assigned from ``first_number`` on. ``has_level`` adds the column of the
     level, 0.

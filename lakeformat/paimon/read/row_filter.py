@@ -26,9 +26,11 @@ class RowFilter(Protocol):
         ...
 
     def conjuncts(self) -> Sequence[RowFilter]:
-        """Return the parts that must all be met; none can be split further."""
+        """Return the conditions that AND joins, split as far as possible; a matching row meets all
+        of them.
+        """
         ...
 
     def conditions(self) -> Conjunction:
-        """Return conditions implied by this one that bounds can check; empty if there are none."""
+        """Return conditions that every matching row meets and that bounds can check; maybe none."""
         ...

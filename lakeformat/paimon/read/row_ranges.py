@@ -39,7 +39,7 @@ def joins_columns(schema: TableSchema) -> bool:
 
 
 def is_side_file(name: str) -> bool:
-    """Return True for a file that holds nothing but blobs or vectors, in a format of its own."""
+    """Return True for a file that has only blobs or vectors, in a format of its own."""
     return name.endswith(".blob") or ".vector." in name
 
 
@@ -58,7 +58,8 @@ def refuse_side_file(name: str, column: str | None = None) -> NoReturn:
 
 
 def row_ranges(files: Iterable[ManifestEntry]) -> list[tuple[ManifestEntry, ...]]:
-    """Group files by the rows they hold, in the order of row ids; each group has the newest first.
+    """Group files by the rows that they hold, in the order of row ids. In a group, the newest file
+    is first.
 
     Side files come last. If files have equal sequence numbers, the file committed first counts as
     the newest, as in Paimon's Java reader.
@@ -81,7 +82,7 @@ def range_rows(group: tuple[ManifestEntry, ...]) -> int:
 
 
 def deletions_of(group: tuple[ManifestEntry, ...]) -> ManifestEntry:
-    """Return the file whose deletion vector marks the rows of a group: the oldest one."""
+    """Return the file whose deletion vector is used for the rows of a group: its oldest file."""
     rows = [entry for entry in group if not is_side_file(entry.file.file_name)]
     return min(rows, key=lambda e: (e.file.max_sequence_number, e.file.file_name))
 
@@ -89,7 +90,7 @@ def deletions_of(group: tuple[ManifestEntry, ...]) -> ManifestEntry:
 def shares_rows(columns: ManifestColumns) -> Mask:
     """Return a mask of the files that share rows with another file.
 
-    The statistics of such a file alone decide nothing: another file may hold a newer value.
+    The statistics of such a file must not exclude it, because another file may have newer values.
     """
     order, again = _by_first_row(columns)
     shared = np.zeros(len(columns), np.bool_)
@@ -99,7 +100,7 @@ def shares_rows(columns: ManifestColumns) -> Mask:
 
 
 def rows_by_file(schema: TableSchema, columns: ManifestColumns) -> Positions:
-    """Return how many rows each file adds to the table: rows that it shares count once."""
+    """Return how many rows each file adds to the table; rows in several files count once."""
     rows = columns.row_count.numbers
     if not joins_columns(schema):
         return rows
@@ -110,7 +111,9 @@ def rows_by_file(schema: TableSchema, columns: ManifestColumns) -> Positions:
 
 
 def _by_first_row(columns: ManifestColumns) -> tuple[Positions, Mask]:
-    """Return the files with row ids in id order, and a mask of those that repeat earlier rows."""
+    """Return the files with row ids in id order, and a mask of the files that repeat
+    earlier rows.
+    """
     ids = columns.first_row_id
     known = np.flatnonzero(np.ones(len(columns), np.bool_) if ids.present is None else ids.present)
     order = known[np.argsort(ids.numbers[known], kind="stable")]

@@ -67,11 +67,11 @@ class Scan(Results):
     ) -> None:
         """Keep the arguments of the scan.
 
-        ``least_level``: files below it are skipped, as in the read-optimised table.
+        ``least_level``: files of lower levels are skipped, as in the read-optimised table.
         ``with_streamed``: include level-0 and postponed rows that a change stream has delivered.
-        ``created_from_millis``: skip files written before. ``decided_by``: the option that chose
-        the snapshot, if not the call. ``unpublished``: files that are read as if a commit had added
-        them to the snapshot, and a compaction had followed. ``without``: names of files to skip.
+        ``created_from_millis``: skip files written before this time. ``decided_by``: the option
+        that chose the snapshot, if the call did not. ``unpublished``: files that are read as if a
+        commit had added them, and a compaction had followed. ``without``: names of files to skip.
         """
         self._handle = handle
         self._least_level = least_level
@@ -104,12 +104,12 @@ class Scan(Results):
 
     @property
     def table_schema(self) -> TableSchema:
-        """The schema the rows are read with."""
+        """The schema with which the rows are read."""
         return self._handle.schema
 
     @property
     def conditions(self) -> tuple[PredicateFilter, ...]:
-        """The conditions that every row meets."""
+        """The conditions that every row of the scan meets."""
         return tuple(self._filters)
 
     @property
@@ -127,7 +127,7 @@ class Scan(Results):
 
         A limit holds for each split.
         """
-        # No lock: planning twice is harmless.
+        # No lock is needed: planning twice has the same result.
         if self._planned is None:
             self._planned = self._plan()
         return self._planned
@@ -153,7 +153,7 @@ class Scan(Results):
         return found if self._limit is None else min(found, self._limit)
 
     def meeting(self, where: Where) -> Scan:
-        """Return this scan narrowed by one more condition."""
+        """Return this scan with one more condition."""
         bound = row_filter(self._handle.schema, where, None)
         narrowed = copy(self)
         narrowed._planned, narrowed.report = None, ScanReport()
@@ -161,7 +161,7 @@ class Scan(Results):
         return narrowed
 
     def known_count(self, split: Split) -> int | None:
-        """Return the row count of a split if metadata knows it; None if the rows must be read."""
+        """Return the row count of a split from metadata; None if its rows must be read."""
         if self._filters:
             return None
         if split.raw_convertible:
@@ -193,7 +193,7 @@ class Scan(Results):
 
     def _plan(self) -> list[Split]:
         handle, snapshot = self._handle, self._snapshot
-        # Checked for empty tables too: they may read from other branches.
+        # Checked for empty tables, too: they may show rows of other branches.
         require_allowed(handle, Operation.READ)
         if self._limit == 0 or (snapshot is None and not self._unpublished):
             return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The snapshot that table options choose for scans that name none."""
+"""Finds the snapshot that the table options choose for scans which choose none."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ class ShownState:
 
     snapshot: Snapshot | None
     decided_by: str | None = None
-    """The option and value that chose it; None if the call chose it or it is the newest."""
+    """The option and its value that chose the snapshot; None if the call chose it, or it is the
+    newest.
+    """
     with_its_schema: bool = False
     """True to use the columns of that snapshot instead of the current ones."""
     created_from_millis: int | None = None

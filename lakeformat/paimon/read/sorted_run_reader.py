@@ -37,11 +37,13 @@ class RunReader:
     numbers: bool
     """True to read sequence numbers; decoding them takes longer than merging rows."""
     zeros: bool
-    """True to add the number 0 if numbers are not read, for engines that need the column."""
+    """True to add the number 0 if the sequence numbers are not read, for engines that need the
+    column.
+    """
     carried: Collection[str]
     """Text columns that may remain dictionary-encoded."""
     levels: bool = False
-    """True to add the level of the file."""
+    """True to add a column with the level of each row's file."""
 
     def read(self, run: Sequence[ManifestEntry]) -> Iterator[pa.RecordBatch]:
         """Stream the rows of all files of a run."""
@@ -79,7 +81,7 @@ def meeting(batches: Iterator[pa.RecordBatch], filters: Filters) -> Iterator[pa.
 
 
 def _with_no_number(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Add the sequence number 0 to all rows."""
+    """Add a column of sequence numbers that are all 0."""
     nothing = pa.array(np.zeros(rows.num_rows, np.int64))
     schema = to_arrow_schema((SEQUENCE_NUMBER,))
     return pa.RecordBatch.from_arrays(

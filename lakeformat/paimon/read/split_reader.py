@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the rows of splits: merged where a key may be in several files, else as stored."""
+"""Reads the rows of splits: merged if a key may be in several files, otherwise as stored."""
 
 from __future__ import annotations
 
@@ -81,8 +81,9 @@ class SplitReader:
     def _merged(self, section: list[list[ManifestEntry]]) -> Iterator[pa.RecordBatch]:
         """Merge the rows of a section and drop deletes.
 
-        Before a merge of several runs only conditions on the key are applied, because the merge may
-        take other columns from another row. With one run, all conditions are applied first.
+        Before a merge of several runs, only conditions on the key are applied, because the merge
+        may take the values of other columns from another row. With one run, all conditions are
+        applied first.
         """
         before = self.filters if len(section) == 1 else self._on_keys
         engine, order = read_engine(self.schema), merge_order(self.schema)
@@ -107,7 +108,7 @@ class SplitReader:
     def _with_postponed(
         self, postponed: list[ManifestEntry], files: list[ManifestEntry]
     ) -> Iterator[pa.RecordBatch]:
-        """Merge a partition with postponed rows, which count as the newest."""
+        """Merge a partition with postponed rows, which count as the newest rows."""
         engine, order = read_engine(self.schema), merge_order(self.schema)
         needed = engine.needs([*self._looked_at, *order.sequence])
         has_level = supersedes(self.schema.table_options)
@@ -137,7 +138,7 @@ class SplitReader:
     def _carried(
         self, fields: Sequence[DataField], order: MergeOrder, engine: MergeEngine
     ) -> frozenset[str]:
-        """Return the columns whose values no step before or in the merge uses."""
+        """Return the columns whose values are not used before or in the merge."""
         if not isinstance(engine, Deduplicate):
             return frozenset()
         seen = {*order.keys, *order.sequence}

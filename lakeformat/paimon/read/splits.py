@@ -23,7 +23,7 @@ class Split:
     snapshot_id: int
     files: tuple[ManifestEntry, ...]
     raw_convertible: bool
-    """True if the files can be read as they are, without a merge or a join."""
+    """True if the files can be read directly, without a merge or a join."""
     vectors: tuple[IndexManifestEntry, ...] = ()
     """Index files with the deletion vectors of the bucket."""
 
@@ -85,7 +85,7 @@ def bucket_splits(
 def file_sections(
     schema: TableSchema, files: Sequence[ManifestEntry]
 ) -> list[list[list[ManifestEntry]]]:
-    """Group files into sections with separate key ranges; each section as runs, oldest first."""
+    """Group files into sections with separate key ranges, each divided into runs, oldest first."""
     key_types = [field.type for field in schema.key_fields]
     sections = key_sections([entry.file for entry in files], key_types)
     return [[[files[i] for i in run] for run in section] for section in sections]
@@ -107,7 +107,9 @@ def _is_merged(schema: TableSchema, files: Sequence[ManifestEntry]) -> bool:
 def _in_bucket_order(
     schema: TableSchema, files: Sequence[ManifestEntry]
 ) -> Sequence[ManifestEntry]:
-    """Sort the files of a fixed bucket as written; without fixed buckets, keep commit order."""
+    """Sort the files of a fixed bucket in the order of their rows; other files keep the commit
+    order.
+    """
     if schema.table_options.bucket < 0:
         return files
     return sorted(files, key=lambda entry: entry.file.min_sequence_number)
@@ -116,7 +118,7 @@ def _in_bucket_order(
 def _packs(
     schema: TableSchema, units: Sequence[tuple[ManifestEntry, ...]]
 ) -> Iterator[list[tuple[ManifestEntry, ...]]]:
-    """Pack neighbouring units up to the target size; a unit is never split."""
+    """Pack neighbouring units up to the target size; the files of a unit remain together."""
     options = schema.table_options
     capacity = options.source_split_target_size_bytes
     pack: list[tuple[ManifestEntry, ...]] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time travel: find a snapshot by number, tag, time or watermark."""
+"""Time travel: finds a snapshot by number, tag, time or watermark."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 _BEFORE_ALL = -(1 << 63)
 _LAST_IDENTIFIER = (1 << 63) - 1
-"""Identifier of commits outside of streams."""
+"""The commit identifier of commits that do not belong to a stream."""
 
 
 def find_snapshot(
@@ -55,14 +55,14 @@ def find_snapshot(
 
 
 def newest_at(handle: TableHandle, millis: int) -> Snapshot | None:
-    """Return the newest snapshot committed at or before a time; None if none is left."""
+    """Return the newest snapshot committed at or before a time; None if no such snapshot exists."""
     ids, read = _snapshots(handle)
     position = bisect_right(ids, millis, key=lambda number: _time_of(read(number)))
     return None if position == 0 else read(ids[position - 1])
 
 
 def newest_compacted(handle: TableHandle) -> Snapshot | None:
-    """Return the newest snapshot of a compaction; None if none is left.
+    """Return the newest snapshot of a compaction; None if no such snapshot exists.
 
     With ``full-compaction.delta-commits`` only full compactions count, as in Paimon's
     Java reader.
@@ -102,7 +102,10 @@ def _as_of(handle: TableHandle, as_of: Moment) -> Snapshot:
 
 
 def _of_watermark(handle: TableHandle, watermark: int) -> Snapshot:
-    """Return the oldest snapshot whose watermark, which never decreases, has reached the value."""
+    """Return the oldest snapshot whose watermark is at least ``watermark``.
+
+    Watermarks never decrease from one snapshot to the next.
+    """
     require_number("watermark must be a number of milliseconds", watermark)
     ids, read = _snapshots(handle)
     position = bisect_left(ids, watermark, key=lambda number: _watermark_of(read(number)))
@@ -124,7 +127,7 @@ def _snapshots(handle: TableHandle) -> tuple[list[int], Callable[[int], Snapshot
 
 
 def _time_of(snapshot: Snapshot | None) -> int:
-    """Return the commit time; expired snapshots sort first."""
+    """Return the commit time; expired snapshots are sorted first."""
     return _BEFORE_ALL if snapshot is None else snapshot.time_millis
 
 

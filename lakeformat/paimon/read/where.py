@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The condition of a scan, made of a filter and of partition values."""
+"""The condition of a scan, made of ``where`` and of the chosen partitions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def row_filter(
         asked.append(_of_partitions(schema, partitions))
     fields = (*schema.fields, *more_fields)
     if where is not None:
-        # Bind it alone first, so that errors quote the user's condition.
+        # Check it alone first, so that errors quote the user's condition.
         asked.append(as_predicate(where))
         bind_predicate(asked[-1], fields)
     return bind_predicate(And(tuple(asked)), fields) if asked else None
@@ -45,7 +45,7 @@ def _of_partitions(schema: TableSchema, partitions: Partitions) -> Predicate:
     """Convert partitions to a condition on their columns, which are constant in each file."""
     is_list = isinstance(partitions, Sequence) and not isinstance(partitions, str)
     given: Any = partitions if is_list else [partitions]
-    specs = some_partitions(schema, given).specs  # raises for invalid partitions
+    specs = some_partitions(schema, given).specs  # this call raises for invalid partitions
     names = [field.name for field in partition_fields(schema)]
     alternatives: list[Predicate] = []
     for spec in specs:

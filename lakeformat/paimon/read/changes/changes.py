@@ -19,7 +19,7 @@ from lakeformat.tables.results import Rows
 __all__ = ["Changes", "ChangesPart"]
 
 _PLANNED_AT_ONCE = 16
-"""Number of snapshots whose files are planned in parallel."""
+"""The number of snapshots whose files are planned in parallel."""
 
 
 class Changes(Rows):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that refuse column updates: commits that replace columns of existing rows."""
+"""Refuses changes of commits that replace columns of existing rows."""
 
 from __future__ import annotations
 

@@ -63,9 +63,9 @@ class ChangedFiles:
     snapshot: Snapshot
     entries: tuple[ManifestEntry, ...] = ()
     is_kept: bool = True
-    """True if a changelog keeps these files after the snapshot expires."""
+    """True if a changelog keeps these files when the snapshot expires."""
     is_overwrite: bool = False
-    """True if the files must be read together per bucket, as for an overwrite of a keyed table."""
+    """True if all files of a bucket must be read together, as for an overwrite of a keyed table."""
 
     @property
     def size_bytes(self) -> int:
@@ -141,8 +141,8 @@ class ChangeFiles:
     def _is_from_before(self, snapshot: Snapshot) -> bool:
         """Return True if the snapshot was committed before ``changelog-producer=input`` was set.
 
-        Only its new files hold its changes then. With any other producer, the changelog of a later
-        compaction may deliver the rows.
+        Then its changes are only in its new files. With any other producer, the changelog of a
+        later compaction may deliver the rows.
         """
         handle = self._handle
         has_changelog = snapshot.changelog_manifest_list is not None
@@ -194,8 +194,8 @@ class ChangeFiles:
     def _may_have_expired(self, snapshot: Snapshot) -> bool:
         """Return True if an expiry may have removed the changes of the snapshot.
 
-        That needs a missing changelog list, and either the oldest snapshot of a branch or a
-        snapshot that expired without a changelog.
+        The changelog list must be missing. The snapshot must also be the oldest one of a branch, or
+        have expired without a changelog.
         """
         storage, layout = self._handle.storage, self._handle.layout
         first = min(snapshot_ids(storage, layout), default=snapshot.id)
@@ -208,8 +208,8 @@ class ChangeFiles:
     def _has_changes(self, files: ManifestColumns, which: ListKind) -> Mask:
         """Select the entries whose rows are changes.
 
-        Postponed rows are changes when they are written, but only if the table has no changelog
-        producer: otherwise a later changelog delivers them.
+        Postponed rows are delivered when they are written, but only if the table has no changelog
+        producer. Otherwise a later changelog delivers them.
         """
         has_changes: Mask = files.bucket.numbers >= 0
         if which is ListKind.DELTA and changelog_producer(self._handle) == NO_PRODUCER:

@@ -30,7 +30,7 @@ _KINDS = pa.array(["+I", "-U", "+U", "-D"])
 
 @dataclass(frozen=True, slots=True)
 class ChangedRows:
-    """The columns and rows that a reader of changes asks for."""
+    """The columns and rows that a reader of changes requests."""
 
     fields: tuple[DataField, ...]
     """The table's columns that must be read: the wanted columns and those of the condition."""

@@ -139,7 +139,7 @@ def _by_place(entries: Iterable[ManifestEntry]) -> dict[_Place, list[ManifestEnt
 
 
 class _StateFiles:
-    """The files of one state, with a reader of their merged rows."""
+    """The files of one state, and a reader of their merged rows."""
 
     def __init__(
         self, handle: TableHandle, snapshot: Snapshot | None, entries: Iterable[ManifestEntry]
@@ -152,7 +152,10 @@ class _StateFiles:
             self._reader = MergedRowsWithKind(handle.schema, files, handle.schema.fields)
 
     def files(self, place: _Place) -> dict[_FileIdentity, DeletionVector | None]:
-        """Return each file with its deletion vector: both together determine its rows."""
+        """Return the files of a bucket, each with its deletion vector.
+
+        Both together determine the rows of the file.
+        """
         vectors = self._deleted.vectors(*place)
         found = self.buckets.get(place, ())
         return {entry.identity: vectors.get(entry.file.file_name) for entry in found}
@@ -185,8 +188,8 @@ def _of_new_files(
     """Return the rows of the states ``old`` and ``new``, read only from files that differ between
     them.
 
-    Return None if these files do not determine the difference: after a rollback, the old value of a
-    key may be in a removed file and its current value in a file that both states share.
+    Return None if these files do not determine the difference. After a rollback, the old value of a
+    key may be in a removed file, and its current value in a file that both states share.
     """
     mine, theirs = old.files(place), new.files(place)
     went = {name for name in mine if name not in theirs or mine[name] != theirs[name]}
@@ -221,7 +224,7 @@ class _Joined:
 
     @property
     def is_gone(self) -> Mask:
-        """Mask of the keys that only the earlier state has."""
+        """A mask of the keys that only the earlier state has."""
         gone: Mask = self.groups.newest < self.count_before
         return gone
 

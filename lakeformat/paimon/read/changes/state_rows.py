@@ -34,7 +34,7 @@ class StateRows:
     least_level: int = 0
     """Files below this level are skipped."""
     with_streamed: bool = False
-    """True to include level-0 and postponed rows that a stream has delivered as changes already."""
+    """True to include level-0 and postponed rows that a stream has already delivered as changes."""
     keep_retracts: bool = False
     """True to keep the delete row of a deleted key instead of dropping the key."""
 

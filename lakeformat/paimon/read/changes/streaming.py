@@ -148,7 +148,7 @@ class ChangeStream(TableStream[Snapshot, int]):
 
 
 def lowest_streamed_level(handle: TableHandle) -> int:
-    """Return the lowest level whose rows the changelog has delivered already."""
+    """Return the lowest level whose rows were already delivered by the changelog."""
     if not handle.schema.primary_keys:
         return 0
     highest = handle.options.level_count - 1

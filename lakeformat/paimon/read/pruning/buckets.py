@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pruning of buckets, and of single files in the buckets of primary-key tables.
 
-The value of a non-key column is only known after rows of one key are merged. So bounds of such
-columns exclude single files only where each key is in one file.
+The value of a non-key column is only known after the rows of a key are merged. So the bounds of
+such a column exclude a single file only if each key is in one file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from lakeformat.types.values import Value, values_to_arrow
 __all__ = ["HashedBuckets", "by_merged_values"]
 
 MOST_KEYS = 1000
-"""Above this number of keys, hashing rarely excludes a bucket."""
+"""The most keys that are hashed; with more keys, a bucket is rarely excluded."""
 
 _WHOLE_ROW_WINS = ("deduplicate", "first-row")
 _EQUAL_WITH_OTHER_BYTES = (TypeName.FLOAT, TypeName.DOUBLE)
@@ -32,7 +32,10 @@ _EQUAL_WITH_OTHER_BYTES = (TypeName.FLOAT, TypeName.DOUBLE)
 
 
 class HashedBuckets:
-    """The buckets that can hold wanted rows, if the conditions list values of every bucket key."""
+    """The buckets that can hold wanted rows.
+
+    It is used if the conditions list values of every bucket key.
+    """
 
     def __init__(self, schema: TableSchema, conditions: Sequence[ColumnTest]) -> None:
         options = schema.table_options
@@ -80,7 +83,8 @@ def by_merged_values(
     """
     if skips_level_zero(schema):  # each key is in one visible file
         return may_match
-    # With deletion vectors merged on read, level-0 rows are merged with those above, too.
+    # With deletion vectors merged on read, rows of level 0 are merged with rows of higher levels,
+    # too.
     whole = schema.table_options.merge_engine in _WHOLE_ROW_WINS
     levels = columns.level.numbers
     mask = np.ones(len(columns), np.bool_)

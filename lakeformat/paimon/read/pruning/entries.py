@@ -68,8 +68,9 @@ class EntryPruner:
         return self._in_any(lambda one: one.by_statistics(columns))
 
     def by_merged_values(self, places: Sequence[Positions], columns: ManifestColumns) -> Mask:
-        """Return a mask of files by conditions on non-key columns of a keyed table, bucket by
-        bucket.
+        """Return a mask of the files to read, by conditions on non-key columns of a keyed table.
+
+        Files are excluded bucket by bucket.
         """
         return self._in_any(lambda one: one.by_merged_values(places, columns))
 
@@ -199,7 +200,9 @@ class _Pruner:
     def _usable(
         self, conditions: Sequence[ColumnTest], covered: Sequence[DataField]
     ) -> list[ColumnTest]:
-        """Return the conditions on covered columns, matched by id, that kept their type."""
+        """Return the conditions on covered columns whose type has not changed; columns are matched
+        by id.
+        """
         stored = {field.id: field.type for field in covered}
         now = {field.name: field for field in self.schema.fields}
         return [
@@ -223,7 +226,10 @@ def _position(column: str, covered: Sequence[DataField]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Statistics:
-    """Encoded minima and maxima; if ``nulls`` is None, both are the same exact values."""
+    """Encoded minima and maxima.
+
+    If ``nulls`` is None, both are the same exact values.
+    """
 
     least: BytesColumn
     most: BytesColumn
@@ -236,8 +242,9 @@ class _Statistics:
         covered: Sequence[DataField],
         position_of: Callable[[str, Sequence[DataField]], int] = _position,
     ) -> Mask:
-        """Return a mask of the rows that may meet all conditions; rows with another field count are
-        kept.
+        """Return a mask of the rows that may meet all conditions.
+
+        Rows with another number of fields are kept.
         """
         mask = np.ones(len(self.least), np.bool_)
         telling = np.flatnonzero(self._covers(len(covered)))

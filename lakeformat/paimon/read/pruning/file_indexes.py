@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pruning by file indexes: skips files whose index shows that no row meets the conditions.
 
-Only files that statistics keep are tested. An index covers rows as stored, so on tables that merge
-rows it may exclude only what statistics may: see ``by_merged_values``.
+Only files that statistics do not exclude are tested. An index covers rows as stored. So in tables
+that merge rows, an index may exclude only the files that statistics may exclude: see
+``by_merged_values``.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ __all__ = ["IndexPruner"]
 
 _FEW_FILES = 4
 _READERS = 16
-"""Number of files tested in parallel; each costs a few storage calls."""
+"""The number of files tested in parallel; each file costs a few storage calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +75,8 @@ class IndexPruner:
     def _test(
         self, entries: Sequence[ManifestEntry], asked: Sequence[Sequence[ColumnTest]]
     ) -> list[tuple[bool, ...]]:
-        """Return, for each file and each list in ``asked``, True if a row may meet all its
-        conditions.
+        """Return, for each file and each list in ``asked``, True if a row may meet all conditions
+        of the list.
         """
 
         def test(entry: ManifestEntry) -> tuple[bool, ...]:
@@ -102,7 +103,9 @@ class IndexPruner:
         )
 
     def _as_stored(self, schema_id: int, conditions: Sequence[ColumnTest]) -> list[StoredCondition]:
-        """Return the conditions on columns the file has, matched by id, that kept their type."""
+        """Return the conditions on columns that the file has with unchanged type; columns are
+        matched by id.
+        """
         now = {field.name: field for field in self.handle.schema.fields}
         then = {field.id: field for field in self.read_schema(schema_id).fields}
         found = []

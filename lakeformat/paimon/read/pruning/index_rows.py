@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of one file that may meet conditions, by its indexes."""
+"""Finds the rows of one file that may meet conditions, by its indexes."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from lakeformat.types.values import values_to_arrow
 __all__ = ["Bodies", "StoredCondition", "rules_out"]
 
 Bodies = Mapping[str, Mapping[str, bytes | None]]
-"""An index container: column to index type to bytes."""
+"""The indexes of one file: their bytes by column and index type."""
 
 _NO_ROWS: BitMap = BitMap()
 _MOST_LITERALS = 1000
-"""Above this number of values, looking them up costs more than pruning saves."""
+"""The most values that are looked up in an index; more lookups cost more than pruning saves."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredCondition:
-    """A condition on a column as one file has it."""
+    """A condition on a column, in the form that the column has in one file."""
 
     stored_name: str
     data_type: DataType
@@ -45,7 +45,8 @@ class StoredCondition:
 def rules_out(bodies: Bodies, conditions: Sequence[StoredCondition], source: str) -> bool:
     """Return True if no row of the file meets all conditions.
 
-    Row bitmaps are intersected, so conditions that different rows meet are excluded too.
+    The rows of all conditions are intersected. So a file is also excluded if each condition is met,
+    but never by the same row.
     """
     left: BitMap | None = None
     for asked in conditions:
@@ -80,7 +81,7 @@ def _rows(index: ColumnIndex | None, asked: StoredCondition) -> BitMap | None:
     if condition.op is Op.IS_NULL:
         return None if isinstance(index, BloomFilter) else index.is_null()
     if condition.op in (Op.IS_NOT_NULL, Op.NOT_EQUAL):
-        # NOT_EQUAL excludes only nulls: an index on timestamps is not exact.
+        # NOT_EQUAL only excludes nulls, because an index on timestamps is not exact.
         return None if isinstance(index, BloomFilter) else index.is_not_null()
     literals = condition.literal if condition.op is Op.IN else (condition.literal,)
     if len(literals) > _MOST_LITERALS:
