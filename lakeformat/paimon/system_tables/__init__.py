@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""System tables: a table's own metadata as rows, ``shop.orders$files`` and its siblings.
+"""System tables show a table's own metadata as rows, such as ``shop.orders$files``.
 
 ``registry.py`` lists them; each has a module of its name beside it. Times are in UTC, except the
 creation times of files and tags: these are the local time of the writer.

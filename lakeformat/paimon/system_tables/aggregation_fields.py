@@ -20,7 +20,7 @@ _PREFIX = "fields."
 class _AggregatedColumn:
     field: DataField
     options: dict[str, str]
-    """Those of the form ``fields.<column>.<setting>``."""
+    """The options of the form ``fields.<column>.<setting>``."""
 
     @property
     def type_text(self) -> str:

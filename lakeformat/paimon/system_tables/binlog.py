@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``$binlog``: changes with before and after of an update in one row, as arrays of each column."""
+"""``$binlog``: one row for each change; an update has its old and its new values as arrays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def packed_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def pack_updates(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Join each ``-U`` with the ``+U`` right after it into one ``+U`` of two elements.
+    """Join each ``-U`` with the ``+U`` right after it into one ``+U`` with two elements per column.
 
     ``schema`` is that of the packed rows.
     """

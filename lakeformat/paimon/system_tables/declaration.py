@@ -22,7 +22,9 @@ Values: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True)
 class SystemColumn(Generic[R]):
-    """A column, and its values for the rows of a table; it is filled only if asked for."""
+    """A column, and the function that returns its values; it is only called if the column
+    is read.
+    """
 
     name: str
     type: DataType
@@ -36,9 +38,9 @@ class SystemTableDeclaration(Generic[R]):
     name: str
     columns: tuple[SystemColumn[R], ...]
     open: Callable[[Source], R]
-    """Returns the source of the columns, one object per row."""
+    """Returns the object from which the columns are filled."""
     of_snapshot: bool
-    """True if it shows one snapshot, so a call may name an older one."""
+    """True if the table shows one snapshot, so that a call may choose an older one."""
 
     @property
     def schema(self) -> TableSchema:
@@ -51,7 +53,10 @@ class SystemTableDeclaration(Generic[R]):
 
 
 def column(name: str, type_text: str, fill: str | Callable[[R], Values]) -> SystemColumn[R]:
-    """Return a column filled by a function or an attribute of each row: ``"file.row_count"``."""
+    """Return a column whose values come from a function, or from an attribute of each row.
+
+    An attribute is given as text, such as ``"file.row_count"``.
+    """
     return SystemColumn(
         name, parse_type(type_text), _attribute(fill) if isinstance(fill, str) else fill
     )

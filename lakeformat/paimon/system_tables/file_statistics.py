@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Column statistics of files as text, in the columns the table has now.
 
-Files of one schema that keep statistics of the same columns are one group, decoded together.
-Columns are matched by field id: one that a file lacks is null in each of its rows, one whose
-type changed is cast.
+Files of one schema with statistics of the same columns are decoded together, as a group. Columns
+are matched by field id. A column that a file lacks is null in each of its rows. If the type of a
+column changed, its statistics are cast.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["FileStatistics"]
 
 Names: TypeAlias = tuple[str, ...]
 _Key: TypeAlias = tuple[int, Names | None, Names | None]
-"""Schema, columns written and columns with statistics."""
+"""The key of a group: the schema, the written columns, and the columns with statistics."""
 
 
 class FileStatistics:
@@ -55,7 +55,7 @@ class FileStatistics:
     def _shown(self, show: Callable[[_Group, DataField], pa.Array]) -> pa.Array:
         if not len(self._files):
             return pa.array([], pa.string())
-        # Java prints them in the order of UTF-16.
+        # Java prints columns in the order of UTF-16.
         fields = sorted(self._source.handle.schema.fields, key=lambda f: f.name.encode("utf-16be"))
         parts = []
         for group in self._groups:
@@ -84,7 +84,7 @@ class FileStatistics:
 
 @dataclass(frozen=True)
 class _Group:
-    """Files whose statistics are about the same columns."""
+    """Files of one schema with statistics of the same columns."""
 
     rows: Positions
     files: ManifestColumns
@@ -132,7 +132,7 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class _Covered:
-    """The columns of a file, and those among them that have statistics."""
+    """The columns of a file, and the columns of these that have statistics."""
 
     written: frozenset[int]
     """Field ids of all columns."""

@@ -70,7 +70,7 @@ class _Files(LiveFiles):
             return texts(self.columns)
 
     def shown_statistics(self, show: Callable[[FileStatistics], pa.Array]) -> pa.Array:
-        """Return the statistics of each file as text."""
+        """Return the statistics of each file as text, made by the function ``show``."""
         with self._naming("_VALUE_STATS", lambda files: show(FileStatistics(self.source, files))):
             return show(self.statistics)
 
@@ -100,7 +100,7 @@ class _Files(LiveFiles):
 
 
 def _key_texts(source: Source, files: ManifestColumns, keys: BytesColumn) -> list[str | None]:
-    """Return ``[2, b]`` for each file; None for files without key."""
+    """Return the keys as texts such as ``[2, b]``; None for files without a key."""
     shown: list[str | None] = [None] * len(files)
     has_key = keys.sizes > len(EMPTY_ROW)
     for schema_id in np.unique(files.schema_id.numbers[has_key]).tolist():

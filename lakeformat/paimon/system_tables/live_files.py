@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The live files of a snapshot, by column; common values are decoded once."""
+"""The live files of a snapshot, column by column; values that several columns need are decoded
+once.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ __all__ = ["LiveFiles", "snapshot_manifests"]
 
 
 class LiveFiles:
-    """Every file of a snapshot, in the order they were committed; none is hidden."""
+    """Every live file of a snapshot, in commit order; files that reads skip are included."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -52,12 +54,12 @@ class LiveFiles:
         )
 
     def name(self, row: int, what: str) -> str:
-        """Return a description of a file's value and its place, for an error."""
+        """Return a description of a value of a file, for an error."""
         return name_of_file(self.source, self.columns, row, what)
 
 
 def name_of_file(source: Source, columns: ManifestColumns, row: int, what: str) -> str:
-    """Return a description of a file's value and its place."""
+    """Return a description of a value of a file, for an error."""
     [entry] = columns.entries(np.array([row]))
     snapshot = source.snapshot
     where = source.name if snapshot is None else find_manifest(source.handle, snapshot, entry)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Partitions as system tables show them; each distinct one is decoded once."""
+"""Prints partitions as system tables show them; each distinct partition is decoded once."""
 
 from __future__ import annotations
 

@@ -23,8 +23,9 @@ class _Partitions(FileSums):
         super().__init__(source, ["partition"])
 
     def deleted(self) -> list[int | None]:
-        """Return how many rows of each partition deletion vectors hide; None if an old writer did
-        not count them.
+        """Return the number of rows that deletion vectors hide in each partition.
+
+        None if an old writer did not count them.
         """
         distinct = self.files.partitions.distinct.to_pylist()
         counts = [self._deleted_by_partition.get(row, 0) for row in distinct]
@@ -54,7 +55,7 @@ def _cardinality(entry: IndexManifestEntry) -> int | None:
 
 
 def _nothing(sums: FileSums) -> pa.Array:
-    """Return nulls for a column that only catalog services can fill."""
+    """Return nulls, for columns whose values only catalog services have."""
     return pa.nulls(len(sums))
 
 

@@ -68,7 +68,7 @@ def find_row_table(name: str) -> RowTable | None:
 
 
 def _scan_top_level(handle: TableHandle, snapshot: Snapshot | None, asked: RowSelection) -> Scan:
-    """Return a scan of the highest level: its rows need no merge; newer rows are left out."""
+    """Return a scan of the highest level, whose rows need no merge; newer rows are left out."""
     where = row_filter(handle.schema, asked.where, asked.partitions)
     least = handle.options.level_count - 1 if handle.schema.primary_keys else 0
     return Scan(handle, snapshot, asked.columns, where, asked.limit, least_level=least)

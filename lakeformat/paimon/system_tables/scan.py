@@ -54,7 +54,7 @@ class SystemScan:
         return pa.Table.from_arrays(arrays, schema=self._schema)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in batches; their metadata is in memory as a whole."""
+        """Yield the rows in batches; the metadata itself is read into memory at once."""
         yield from self.to_arrow().to_batches(BATCH_ROWS)
 
     def to_pandas(self) -> pandas.DataFrame:

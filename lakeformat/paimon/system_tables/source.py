@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The source of a system table: a table and a snapshot."""
+"""The table and the snapshot that a system table shows."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``$statistics``: the statistics of ANALYZE for the snapshot, or for one before it."""
+"""``$statistics``: the statistics of ANALYZE for the snapshot, or for an earlier one."""
 
 from __future__ import annotations
 
