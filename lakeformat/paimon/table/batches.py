@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of streams in a Paimon table: recorded in ``stream/``, and kept by consumers."""
+"""The log of stream batches of a Paimon table: stored in ``stream/``, and kept by consumers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["stream_table"]
 
 
 def stream_table(handle: TableHandle) -> StreamTable:
-    """Return the parts of a table that the log of batches uses."""
+    """Return the operations of a table that the log of batches needs."""
     return StreamTable(
         handle.uri,
         handle.storage,

@@ -106,7 +106,7 @@ class TableOrphans(TableReads):
         return remove_missing_manifests(self._handle, dry_run=dry_run)
 
     def repair(self, dry_run: bool = False) -> RepairHintsReport:
-        """Correct the hints of every branch, and report missing snapshots."""
+        """Correct wrong hints of every branch, and report missing snapshots."""
         from lakeformat.paimon.orphans.hints import repair_hints
 
         return repair_hints(self._handle, dry_run=dry_run)

@@ -72,7 +72,7 @@ class TableReads:
         """Return the position of the newest snapshot, or the start of an empty table.
 
         ``named`` is a stored position or a snapshot number, converted to a position of this table.
-        A position of another branch or table is refused.
+        A position of another branch or table raises an error.
         """
         if named is None:
             head = self.latest_snapshot()

@@ -95,7 +95,10 @@ class Table(
     TableRowChanges,
     AnyTable,
 ):
-    """One table: its schema is fixed when it is opened, its snapshots are always current."""
+    """One table.
+
+    Its schema is fixed when the table is opened, but every call sees the newest snapshots.
+    """
 
     format = "paimon"
     instead = MappingProxyType(
@@ -228,7 +231,7 @@ class Table(
 
     @property
     def staged(self) -> TableStaged:
-        """The staged results of the table: written but not yet published."""
+        """The staged results of the table: files that are written but not published yet."""
         from lakeformat.paimon.staged import TableStaged
 
         return TableStaged(self._handle, self.commit)
@@ -304,7 +307,7 @@ def _only_reads(shown: type[_Shown]) -> type[_Shown]:
 
 def _refusal(member: object) -> object:
     def refuse(self: ReadOnlyTable, *_: Any, **__: Any) -> NoReturn:
-        """Raise UnsupportedError: a system table changes only with its table."""
+        """Raise UnsupportedError: a system table can only change with its table."""
         raise UnsupportedError(
             f"${self._name} of {self.location} is a system table, which is read-only: use the "
             "table itself"

@@ -85,7 +85,7 @@ class TableUpkeep(TableReads):
         order_by: Sequence[str] | None = None,
         order_strategy: str | None = None,
     ) -> CompactPlan:
-        """Plan ``compact`` bucket by bucket with reasons; nothing is changed."""
+        """Plan what ``compact`` would do with each bucket, and the reasons; nothing is changed."""
         from lakeformat.paimon.compact.newest_schema import under_schema
         from lakeformat.paimon.compact.other_compactor import find_other_compactor
         from lakeformat.paimon.compact.partition_choice import Chosen

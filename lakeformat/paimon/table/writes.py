@@ -154,7 +154,7 @@ class RowsWrite:
     def run(self) -> CommitReport:
         """Write and publish the rows.
 
-        After an error no file is left, except after ``CommitOutcomeUnknownError``: the snapshot
+        After an error no new file remains, except after ``CommitOutcomeUnknownError``: a snapshot
         may use the files.
         """
         handle, commit = self.handle, self.options.commit
@@ -194,7 +194,7 @@ class RowsWrite:
 
 
 def _find_keys(handle: TableHandle, snapshot: Snapshot | None, keys: pa.Array) -> FoundKeys:
-    from lakeformat.paimon.existing_keys import find_keys  # reads the table
+    from lakeformat.paimon.existing_keys import find_keys  # this call reads the table
 
     return find_keys(handle, snapshot, keys)
 
@@ -210,7 +210,7 @@ def _require_whole(handle: TableHandle, within: PartitionFilter | None) -> None:
 
 
 def _known_rows(data: Any) -> int | None:
-    """Return the row count of the data if it is known without reading; else None."""
+    """Return the row count of the data if it is known without reading the data, otherwise None."""
     rows = getattr(data, "num_rows", None)
     if rows is None and isinstance(shape := getattr(data, "shape", None), tuple) and shape:
         rows = shape[0]
