@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tags: named snapshots that do not expire; created, moved, and deleted with their files."""
+"""Tags: named snapshots that do not expire; creates, moves and deletes them with their files."""

@@ -35,7 +35,7 @@ _BATCH = "batch"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutomaticTagsReport(Report):
-    """Created automatic tags, and the tags deleted for them."""
+    """The automatic tags that were created, and the tags deleted because of them."""
 
     table: str
     created: tuple[str, ...]
@@ -49,7 +49,7 @@ def create_due(
 ) -> AutomaticTagsReport:
     """Create the tags that are due, then delete the oldest beyond ``tag.num-retained-max``.
 
-    Repeating it creates no tag twice, so a schedule may call it at any rate.
+    A repeated call creates no tag twice, so a schedule may call it as often as it likes.
     """
     mode = handle.options.tag_automatic_creation
     if mode == "none":
@@ -135,7 +135,10 @@ def _automatic(handle: TableHandle, period: Period) -> list[tuple[datetime, Tag]
 
 
 def _surplus(handle: TableHandle, mode: str, coming: Sequence[DueTag]) -> list[str]:
-    """Return the tags beyond the kept number, counting ``coming``; tags in use are kept."""
+    """Return the tags beyond the number to keep, which includes ``coming`` new tags.
+
+    Tags in use are kept.
+    """
     most = handle.options.tag_num_retained_max
     if most is None:
         return []

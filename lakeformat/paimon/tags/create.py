@@ -120,10 +120,10 @@ def replace_with(
 
 @contextmanager
 def _kept_meanwhile(handle: TableHandle, tag: Tag, origin: Origin) -> Iterator[None]:
-    """Protect the new snapshot by a temporary tag until the old one is released.
+    """Protect the new snapshot by a temporary tag, until the tag is moved to it.
 
-    If the replacement is refused, both snapshots are still protected. ``expire`` deletes a
-    temporary tag that a crash left behind after one day.
+    If the move is refused, the old snapshot is still tagged. If a crash leaves the temporary tag
+    behind, ``expire`` deletes it after one day.
     """
     name = f"{_REPLACING}{tag.name}-{handle.environment.new_id()}"
     held = Tag(name, tag.snapshot, utc_now(handle), _REPLACING_TIME)
@@ -136,7 +136,7 @@ def _kept_meanwhile(handle: TableHandle, tag: Tag, origin: Origin) -> Iterator[N
 
 
 def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = False) -> TagReport:
-    """Rename a tag; for a moment it has both names. After a crash, repeat the call."""
+    """Rename a tag; for a moment the snapshot has both tags. After a crash, repeat the call."""
     storage, layout = handle.storage, handle.layout
     check_new_file_name_part("tag name", new_name)
     require_allowed(handle, Operation.TAG)
@@ -156,7 +156,7 @@ def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = Fal
             f"another program created tag {new_name!r} of {handle.uri} while {name!r} was renamed; "
             f"{name!r} keeps its name. Look at tag {new_name!r}, or choose another name"
         )
-    try:  # a deletion of the old tag looks for other tags after this
+    try:  # from now on, a deletion of the old tag finds the new tag
         Origin(old.snapshot, name).require_kept(handle, f"tag {new_name!r}")
     except LakeError:
         if there is None:
@@ -217,7 +217,7 @@ def _tag(handle: TableHandle, name: str, origin: Origin, retained: timedelta | N
 
 
 def _refuse_second_automatic(handle: TableHandle, name: str, origin: Origin) -> None:
-    """Raise for a second automatic tag of a snapshot: programs expect one per snapshot."""
+    """Raise for a second automatic tag of a snapshot, because other programs expect only one."""
     if handle.options.tag_automatic_creation not in ("process-time", "watermark"):
         return
     period = period_of(handle.options)

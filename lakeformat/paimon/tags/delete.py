@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes tags with the files that only they needed."""
+"""Deletes tags, and the files that only these tags needed."""
 
 from __future__ import annotations
 
@@ -81,14 +81,15 @@ def _missing(handle: TableHandle, names: Sequence[str]) -> set[str]:
 
 
 def _chosen(handle: TableHandle, name: str, gone: Collection[str], *, force: bool) -> Tag | None:
-    """Return the tag to delete; None if it is missing, but an earlier attempt deleted it or
+    """Return the tag to delete. None if it is missing because an earlier attempt deleted it, or if
     ``missing_ok`` is set.
 
     Raise NotFoundError for any other missing tag.
     """
     tag = read_tag_if_present(handle.storage, handle.layout, name)
     if tag is None and name not in gone:
-        return read_tag(handle.storage, handle.layout, name)  # raises an error that lists the tags
+        # this call raises an error that lists the tags
+        return read_tag(handle.storage, handle.layout, name)
     if tag is not None and not force:
         require_unneeded(handle, tag, "deleting")
     if tag is not None:
@@ -98,7 +99,7 @@ def _chosen(handle: TableHandle, name: str, gone: Collection[str], *, force: boo
 
 @dataclass(slots=True)
 class _Deletion:
-    """Deletes tags one after the other; each is protected by the later ones."""
+    """Deletes tags one by one; files that a later tag needs are kept until that tag is deleted."""
 
     handle: TableHandle
     deleter: Deleter

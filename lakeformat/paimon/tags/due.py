@@ -14,7 +14,7 @@ __all__ = ["DueTag", "Timed", "Timeline", "surplus"]
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A snapshot, and its commit time or watermark in local time; None without a watermark."""
+    """A snapshot with its commit time or watermark, in local time; None without a watermark."""
 
     snapshot_id: int
     moment: datetime | None
@@ -30,20 +30,20 @@ class DueTag:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The progress of automatic tags."""
+    """Decides the next automatic tags, from the last tag and the options."""
 
     period: Period
     delay: timedelta
     completes: bool
     """True if periods without a commit get a tag, too."""
     next_start: datetime | None = None
-    """Start of the next period; None before the first tag."""
+    """The start of the next period; None before the first tag."""
 
     def due(self, snapshots: Iterable[Timed], taken: Iterable[str] = ()) -> list[DueTag]:
         """Return the tags to create for snapshots in ascending order.
 
-        The first commit after the end of a period plus the delay gets the tag of that period,
-        because no later commit belongs to it. ``taken`` are existing names.
+        The first commit at least the delay after the end of a period gets the tag of that period:
+        no later commit belongs to it. ``taken`` are existing names.
         """
         found, names, upcoming = [], set(taken), self.next_start
         for each in snapshots:
@@ -64,5 +64,5 @@ class Timeline:
 
 
 def surplus(oldest_first: Sequence[str], most: int | None) -> list[str]:
-    """Return the oldest tags beyond the kept number."""
+    """Return the oldest tags beyond the number ``most`` to keep."""
     return [] if most is None else list(oldest_first[: max(0, len(oldest_first) - most)])

@@ -39,14 +39,17 @@ _STATE = (ListKind.BASE, ListKind.DELTA)
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Snapshots that become unreachable."""
+    """The snapshots that a deletion makes unreachable."""
 
     states: Sequence[Snapshot]
     """Snapshots whose whole state is lost."""
     additions: Sequence[Snapshot] = ()
-    """Snapshots whose added files are lost."""
+    """Snapshots whose added files are lost; their other files are not."""
     changelogs: Sequence[Snapshot] = ()
-    """Changelogs whose files are lost; without changelog files, the files their commit added."""
+    """Changelogs whose files are lost.
+
+    A changelog without files of its own loses the files that its commit added.
+    """
     with_changes: bool = False
     """True if the changelog files of states and additions are lost, too."""
 
@@ -157,7 +160,11 @@ def _metadata(
 
 
 def _between(handle: TableHandle, lost: Lost, protection: Protection) -> Iterator[Snapshot]:
-    """Yield snapshots that may share manifests with lost ones, unlike the oldest kept one."""
+    """Yield every kept snapshot, as each may share manifests with the lost ones.
+
+    If all lost snapshots are older than the oldest kept one, yield none: the oldest kept one names
+    the shared manifests.
+    """
     if protection.oldest is None:
         return
     newest = max((snapshot.id for snapshot in lost.all), default=0)

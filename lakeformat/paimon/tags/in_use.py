@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds out if a tag is in use: by branches that began at it, or by a rollback."""
+"""Decides if a tag is in use: by branches that began at it, or by a rollback."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ __all__ = [
 
 _PROTECTION = "rollback-to-as-latest-"
 _CLOCK_SKEW_MILLIS = 10 * 60 * 1000
-"""Largest assumed difference of clocks of committers and the storage."""
+"""The largest assumed difference between the clocks of writers and of the storage."""
 _PROTECTION_NAME = re.compile(rf"{_PROTECTION}\d+-.+")
 
 
 def protection_name(snapshot_id: int, unique: str) -> str:
-    """Return the name of the tag that protects files a rollback restored, as in other engines."""
+    """Return the name of the tag that protects the files of a rollback, as other engines
+    name it.
+    """
     return f"{_PROTECTION}{snapshot_id}-{unique}"
 
 
@@ -106,7 +108,10 @@ def is_over(handle: TableHandle, tag: Tag) -> bool:
 
 
 def _oldest(handle: TableHandle) -> Snapshot | None:
-    """Return the oldest changelog or snapshot; None if there is none, or it just expired."""
+    """Return the oldest changelog or snapshot.
+
+    None if there is none, or if it has just expired.
+    """
     storage, layout = handle.storage, handle.layout
     changelogs, snapshots = changelog_ids(storage, layout), snapshot_ids(storage, layout)
     if not snapshots:
@@ -117,7 +122,7 @@ def _oldest(handle: TableHandle) -> Snapshot | None:
 
 
 def tag_made_millis(handle: TableHandle, name: str) -> int | None:
-    """Return the storage's time of a tag file; None if it is missing."""
+    """Return the storage's time of a tag file; None if the file is missing."""
     path = handle.layout.tag(name)
     for info in handle.storage.list(handle.layout.tag_directory):
         if info.path == path:

@@ -29,7 +29,7 @@ _START = datetime(1970, 1, 1)  # noqa: DTZ001 - names hold local times without a
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A fixed length of time, counted from 1970 in local time."""
+    """A period of fixed length; periods are counted from 1970 in local time."""
 
     length: timedelta
     name_format: str
@@ -43,7 +43,9 @@ class Period:
         return start.strftime(self.name_format)
 
     def start_of(self, name: str) -> datetime | None:
-        """Return the start of a tag's period; None if the name is not automatic."""
+        """Return the start of the period that a tag is named after; None if the name is not
+        automatic.
+        """
         if not re.match(r"\d{4}", name):
             return None
         try:
@@ -54,7 +56,9 @@ class Period:
 
 
 def period_of(options: TableOptions) -> Period:
-    """Return the period set by table options; raise if the delay is not shorter."""
+    """Return the period that the table options set; raise if the delay is not shorter than the
+    period.
+    """
     millis, formatter = options.tag_creation_period_duration_millis, options.tag_period_formatter
     if millis is not None:
         period = Period(timedelta(milliseconds=_positive(millis)), _MINUTE)

@@ -38,8 +38,8 @@ class Origin:
         """Raise ``CommitConflictError`` if the snapshot is no longer protected.
 
         Call it after writing ``what``, such as a new tag or branch. An expiry announces its
-        snapshots, and a tag deletion removes the tag file, before either looks for new tags and
-        branches. So either the deletion finds the new tag or branch, or this check finds the
+        snapshots before it looks for new tags and branches. A tag deletion removes the tag file
+        before it does. So either the deletion finds the new tag or branch, or this check finds the
         deletion.
         """
         storage, layout, number = handle.storage, handle.layout, self.snapshot.id
@@ -114,7 +114,7 @@ def _numbered(handle: TableHandle, number: int) -> Origin:
             return Origin(tag.snapshot, tag.name)
     return Origin(
         read_snapshot(storage, layout, number)
-    )  # raises an error that lists the snapshots
+    )  # this call raises an error that lists the snapshots
 
 
 def _tagged(handle: TableHandle, name: str) -> Origin:
@@ -124,7 +124,7 @@ def _tagged(handle: TableHandle, name: str) -> Origin:
 
 
 def _first(handle: TableHandle, fits: Callable[[Snapshot], bool], what: str) -> Origin:
-    """Return the first match among snapshots, and tags whose snapshot has expired."""
+    """Return the first match among snapshots, and among tags whose snapshot has expired."""
     found = min(
         (origin for origin in _all(handle) if fits(origin.snapshot)),
         key=lambda origin: (origin.snapshot.id, origin.tag is not None),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tags of a listing."""
+"""A tag as ``table.tags.list()`` returns it."""
 
 from __future__ import annotations
 
