@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Buckets of an append table: write rows to files in the order they arrive."""
+"""Writes the rows of append buckets to files, in the order in which they arrive."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ Rows: TypeAlias = pa.RecordBatch | pa.Table
 
 @dataclass(slots=True)
 class _AppendFiles:
-    """The files that this writer has created in one bucket."""
+    """The files that this writer creates in one bucket."""
 
     directory: str
     external: ExternalPaths | None
     names: DataFileNames
     open: RollingWriter | None = None
-    """The writer that takes further rows."""
+    """The open writer to which further rows are added; None if all files are closed."""
     writers: list[RollingWriter] = field(default_factory=list)
 
 
 class AppendBuckets:
-    """Writes rows directly while there are few buckets; with many, keeps only one file open.
+    """Writes rows directly while there are few buckets; with many buckets, only one file is open.
 
     Then the rows of further buckets are buffered in memory and in temporary files until the writer
     finishes.
@@ -135,7 +135,10 @@ class AppendBuckets:
                 self._write(place, iter(rows.to_batches()))
 
     def _write(self, place: int, batches: Iterator[pa.RecordBatch]) -> None:
-        """Append rows to the bucket's open file; without one, write new files and close them."""
+        """Add rows to the bucket's open file.
+
+        If no file is open, write new files and close them.
+        """
         bucket = self._bucket(place)
         writer = bucket.open or self._new_writer(bucket)
         for batch in batches:
@@ -156,8 +159,8 @@ class AppendBuckets:
                 file,
                 schema.fields,
                 origin,
-                # A commit replaces 0 by its snapshot number. To replace a column, a later file
-                # needs a larger number.
+                # A commit replaces the sequence number 0 by its snapshot number. To replace a
+                # column, a later file needs a larger number.
                 first_sequence_number=0 if joins else self._sequences.take(place, file.row_count),
                 dense=options.statistics_dense_store,
             )

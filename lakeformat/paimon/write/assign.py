@@ -57,7 +57,7 @@ class NewFiles:
 
 
 def bucket_places(handle: TableHandle, place: Place) -> tuple[str, ExternalPaths | None]:
-    """Return the directory of a bucket, and the external paths that replace it, if any."""
+    """Return the directory of a bucket, and the external paths that are used instead, if any."""
     layout = handle.layout
     partition = partition_path(handle.schema, place.partition)
     directory = layout.bucket_directory(place.bucket, partition)
@@ -114,7 +114,8 @@ class PartitionNumbers:
 
     def _require_within(self, partition: bytes, row: int | np.int64) -> None:
         if self._columns:
-            partition_path(self._schema, partition)  # raises for values without a directory name
+            # this call raises for values that cannot name a directory
+            partition_path(self._schema, partition)
         if self._within is None:
             return
         [is_within] = self._within.mask(pa.array([partition], pa.large_binary()))
@@ -172,7 +173,7 @@ def rows_by_place(places: Places) -> RowsByPlace:
     """Group the rows by place."""
     if len(places) and places.min() == (only := places.max()):
         return RowsByPlace(np.arange(len(places)), np.array([only]), np.zeros(1, np.int64))
-    # Numpy uses a much faster sort for narrow integers.
+    # numpy uses a much faster sort for narrow integers
     narrow = places.astype(np.min_scalar_type(places.max(initial=0)))
     order = np.argsort(narrow, kind="stable")
     present, counts = (

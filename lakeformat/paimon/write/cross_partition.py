@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows whose keys may already be in another partition; the merge engine decides about both rows.
+"""Writes rows whose keys may already be in another partition; the merge engine decides what
+happens.
 
 ``deduplicate`` deletes the row in the old partition and writes the new row to its own.
 ``partial-update`` and ``aggregation`` keep the key in its old partition and ignore the partition of
@@ -39,7 +40,8 @@ class _Piece:
 
 
 class CrossPartitionRows:
-    """Holds the rows of one write until their keys are looked up, then places them in order.
+    """Holds the rows of one write until their keys are looked up, then assigns their places in
+    order.
 
     Memory holds the distinct keys and four bytes per row; the rows themselves may go to disk.
     """
@@ -62,12 +64,15 @@ class CrossPartitionRows:
         """Add rows; ``partitions`` are the numbers of their own partitions."""
         keys = encode_columns([rows.column(each) for each in self._keys], self._types)
         self._met.append(keys.cast(pa.large_binary()).dictionary_encode())
-        # Columns of the table may have these names, too; readers use the last two by position.
+        # The table may have columns with these names, so readers use the last two columns by
+        # position.
         held = rows.append_column("kind", pa.array(kinds))
         self._held.add(held.append_column("partition", pa.array(partitions)))
 
     def settle(self) -> Iterator[tuple[pa.RecordBatch, Kinds, Places]]:
-        """Yield all rows and the deletions of older rows, with the place number of each."""
+        """Yield all rows, and the deletions of older rows in other partitions, with the place of
+        each.
+        """
         if not self._met:
             return
         met = pa.chunked_array(self._met).unify_dictionaries()
@@ -110,7 +115,9 @@ class CrossPartitionRows:
         return rows, piece.kinds, at
 
     def _moving(self, piece: _Piece, places: KeyPlaces) -> tuple[pa.RecordBatch, Kinds, Places]:
-        """Write each row to its own partition, after deleting its key from the old one."""
+        """Yield each row for its own partition, after a deletion of its key in the old
+        partition.
+        """
         moves = _moves(piece, places)
         left = np.flatnonzero(moves.left_partition != NOWHERE)
         if not len(left):
@@ -150,7 +157,10 @@ class _Moves:
 
 
 def _by_key(piece: _Piece) -> tuple[Positions, npt.NDArray[np.bool_]]:
-    """Sort rows by key, stable; return the order and a mask of each key's first row."""
+    """Sort rows by key; return the order, and a mask of each key's first row.
+
+    Rows of one key keep their order.
+    """
     order = np.argsort(piece.keys, kind="stable")
     keys = piece.keys[order]
     return order, np.append(True, keys[1:] != keys[:-1])
@@ -161,7 +171,7 @@ def _moves(piece: _Piece, places: KeyPlaces) -> _Moves:
     keys, partitions = piece.keys[order], piece.partitions[order]
     before = np.where(is_first, places.partition_of[keys], np.roll(partitions, 1))
     comes = before != partitions
-    new = np.sort(order[comes])  # keys come in the order of their rows
+    new = np.sort(order[comes])  # keys are numbered in the order of their rows
     place = np.full(len(order), NOWHERE, np.int64)
     place[new] = places.new(piece.partitions[new])
     at = place[order]
@@ -181,7 +191,7 @@ def _moves(piece: _Piece, places: KeyPlaces) -> _Moves:
 
 
 def _keep_first_place(piece: _Piece, places: KeyPlaces) -> tuple[Positions, Places]:
-    """Return partition and place of each row's key, which keeps its first place."""
+    """Return partition and place for each row, where every key keeps its first place."""
     order, is_first = _by_key(piece)
     firsts = order[is_first]
     firsts = np.sort(firsts[places.partition_of[piece.keys[firsts]] == NOWHERE])

@@ -44,7 +44,7 @@ class PlaceNumbers:
 
 
 class DynamicAssigner:
-    """Keeps a known key in the bucket of the hash index, and assigns buckets to new keys."""
+    """Keeps a known key in the bucket of the hash index, and assigns a bucket to a new key."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class DynamicAssigner:
 
 
 def room_of(handle: TableHandle) -> Room:
-    """Return the limits that the table options set for buckets."""
+    """Return the limits for buckets and their keys that the table options set."""
     options = handle.options
     most = options.dynamic_bucket_max_buckets
     return Room(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups the rows of sorted runs by key, in bounded memory: one piece of each run at a time.
 
-The runs of a buffer are not merged yet: a key may have any number of rows. All rows of a key are
-held at once, because a merge engine must see them together. So a write whose rows mostly share one
-key needs memory for all of them.
+The runs of a buffer are not merged yet: a key may have any number of rows. All rows of a key are in
+memory at once, because a merge engine must see them together. So a write whose rows mostly have the
+same key needs memory for all of these rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["group_runs"]
 
 @dataclass(slots=True)
 class _UngroupedRun:
-    """One run: its unread rest, and the rows that are read but not yet returned."""
+    """One run: the rows that are in memory, and the rows that are not read yet."""
 
     source: Iterator[pa.RecordBatch]
     held: list[pa.RecordBatch] = field(default_factory=list)
@@ -32,7 +32,7 @@ class _UngroupedRun:
     _piece: int = 1
 
     def fill(self) -> None:
-        """Read until at least one piece of rows is held, if the run has that many."""
+        """Read until at least one piece of rows is in memory, if the run has that many."""
         while self.rows < self._piece and not self.is_over:
             self.read_on()
 
@@ -87,7 +87,7 @@ def _cut(runs: list[_UngroupedRun], groups: KeyGroups) -> int:
         run.drop(int(np.searchsorted(key_of[start:end], whole)))
         if (
             key == whole and not run.is_over
-        ):  # otherwise a key with many rows never becomes complete
+        ):  # otherwise a key with many rows would never become complete
             run.read_on()
     return whole
 

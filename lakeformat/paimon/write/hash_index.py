@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hash index files of a snapshot by partition, and the new ones of a writer."""
+"""Reads the hash index files of a snapshot by partition, and writes the new ones of a writer."""
 
 from __future__ import annotations
 
@@ -28,10 +28,13 @@ class IndexChange:
 
 
 class HashIndex:
-    """Reads the index of the partitions that a writer touches, and writes the new index."""
+    """Reads the index of the partitions to which a writer adds rows, and writes the new index."""
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:
-        """Read the index manifest; without a snapshot, as in an overwrite, no key is known."""
+        """Read the index manifest.
+
+        Without a snapshot, as in an overwrite, no key is known.
+        """
         self._handle = handle
         self._unique = handle.environment.new_id()
         self._written: list[IndexManifestEntry] = []
@@ -46,7 +49,8 @@ class HashIndex:
     def read(self, partition: bytes, buckets: Iterable[int]) -> dict[int, Hashes]:
         """Return the hashes of each bucket.
 
-        ``buckets`` are those with files. Raise CorruptTableError if one of them has no index.
+        ``buckets`` are the buckets that have files. Raise CorruptTableError if one of them has no
+        index.
         """
         files = self._files.get(partition, {})
         if missing := sorted(set(buckets) - files.keys()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows held until their keys are looked up: in memory, and on disk above a limit."""
+"""Holds rows until their keys are looked up: in memory, and on disk above a limit."""
 
 from __future__ import annotations
 

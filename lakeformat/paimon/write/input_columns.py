@@ -39,7 +39,7 @@ class InputColumns:
     def __init__(self, fields: tuple[DataField, ...], encoded: Collection[str] = ()) -> None:
         """Keep the columns; columns in ``encoded`` may be passed on as numbers.
 
-        Texts are passed on so if they arrive as dictionaries, decimals always.
+        Texts are passed on as numbers if they arrive as dictionaries, decimals always.
         """
         self._fields = fields
         self._encoded = encoded
@@ -134,7 +134,9 @@ def _as_numbers(given: pa.Array, target: pa.Field) -> pa.Array | None:
 
 
 def _is_small_dictionary(values: pa.Array) -> bool:
-    """Return True if the column is a valid dictionary small enough to copy with every piece."""
+    """Return True if the column is a valid dictionary that is small enough to copy for
+    every piece.
+    """
     if values.type != TEXTS_AS_NUMBERS or values.dictionary.null_count:
         return False
     if values.dictionary.nbytes > _MOST_DICTIONARY_BYTES:
@@ -170,7 +172,9 @@ def input_columns_of(schema: TableSchema) -> InputColumns:
 
 
 class _Counting(InputColumns):
-    """Replaces values by counts before any merge, because merges add up stored counts."""
+    """Replaces the values of columns with function ``count`` by 1 or 0, because merges add
+    them up.
+    """
 
     def __init__(self, fields: tuple[DataField, ...], counted: Sequence[str]) -> None:
         super().__init__(fields)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bucket of each key in one partition, found by the hash of the key.
+"""Finds the bucket of each key in one partition by the hash of the key.
 
 Keys with equal hashes share a bucket, which is harmless. A key is never removed, even if its row is
 deleted. Each key takes four bytes for the hash and two for the bucket.
@@ -22,7 +22,7 @@ __all__ = ["MOST_BUCKETS", "Hashes", "KeyHashes", "Room", "fill"]
 Hashes: TypeAlias = npt.NDArray[np.int32]
 
 MOST_BUCKETS = 32_767
-"""Largest number of buckets in a partition."""
+"""The most buckets of a partition."""
 _BUCKET_BITS = 15
 
 
@@ -32,7 +32,7 @@ class Room:
 
     keys: int
     buckets: int | None
-    """None for no limit below ``MOST_BUCKETS``."""
+    """The most buckets of a partition; None for no limit below ``MOST_BUCKETS``."""
     random_fraction: Callable[[], float]
 
 
@@ -94,7 +94,7 @@ class _Sorted:
 
 
 def _in_order(hashes: Sequence[Hashes], buckets: Sequence[npt.NDArray[np.integer]]) -> _Sorted:
-    # Sorting hash and bucket packed into one integer is several times faster.
+    # Sorting is several times faster if hash and bucket are one integer.
     packed = np.concatenate(hashes).astype(np.int64) << _BUCKET_BITS
     packed |= np.concatenate(buckets)
     packed.sort()
@@ -148,7 +148,7 @@ class KeyHashes:
         return {int(bucket): part for bucket, part in zip(there, parts, strict=True)}
 
     def _add(self, part: _Sorted) -> None:
-        """Add a part, merging smaller parts so that each hash is sorted only a few times."""
+        """Add a part; smaller parts are merged, so that each hash is sorted only a few times."""
         while self._parts and len(self._parts[-1]) <= 2 * len(part):
             last = self._parts.pop()
             part = _in_order([last.hashes, part.hashes], [last.buckets, part.buckets])

@@ -23,7 +23,7 @@ NOWHERE = -1
 
 @dataclass(frozen=True, slots=True)
 class FoundKeys:
-    """The places of looked-up keys in a table."""
+    """The result of looking up keys: the place of each key in the table."""
 
     partitions: list[bytes]
     """Partitions that have any of the looked-up keys."""
@@ -40,7 +40,7 @@ FindKeys: TypeAlias = Callable[[pa.Array], FoundKeys]
 
 @dataclass(slots=True)
 class KeyPlaces:
-    """Partition and place of each key after the rows settled so far; keys are numbered."""
+    """The current partition and place of each key; keys are numbered."""
 
     numbers: PartitionNumbers
     room: Room
@@ -67,7 +67,7 @@ class KeyPlaces:
         return self
 
     def new(self, partitions: Positions) -> Places:
-        """Assign places in ``partitions`` to keys that are new there, in the order of the keys."""
+        """Assign places to the keys that are new in ``partitions``, in the order of the keys."""
         places = np.empty(len(partitions), np.int64)
         for partition, positions in rows_by_place(partitions) if len(partitions) else ():
             counts = self._counts.setdefault(partition, {})
@@ -76,7 +76,7 @@ class KeyPlaces:
         return places
 
     def leave(self, places: Places) -> None:
-        """Free the room of keys that moved away from ``places``."""
+        """Free the room of keys that have moved away from ``places``."""
         for number, keys in zip(*np.unique(places, return_counts=True), strict=True):
             partition, bucket = self._places[int(number)]
             self._counts[partition][bucket] -= int(keys)

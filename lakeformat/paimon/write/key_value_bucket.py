@@ -34,7 +34,7 @@ __all__ = ["KeyValueBuckets"]
 
 @dataclass(slots=True)
 class _KeyedFiles:
-    """The files that this writer has created in one bucket."""
+    """The files that this writer creates in one bucket."""
 
     files: KeyValueFiles
     writers: list[KeyValueWriter] = field(default_factory=list)
@@ -43,7 +43,8 @@ class _KeyedFiles:
 
 
 class KeyValueBuckets:
-    """Buffers rows of all buckets together; each full buffer becomes a sorted run per bucket.
+    """Buffers the rows of all buckets together; a full buffer becomes one sorted run for each
+    bucket.
 
     Runs are kept in temporary files and merged once, when the writer finishes.
     """
@@ -120,7 +121,7 @@ class KeyValueBuckets:
                 self._write(place, ((rows, part) for part in _parts(groups)))
 
     def _ready_to_move(self, rows: pa.Table) -> pa.Table:
-        """Encode the rows for fast copying where no merge looks at the values."""
+        """Encode columns whose values the merge does not use, so that they can be copied fast."""
         options = self._handle.options
         formats = [options.of_level(0).file_format]
         if self._with_changelog:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns whose values a writer copies to files without looking at them.
+"""Finds the columns that a writer copies to files without using their values.
 
 Such columns may be passed as numbers: texts as dictionary indices, decimals in 64 bits.
 """
@@ -21,12 +21,12 @@ __all__ = ["decimals_as_numbers", "texts_as_numbers"]
 
 
 def texts_as_numbers(schema: TableSchema) -> frozenset[str]:
-    """Return the columns a writer accepts as dictionaries."""
+    """Return the text columns that a writer accepts as dictionaries."""
     return frozenset(field.name for field in _copied_columns(schema) if field.type == STRING)
 
 
 def decimals_as_numbers(schema: TableSchema) -> frozenset[str]:
-    """Return the columns a writer accepts as 64-bit decimals."""
+    """Return the decimal columns that a writer accepts as 64-bit decimals."""
     indexed = {name for names in indexed_columns(schema.table_options).values() for name in names}
     return frozenset(
         field.name

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placement of a writer's rows: at once by a function or an index, or after all rows arrived."""
+"""Assigns a place to each row: at once by a function or an index, or after all rows have
+arrived.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ class Placement(Protocol):
         ...
 
     def rest(self) -> Iterable[Placed]:
-        """Yield the rows that could not be placed before."""
+        """Yield the rows that could not be placed before all rows had arrived."""
         ...
 
     def place(self, number: int) -> Place:
@@ -120,7 +122,7 @@ class _ByIndex(_AtOnce):
 
         changes = self._assign.finish()
         of = {Place(message.partition, message.bucket): message for message in messages}
-        for place in changes:  # a merge may leave no row of a new key
+        for place in changes:  # after a merge, a new key may have no row
             of.setdefault(place, empty(place))
         none = IndexChange()
         return [
@@ -135,7 +137,7 @@ class _ByIndex(_AtOnce):
 
 
 class _Crossing:
-    """Places rows after all have arrived: keys are looked up in the whole table."""
+    """Places rows after all of them have arrived, because keys are looked up in the whole table."""
 
     def __init__(
         self,

@@ -29,14 +29,14 @@ from lakeformat.rows.row_kinds import Kinds
 __all__ = ["PostponedBuckets"]
 
 _NO_NUMBER = -1
-"""Sequence number of rows that a compaction numbers later."""
+"""The sequence number of rows that get their real number in a compaction."""
 
 
 class PostponedBuckets:
     """Buffers the rows of one writer and writes them partition by partition.
 
     All files of a writer share a name prefix. The compaction reads the files of one prefix in the
-    order of their numbers, and so the rows in the order they arrived.
+    order of their numbers. So it reads the rows in the order in which they arrived.
     """
 
     def __init__(self, handle: TableHandle, place_of: Callable[[int], Place]) -> None:
@@ -82,7 +82,7 @@ class PostponedBuckets:
         rows = pa.RecordBatch.from_arrays(columns, names=names)
         for place, positions in rows_by_place(held.places):
             self._writer(place).write(rows.take(pa.array(positions)))
-        # An open file holds a row group in memory, so with many partitions all are closed.
+        # An open file has a row group in memory. So with many partitions, all files are closed.
         if len(self._open) > self._handle.options.write_max_writers_to_spill:
             self._close()
 
@@ -111,7 +111,9 @@ class PostponedBuckets:
 
 
 def _options(handle: TableHandle, prefix: str) -> TableOptions:
-    """Return options for Avro without statistics, or the table's format if Avro lacks a type."""
+    """Return options for Avro without statistics; or for the table's format if Avro lacks a
+    type.
+    """
     options = handle.options.of_postponed(prefix, FileFormat.AVRO.value)
     try:
         require_format_holds(handle.schema.fields, options)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Row kinds of a Paimon table: given by the caller, or by a column of the table."""
+"""Row kinds of a Paimon table: given by the caller, or read from a column of the table."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sequence numbers for the new rows of each bucket."""
+"""Assigns sequence numbers to the new rows of each bucket."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from lakeformat.types.count_text import counted
 __all__ = ["SequenceNumbers"]
 
 _LOOKED_UP = 100
-"""Above this number of partitions, reading every manifest is faster than filtering them."""
+"""The most partitions for which manifests are filtered; for more, reading all is faster."""
 
 
 class SequenceNumbers:
-    """Continues the numbers of the live files of each bucket; reads manifests on demand.
+    """Continues the sequence numbers of the live files of each bucket; reads manifests on demand.
 
     Of rows with one key, the row with the higher number is newer. If the snapshot has expired, the
     newest one is read instead; its numbers are the same or higher.
@@ -73,7 +73,7 @@ class SequenceNumbers:
     def _read(self, partitions: set[bytes]) -> None:
         live = self._live_files(partitions)
         self._require_bucket_count(live)
-        # Postponed rows have separate numbers.
+        # Postponed rows have numbers of their own.
         live = live.filter(live.bucket.numbers >= 0)
         rows = zip(
             live.partition.values(),
@@ -92,7 +92,7 @@ class SequenceNumbers:
         try:
             return self._files_of(partitions, snapshot)
         except CorruptTableError:
-            # A hash index must be of the same snapshot as the files.
+            # The hash index and the files must be of the same snapshot.
             if has_hash_index(handle) or not is_overtaken(handle, snapshot.id):
                 raise
         return again_if_overtaken(handle, lambda: self._newest_files(partitions))

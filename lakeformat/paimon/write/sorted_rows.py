@@ -20,7 +20,7 @@ __all__ = ["SortedRows", "part_of", "sort_rows"]
 
 @dataclass(frozen=True, slots=True)
 class SortedRows:
-    """Rows in arrival order, with the sorted order of the rows of each place."""
+    """Rows in arrival order, and for each place the sorted order of its rows."""
 
     rows: pa.Table
     """``_SEQUENCE_NUMBER``, ``_VALUE_KIND`` and the table's columns."""
@@ -28,9 +28,12 @@ class SortedRows:
     order: MergeOrder
 
     def __iter__(self) -> Iterator[tuple[int, KeyGroups]]:
-        """Yield the key groups of each place, sorted on demand to keep a bucket's keys in cache."""
+        """Yield the key groups of each place.
+
+        They are sorted on demand, so that the keys of a bucket remain in the CPU cache.
+        """
         compared = self.rows.select([*self.order.keys, *self.order.sequence])
-        if len(self.by_place.places) == 1:  # all rows are in arrival order
+        if len(self.by_place.places) == 1:  # the rows of all places are in arrival order
             yield int(self.by_place.places[0]), self.order.group(compared, numbered=False)
             return
         for place, positions in self.by_place:
@@ -48,7 +51,7 @@ def sort_rows(
 
 
 def part_of(groups: KeyGroups, first: int, end: int) -> KeyGroups:
-    """Return the groups from ``first`` up to, but without, ``end``."""
+    """Return the groups from ``first`` up to ``end``, exclusive."""
     start = groups.starts[first]
     stop = groups.starts[end] if end < len(groups) else len(groups.order)
     return KeyGroups(groups.order[start:stop], groups.starts[first:end] - start)

@@ -151,7 +151,7 @@ class TableWriter:
         for start in range(0, batch.num_rows, size):
             yield batch.slice(start, size)
         if not batch.num_rows:
-            yield batch  # an empty batch still gets its columns checked
+            yield batch  # the columns of an empty batch are checked, too
 
     def _add(self, batch: pa.RecordBatch, given: RowKinds, conform: _Conform) -> None:
         first, self._rows = self._rows, self._rows + batch.num_rows

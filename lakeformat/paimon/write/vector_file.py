@@ -19,7 +19,10 @@ __all__ = ["write_vector_file"]
 def write_vector_file(
     handle: TableHandle, partition: bytes, bucket: int, vectors: Mapping[str, DeletionVector]
 ) -> IndexManifestEntry:
-    """Write a new index file with ``vectors``, by data file; no snapshot refers to it yet."""
+    """Write a new index file with the given vectors by data file.
+
+    No snapshot refers to the file yet.
+    """
     is_wide = handle.options.deletion_vectors_bitmap64
     form = VectorForm.BITMAP64 if is_wide else VectorForm.BITMAP32
     content, ranges = encode_deletion_vectors(vectors, form)
