@@ -20,7 +20,7 @@ from lakeformat.types.types import AtomicType, DataType, TypeName
 __all__ = ["BucketFunction", "Buckets", "bucket_function", "row_hashes"]
 
 Buckets: TypeAlias = NDArray[np.int32]
-"""One number per row."""
+"""The bucket number of each row."""
 
 BucketFunction: TypeAlias = Callable[[Sequence[pa.Array]], Buckets]
 """Returns the bucket of each row; the argument is the columns of the bucket key, in its order."""

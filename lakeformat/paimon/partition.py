@@ -30,7 +30,9 @@ _JAVA_WHITESPACE = (
     "\t\n\x0b\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009"
     "\u200a\u2028\u2029\u205f\u3000"
 )
-"""``Character.isWhitespace``: unlike in Python, without non-breaking spaces and U+0085."""
+"""The characters that Java counts as whitespace; unlike Python, Java excludes non-breaking
+spaces.
+"""
 
 
 def partition_fields(schema: TableSchema) -> tuple[DataField, ...]:

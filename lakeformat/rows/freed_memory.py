@@ -19,7 +19,7 @@ _KEPT_BYTES = 512 << 20
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """The options of glibc's ``mallopt`` for the kept memory and the largest piece in it."""
 _LARGEST_BYTES = 32 << 20
-"""The largest piece that older versions of glibc keep."""
+"""The largest piece of memory, in bytes, that older versions of glibc can keep."""
 
 _MALLOC_FIELDS = (
     *("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks"),

@@ -23,7 +23,7 @@ class KeyGroups:
     order: Positions
     """The positions of rows, key by key; the rows of one key begin with the oldest."""
     starts: Positions
-    """The start of each key in ``order``."""
+    """For each key, the position in ``order`` of its first row."""
     with_lone: bool = False
     """True if the engine must also merge a key that has only one row, as in compactions with
     lookups.

@@ -21,7 +21,7 @@ from lakeformat.types.unaligned import Positions, WordReader, Words
 __all__ = ["Hashes", "row_hashes"]
 
 Hashes: TypeAlias = npt.NDArray[np.uint64]
-"""One row of two words for each row."""
+"""The hashes of rows: an array with two 64-bit words for each row."""
 
 _SALTS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03))
 """A constant for each of the two words, so that a collision in one does not imply one in the other.

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 Kinds: TypeAlias = npt.NDArray[np.int8]
-"""The byte of each row's kind."""
+"""The kinds of rows: one byte for each row, as files store it."""
 
 INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = range(4)
 KIND_NAMES = ["+I", "-U", "+U", "-D"]

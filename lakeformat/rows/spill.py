@@ -66,7 +66,10 @@ class SpillSettings:
 
 @dataclass(frozen=True, slots=True)
 class _SpilledFile:
-    """One temporary file in Arrow format; the rows of a place are a range of its batches."""
+    """One temporary file in Arrow format.
+
+    Some consecutive batches of it are the rows of one place, such as a bucket.
+    """
 
     path: Path
     batches: dict[int, range]
@@ -103,8 +106,10 @@ class Spill:
         return len(self._files)
 
     def add(self, schema: pa.Schema, parts: Iterable[tuple[int, pa.Table]]) -> None:
-        """Write the rows of some places to a new file; parts of one place must follow each
-        other.
+        """Write rows to a new file, given as pairs of a place and its rows.
+
+        The parts of one place must follow each other. A place is the number of, for example, a
+        bucket.
         """
         with _naming_the_disk():
             path = self._new_path()
@@ -121,7 +126,9 @@ class Spill:
         self._files.append(_SpilledFile(path, batches))
 
     def places(self) -> list[int]:
-        """Return all places with rows, sorted."""
+        """Return the numbers of all places that have rows, sorted; a place is for example a
+        bucket.
+        """
         return sorted({place for file in self._files for place in file.batches})
 
     @contextmanager
@@ -169,7 +176,9 @@ class _OpenSpill:
         self._readers = readers
 
     def runs(self, place: int) -> list[Iterator[pa.RecordBatch]]:
-        """Return the rows of a place, one run per file, in the order the files were written."""
+        """Return the rows of a place, such as a bucket: one run per file, in the order the files
+        were written.
+        """
         return [
             map(reader.get_batch, batches[place])
             for reader, batches in self._readers

@@ -59,7 +59,7 @@ class FileInfo:
     name: str
     is_directory: bool
     size: int
-    """Bytes; 0 for a directory."""
+    """The size in bytes; 0 for a directory."""
     modified_millis: int
     """Last change in epoch milliseconds; 0 if unknown (directories of object stores)."""
     etag: str | None = None

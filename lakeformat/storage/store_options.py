@@ -151,7 +151,7 @@ class StoreConfig:
     """Checked options of one kind of store; prints no value, as some are secret."""
 
     values: Mapping[str, object]
-    """The values by the client's names."""
+    """The values of the options, by the names that the client uses."""
     secrets: tuple[str, ...]
 
     @property

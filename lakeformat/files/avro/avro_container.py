@@ -74,9 +74,9 @@ class AvroBlocks:
     counts: NDArray[np.int64]
     """The number of records of each block."""
     ends: NDArray[np.int64]
-    """The end of each block in the content."""
+    """For each block, the position of its end in ``content``."""
     offsets: NDArray[np.int64]
-    """The start of each block in its file."""
+    """For each block, the position of its start in the file."""
 
 
 def read_blocks(content: bytes) -> AvroBlocks:

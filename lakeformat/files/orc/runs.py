@@ -25,8 +25,9 @@ _LONG_REPEATS_FROM = 8
 """A run with a lower first byte repeats a number of one byte; from here on, of 2 to 8 bytes."""
 _LITERALS_FROM = 128
 _MOST_BITS = 62
-"""The most bits of a number that is added to a base without overflow; lengths and scales need
-fewer.
+"""The most bits of a number, so that adding it to a base cannot overflow 64 bits.
+
+Lengths and scales need fewer.
 """
 
 Numbers = npt.NDArray[np.int64]

@@ -104,7 +104,8 @@ def _groups(metadata: pq.FileMetaData) -> range:
 def _has_small_dictionary(metadata: pq.FileMetaData, group: int, number: int) -> bool:
     """Return True if most values of a column chunk are dictionary indexes.
 
-    A text takes at least four bytes, an index fewer.
+    This is judged by the size of the chunk: a text takes at least four bytes, and an index takes
+    fewer.
     """
     chunk = metadata.row_group(group).column(number)
     is_small = chunk.total_uncompressed_size <= MOST_BYTES_PER_VALUE * chunk.num_values

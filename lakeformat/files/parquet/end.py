@@ -10,7 +10,7 @@ __all__ = ["END_BYTES", "MAGIC", "footer_length", "footer_of", "with_end"]
 MAGIC = b"PAR1"
 _LENGTH_BYTES = 4
 END_BYTES = _LENGTH_BYTES + len(MAGIC)
-"""The bytes after the footer."""
+"""The number of bytes after the footer: its length, and the magic bytes."""
 
 
 def footer_length(end: bytes) -> int:

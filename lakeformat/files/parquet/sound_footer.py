@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 __all__ = ["require_sound_footer"]
 
 _BUFFER = 4096
-"""Any size works: nothing is ever read into it."""
+"""The size of the reader's buffer in bytes; any size works, because nothing is read into it."""
 
 
 def require_sound_footer(metadata: pq.FileMetaData, size: int) -> None:

@@ -124,7 +124,7 @@ def _encode_field(
 
 
 def _encode_slot(value: Value, data_type: DataType, items: _Items) -> bytes:
-    """Return the bytes of a value in its slot; a short number has no padding yet."""
+    """Return the bytes of a value's slot. The caller pads a number that is shorter than a slot."""
     if not isinstance(data_type, AtomicType):
         return items.refer(encode_item(value, data_type))
     if is_bytes(data_type):

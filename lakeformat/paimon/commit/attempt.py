@@ -66,7 +66,7 @@ class CommitIntent:
     properties: Mapping[str, str] = field(default_factory=dict)
     operation: str | None = None
     statistics: str | None = None
-    """Statistics file written by ANALYZE."""
+    """The name of the statistics file that ANALYZE has written."""
     check: Check | None = None
     """The check of conflicts; None for a change that can never conflict."""
     discards_duplicates: bool = False

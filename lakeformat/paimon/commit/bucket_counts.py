@@ -42,7 +42,7 @@ class BucketCounts:
     messages: Sequence[CommitMessage] = ()
     """The messages of the files, which name the index that assigned the buckets of keys."""
     _read: dict[str, dict[bytes, int]] = field(default_factory=dict)
-    """The bucket counts by manifest and partition."""
+    """The bucket counts that were read, by manifest and partition."""
 
     def check(self, head: Snapshot | None, changes: SnapshotDelta) -> None:
         """Raise CommitConflictError if a partition of ``head`` has another bucket count."""

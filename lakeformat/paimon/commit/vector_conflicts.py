@@ -27,7 +27,7 @@ class VectorConflict:
 
     why: str
     files: tuple[str, ...]
-    """The files that another commit changed."""
+    """The names of the files that another commit changed."""
     is_about_index: bool = True
     """True if the files are index files, False for data files."""
 

@@ -30,9 +30,9 @@ class BucketOutcome:
     files_in: int = 0
     files_out: int = 0
     files_moved: int = 0
-    """Files that only changed their level."""
+    """The number of files that only changed their level."""
     changelog_rows: int = 0
-    """The rows in the written changelog files."""
+    """The number of rows in the written changelog files."""
     changelog_files: int = 0
     changelog_bytes: int = 0
     fresh_bytes_in: int = 0

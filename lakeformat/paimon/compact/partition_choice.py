@@ -42,7 +42,7 @@ Places: TypeAlias = Collection[tuple[bytes, int]]
 """Buckets, each as a pair: the partition (its framed binary row) and the bucket number."""
 
 BucketFiles: TypeAlias = dict[tuple[bytes, int], list[ManifestEntry]]
-"""The files of each bucket."""
+"""The files of each bucket; a bucket is a pair of partition and bucket number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

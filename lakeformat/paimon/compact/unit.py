@@ -56,7 +56,7 @@ class CompactUnit:
     valid.
     """
     vectors: tuple[IndexManifestEntry, ...] = ()
-    """The index files with deletion vectors of its files."""
+    """The index files with the deletion vectors of the unit's files."""
     deleted_rows: int = 0
     """The number of rows that the deletion vectors mark as deleted."""
     expected_files: int = 1

@@ -23,11 +23,15 @@ class Keys(Enum):
     """The order that the rows of a file must have, and if a key may repeat."""
 
     ONCE = "each key once"
-    """Data files of every level: rows with one key are merged before they are written."""
+    """The order of data files: each key once, because rows of one key are merged before they are
+    written.
+    """
     REPEATED = "rows with one key together"
-    """Changelog files, which hold every change of a row."""
+    """The order of changelog files: each change of a row is kept, and the rows of a key are
+    together.
+    """
     ANY = "in any order"
-    """Files of postponed rows, which are sorted when they get their bucket."""
+    """No order, for files of postponed rows; these are sorted when their rows get a bucket."""
 
 
 _REMEDIES = {

@@ -63,7 +63,7 @@ class Protection:
     with_oldest_state: bool = False
     """True if the whole state of the oldest snapshot is checked, too."""
     changelogs: list[Snapshot] = field(default_factory=list)
-    """Changelogs that outlive their snapshots."""
+    """Changelogs that are kept after their snapshots have expired."""
     own_changelogs: Sequence[int] = ()
     """The kept changelogs of this branch.
 

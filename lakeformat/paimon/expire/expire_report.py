@@ -22,24 +22,24 @@ class ExpireReport(Report):
     table: str
     dry_run: bool
     snapshots: tuple[int, ...]
-    """Expired snapshots."""
+    """The numbers of the expired snapshots."""
     changelogs: tuple[int, ...]
-    """Changelogs that expired after their snapshots."""
+    """The numbers of the changelogs that expired after their snapshots."""
     consumers: tuple[str, ...]
     """Deleted consumers, which had made no progress for ``consumer.expiration-time``."""
     stale_consumers: tuple[str, ...]
     """Consumers whose next snapshot had already expired; they keep no snapshots."""
     earliest_snapshot: int | None
-    """The oldest kept snapshot."""
+    """The number of the oldest kept snapshot."""
     reason: str
-    """Reason why no more snapshots expired."""
+    """The reason why no more snapshots expired."""
     limited: bool
     """True if the limit prevented further expiry: run it again."""
     finished: int
     """Number of interrupted expiries that were finished."""
     deleted: Deleted
     directories: int
-    """Number of removed empty directories."""
+    """The number of removed empty directories."""
     spared: int
     """The number of data files kept because a tag, a branch or a later snapshot needs them."""
     notes: tuple[str, ...] = ()

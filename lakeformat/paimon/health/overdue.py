@@ -40,7 +40,7 @@ class OverdueNumbers:
 
     count: int = 0
     overdue: int = 0
-    """The number beyond the retention of the table's options."""
+    """The number of those that are older than the table options keep."""
     expirable: int = 0
     """The number that an expiry would delete now; consumers keep the remaining overdue ones."""
     first_left: int = 0

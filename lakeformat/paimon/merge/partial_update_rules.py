@@ -26,7 +26,7 @@ class PartialUpdateRules:
     not_null: frozenset[str] = frozenset()
     groups: tuple[SequenceGroup, ...] = ()
     functions: Mapping[str, AggregateFunction] = field(default_factory=dict)
-    """The functions of protected columns that are aggregated."""
+    """The functions of the columns in sequence groups that are aggregated."""
     ignore_delete: bool = False
     remove_on_delete: bool = False
     remove_on_groups: frozenset[str] = frozenset()

@@ -66,7 +66,7 @@ class SimpleStats:
 
 
 EMPTY_STATS = SimpleStats()
-"""Statistics that cover no column."""
+"""Statistics of no columns."""
 
 
 def partition_stats(partitions: pa.Array, types: Sequence[DataType]) -> SimpleStats:

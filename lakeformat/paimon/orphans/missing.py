@@ -61,9 +61,11 @@ class MissingFilesReport(Report):
     table: str
     dry_run: bool
     snapshot_id: int | None
-    """The checked snapshot."""
+    """The number of the checked snapshot."""
     published: int | None
-    """The published snapshot without the missing files."""
+    """The number of the published snapshot without the missing files; None if none was
+    published.
+    """
     checked_files: int
     missing_files: int
     missing_rows: int
@@ -72,7 +74,7 @@ class MissingFilesReport(Report):
     objection: str | None
     """The reason why the files would not be removed from the table; only in a dry run."""
     files: tuple[MissingFile, ...]
-    """The first missing files."""
+    """The first of the missing files; the report does not list all."""
     reason: str
     """The outcome in one sentence, for the log."""
 

@@ -43,9 +43,11 @@ class MissingManifestsReport(Report):
     table: str
     dry_run: bool
     snapshot_id: int | None
-    """The checked snapshot."""
+    """The number of the checked snapshot."""
     published: int | None
-    """The published snapshot without the missing manifests."""
+    """The number of the published snapshot without the missing manifests; None if none was
+    published.
+    """
     checked_manifests: int
     missing_manifests: tuple[str, ...]
     missing_files: int

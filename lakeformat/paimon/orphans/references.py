@@ -109,7 +109,7 @@ class References:
     """The commit times of the main branch's snapshots, by number."""
     _seen: dict[str, _BranchReferences] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)
-    """Manifests and index manifests whose entries are known."""
+    """The names of manifests and index manifests whose entries were read."""
     files_of: Counter[bytes] = field(default_factory=Counter)
     """The number of files per partition that manifests name; counted only if an executor reads
     them.

@@ -44,7 +44,7 @@ class ExpirePartitionsReport(Report):
     left: int
     """The number of expired partitions beyond the limit, which the next run deletes."""
     kept: int
-    """The number of partitions that are young enough."""
+    """The number of partitions that are too young to expire."""
     unknown: tuple[tuple[str, str], ...]
     """Partitions without a known age, each with the reason; they are kept."""
     snapshot_ids: tuple[int, ...]

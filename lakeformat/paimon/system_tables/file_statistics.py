@@ -135,7 +135,7 @@ class _Covered:
     """The columns of a file, and the columns of these that have statistics."""
 
     written: frozenset[int]
-    """Field ids of all columns."""
+    """The field ids of all columns that the file has."""
     fields: tuple[DataField, ...]
     """Columns with statistics, in the order of the rows that hold them."""
     positions: dict[int, int]

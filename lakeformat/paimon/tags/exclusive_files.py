@@ -42,7 +42,7 @@ class Lost:
     """The snapshots that a deletion makes unreachable."""
 
     states: Sequence[Snapshot]
-    """Snapshots whose whole state is lost."""
+    """Snapshots of which all files are lost, unless another snapshot needs them."""
     additions: Sequence[Snapshot] = ()
     """Snapshots whose added files are lost; their other files are not."""
     changelogs: Sequence[Snapshot] = ()

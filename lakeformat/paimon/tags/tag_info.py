@@ -21,7 +21,7 @@ class TagInfo:
     snapshot_id: int
     schema_id: int
     commit_millis: int
-    """Commit time of its snapshot."""
+    """The commit time of the tag's snapshot, in epoch milliseconds."""
     rows: int
     created: str | None = None
     """Creation time in UTC; known only for tags with a retention time."""

@@ -75,7 +75,7 @@ class AppendBuckets:
             self._empty_buffer()
 
     def finish(self) -> list[NewFiles]:
-        """Write the remaining rows; return the files of each bucket, in place order."""
+        """Write the remaining rows; return the files of each bucket, in the order of places."""
         if self._is_buffered:
             self._flush()
         return [
@@ -189,7 +189,7 @@ class AppendBuckets:
 
 
 def _by_place(rows: Rows, places: Places) -> Iterator[tuple[int, Rows]]:
-    """Yield the rows of each place in their order; all rows are copied at once."""
+    """Yield the rows of each place, in their order. All rows are copied in one step."""
     by_place = rows_by_place(places)
     if len(by_place.places) > 1:
         rows = rows.take(pa.array(by_place.order))

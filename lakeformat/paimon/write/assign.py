@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 Places: TypeAlias = npt.NDArray[np.int64]
-"""The place number of each row."""
+"""The places of rows, as numbers; a place is a bucket of a partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,9 @@ class PartitionNumbers:
         self._numbers: dict[bytes, int] = {}
 
     def __call__(self, rows: pa.RecordBatch, numbers: Sequence[int] | Positions) -> Places:
-        """Return the partition number of each row; ``numbers`` are the row numbers for messages."""
+        """Return the partition number of each row; ``numbers`` are the numbers of the rows in
+        errors.
+        """
         if not self._columns:
             number = self.number(EMPTY_ROW, numbers[0])
             return np.full(rows.num_rows, number, np.int64)
@@ -128,7 +130,7 @@ class PartitionNumbers:
 
 
 class Assigner:
-    """Numbers the places of rows by a bucket function of the key."""
+    """Finds the place of each row by the bucket function of its key, and numbers the places."""
 
     def __init__(self, schema: TableSchema, partitions: PartitionNumbers) -> None:
         self._partitions = partitions
@@ -137,7 +139,9 @@ class Assigner:
         self._only_bucket = POSTPONE_BUCKET if is_postponed else 0
 
     def __call__(self, rows: pa.RecordBatch, numbers: Sequence[int] | Positions) -> Places:
-        """Return the place number of each row; ``numbers`` are the row numbers for messages."""
+        """Return the number of each row's place; ``numbers`` are the numbers of the rows in
+        errors.
+        """
         partitions = self._partitions(rows, numbers)
         if self._buckets is None:
             return partitions
@@ -145,7 +149,7 @@ class Assigner:
         return partitions * self._bucket_count + buckets if partitions.any() else buckets
 
     def place(self, number: int) -> Place:
-        """Return the place with this number."""
+        """Return the partition and bucket of a place, by the number of the place."""
         if self._buckets is None:
             return Place(self._partitions.row(number), self._only_bucket)
         partition, bucket = divmod(number, self._bucket_count)
@@ -158,9 +162,9 @@ class RowsByPlace:
 
     order: Positions
     places: Places
-    """The distinct place numbers."""
+    """The numbers of the places that have rows."""
     starts: Positions
-    """Start of each place in ``order``."""
+    """The start of each place's rows in ``order``."""
 
     def __iter__(self) -> Iterator[tuple[int, Positions]]:
         """Yield each place with the positions of its rows."""

@@ -93,7 +93,7 @@ class CrossPartitionRows:
         self._held.clear()
 
     def place(self, number: int) -> Place:
-        """Return the place with this number."""
+        """Return the partition and bucket of a place, by the number of the place."""
         assert self._places is not None
         return self._places.place(number)
 

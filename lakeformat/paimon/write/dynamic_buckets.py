@@ -27,7 +27,9 @@ class PlaceNumbers:
         self._numbers: dict[int, Places] = {}
 
     def of(self, partition: int, buckets: Buckets) -> Places:
-        """Return the place number of each row; all rows are of one partition."""
+        """Return the number of each row's place, given its bucket; all rows are of one
+        partition.
+        """
         numbers = self._numbers.get(partition, np.empty(0, np.int64))
         there = np.flatnonzero(np.bincount(buckets))
         if there[-1] >= len(numbers):
@@ -64,7 +66,9 @@ class DynamicAssigner:
         self._places = PlaceNumbers()
 
     def __call__(self, rows: pa.RecordBatch, numbers: Sequence[int] | Positions) -> Places:
-        """Return the place number of each row; ``numbers`` are the row numbers for messages."""
+        """Return the number of each row's place; ``numbers`` are the numbers of the rows in
+        errors.
+        """
         partitions = self._partitions(rows, numbers)
         hashes = row_hashes([rows.column(position) for position in self._columns], self._types)
         places = np.empty(len(hashes), np.int64)
@@ -76,7 +80,7 @@ class DynamicAssigner:
         return places
 
     def place(self, number: int) -> Place:
-        """Return the place with this number."""
+        """Return the partition and bucket of a place, by the number of the place."""
         partition, bucket = self._places[number]
         return Place(self._partitions.row(partition), bucket)
 

@@ -40,7 +40,9 @@ FindKeys: TypeAlias = Callable[[pa.Array], FoundKeys]
 
 @dataclass(slots=True)
 class KeyPlaces:
-    """The current partition and place of each key; keys are numbered."""
+    """The current partition and place of each key; keys are numbered, and a place is a bucket of a
+    partition.
+    """
 
     numbers: PartitionNumbers
     room: Room
@@ -82,6 +84,6 @@ class KeyPlaces:
             self._counts[partition][bucket] -= int(keys)
 
     def place(self, number: int) -> Place:
-        """Return the place with this number."""
+        """Return the partition and bucket of a place, by the number of the place."""
         partition, bucket = self._places[number]
         return Place(self.numbers.row(partition), bucket)

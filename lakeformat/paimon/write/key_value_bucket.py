@@ -80,7 +80,7 @@ class KeyValueBuckets:
             self._empty_buffer()
 
     def finish(self) -> list[NewFiles]:
-        """Write the remaining rows; return the files of each bucket, in place order."""
+        """Write the remaining rows; return the files of each bucket, in the order of places."""
         self._flush()
         return [
             NewFiles(self._place_of(number), tuple(bucket.new), tuple(bucket.changelog))
@@ -183,7 +183,7 @@ class KeyValueBuckets:
 
 
 def _in_order(held: SortedRows) -> Iterator[tuple[int, pa.Table]]:
-    """Yield the sorted, unmerged rows of each place."""
+    """Yield the sorted, unmerged rows of each place, which is a bucket of a partition."""
     for place, groups in held:
         for part in _parts(groups):
             yield place, take_rows(held.rows, part.order)

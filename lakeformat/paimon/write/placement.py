@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 __all__ = ["FindExistingKeys", "Placed", "Placement", "placement_of"]
 
 Placed: TypeAlias = tuple[pa.RecordBatch, Kinds, Places]
-"""Rows, their kinds and their place numbers."""
+"""Rows, their kinds, and the numbers of their places."""
 FindExistingKeys: TypeAlias = "Callable[[TableHandle, Snapshot | None, pa.Array], FoundKeys]"
 """Looks up distinct keys of a table at a snapshot, given as encoded rows."""
 MessageOf: TypeAlias = Callable[[Place], CommitMessage]
 
 
 class Placement(Protocol):
-    """Assigns places to rows."""
+    """Assigns a place, which is a bucket of a partition, to each row."""
 
     def take(
         self, rows: pa.RecordBatch, kinds: Kinds, numbers: Sequence[int] | Positions
@@ -46,7 +46,7 @@ class Placement(Protocol):
         ...
 
     def place(self, number: int) -> Place:
-        """Return the place with this number."""
+        """Return the partition and bucket of a place, by the number of the place."""
         ...
 
     def with_index_changes(
@@ -67,7 +67,10 @@ def placement_of(
     sequences: SequenceNumbers,
     find_keys: FindExistingKeys,
 ) -> Placement:
-    """Return the placement for a table; without ``base`` none of its keys are known."""
+    """Return the object that assigns places to a writer's rows, as the table needs it.
+
+    Without the snapshot ``base``, no key is known.
+    """
     if crosses_partitions(handle):
         return _Crossing(handle, base, partitions, find_keys)
     if has_hash_index(handle):

@@ -17,7 +17,7 @@ __all__ = ["BufferedRows", "RowBuffer"]
 
 @dataclass(frozen=True, slots=True)
 class BufferedRows:
-    """Rows of any number of places, in the order they arrived."""
+    """Rows of any number of buckets, in the order in which they arrived."""
 
     rows: pa.Table
     kinds: Kinds

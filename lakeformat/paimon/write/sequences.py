@@ -44,7 +44,9 @@ class SequenceNumbers:
         self._known: set[bytes] = set()
 
     def look_up(self, places: Iterable[Place]) -> None:
-        """Read the live files of the places' partitions; raise if their bucket count differs."""
+        """Read the live files in the partitions of ``places``, and raise if their bucket count
+        differs.
+        """
         new = {place.partition for place in places} - self._known
         self._known |= new
         if new and self._snapshot is not None:
@@ -56,7 +58,7 @@ class SequenceNumbers:
         return {place.bucket for place in self._next if place.partition == partition}
 
     def take(self, place: Place, rows: int) -> int:
-        """Reserve numbers for ``rows`` rows and return the first."""
+        """Reserve sequence numbers for ``rows`` rows of a bucket, and return the first one."""
         first = self._next.get(place, 0)
         self._next[place] = first + rows
         return first

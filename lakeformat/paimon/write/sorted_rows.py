@@ -20,7 +20,9 @@ __all__ = ["SortedRows", "part_of", "sort_rows"]
 
 @dataclass(frozen=True, slots=True)
 class SortedRows:
-    """Rows in arrival order, and for each place the sorted order of its rows."""
+    """Rows in arrival order, and for each place (a bucket of a partition) the sorted order of its
+    rows.
+    """
 
     rows: pa.Table
     """``_SEQUENCE_NUMBER``, ``_VALUE_KIND`` and the table's columns."""

@@ -146,7 +146,7 @@ class _SliceBlock:
     """The bitmaps of all numbers of one sign."""
 
     least: int
-    """The number subtracted from every value; writers use 0."""
+    """The number that is subtracted from every value before it is stored; writers use 0."""
     slices: BitSlices
 
 

@@ -33,7 +33,7 @@ class Elements:
     rows: Positions
     """The list or map that holds each element, numbered in merge order."""
     places: Positions
-    """The position of each element in the child columns."""
+    """The position of each element in the column of all elements."""
 
 
 def elements_of(values: pa.Array, groups: KeyGroups) -> Elements:
@@ -81,7 +81,7 @@ class Pairs:
     of: Positions
     """The pair of each element; pairs are numbered in the order of their first element."""
     first: Positions
-    """The first element of each pair."""
+    """For each pair, its first element."""
 
 
 def pairs_of(keys: Positions, codes: Positions) -> Pairs:

@@ -48,7 +48,7 @@ class Range:
 
 
 LONG = Range(-(1 << 63), (1 << 63) - 1)
-"""The range of unscaled short decimals of any precision."""
+"""The range of the unscaled numbers of decimals that are stored as 64-bit numbers."""
 
 
 def arithmetic_of(data_type: pa.DataType) -> Arithmetic:

@@ -200,7 +200,7 @@ class ListColumn:
         return self._tuples(as_text=True)
 
     def item_rows(self) -> Positions:
-        """Return the positions in ``items`` that the lists use, list after list."""
+        """Return the positions in ``items`` of the items of all lists, one list after the other."""
         before = np.cumsum(self.counts) - self.counts
         steps = np.arange(int(self.counts.sum()))
         rows: Positions = np.repeat(self.starts - before, self.counts) + steps

@@ -14,7 +14,7 @@ from lakeformat.paimon.options.foreign.theirs import THEIR_PATTERNS, THEIRS
 __all__ = ["FOREIGN_OPTIONS", "FOREIGN_PATTERNS", "MEANING_PREFIXES", "find_foreign"]
 
 FOREIGN_OPTIONS: Mapping[str, ForeignOption] = {**THEIRS, **LAYOUT, **MEANING}
-"""The declarations of keys, by key."""
+"""The declarations of all options of other engines that are declared by name."""
 
 FOREIGN_PATTERNS: Mapping[str, ForeignOption] = {**THEIR_PATTERNS, **LAYOUT_PATTERNS}
 """The declarations of patterns; a pattern is the beginning of a key, with ``*`` at its end."""

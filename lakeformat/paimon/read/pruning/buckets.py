@@ -28,7 +28,7 @@ MOST_KEYS = 1000
 
 _WHOLE_ROW_WINS = ("deduplicate", "first-row")
 _EQUAL_WITH_OTHER_BYTES = (TypeName.FLOAT, TypeName.DOUBLE)
-"""0.0 and -0.0 are equal but have different hashes."""
+"""Types whose values can be equal but have different hashes: 0.0 and -0.0."""
 
 
 class HashedBuckets:

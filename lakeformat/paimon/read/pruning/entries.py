@@ -46,7 +46,7 @@ class EntryPruner:
     conditions: Conjunction
     buckets: Collection[int] | None
     read_schema: SchemaReader
-    """Returns the schema a file was written with."""
+    """Returns the schema with which a file was written, by its id."""
 
     def pick_manifests(self, manifests: Sequence[ManifestMeta]) -> list[ManifestMeta]:
         """Return the manifests that may hold wanted files, by partition and bucket ranges."""

@@ -44,7 +44,7 @@ class IndexPruner:
     handle: TableHandle
     conditions: Sequence[ColumnTest]
     read_schema: Callable[[int], TableSchema]
-    """Finds the schema a file was written with."""
+    """Returns the schema with which a file was written, by its id."""
     named_by: Callable[[ManifestEntry], str]
     """Returns the manifest and snapshot that name a file, for error texts."""
 
