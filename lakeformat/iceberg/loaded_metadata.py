@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The metadata of a table as it was loaded from one file."""
+"""The metadata of a table, as it was read from one metadata file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LoadedMetadata:
 
     @property
     def metadata_file(self) -> str:
-        """The address of the metadata file, as the metadata itself would spell it."""
+        """The URI of the metadata file, written as in the metadata log."""
         below = self.path.removeprefix(self.places.root)
         return self.metadata.location.rstrip("/") + below
 
@@ -32,7 +32,7 @@ class LoadedMetadata:
 def load_metadata(
     storage: Storage, root: str, path: str, external_roots: ExternalRoots
 ) -> LoadedMetadata:
-    """Return the content of a metadata file of the table in a directory."""
+    """Read a metadata file of the table in directory ``root``."""
     metadata = read_metadata_file(storage, path)
     places = places_of(storage, root, metadata.location, external_roots)
     return LoadedMetadata(places, metadata, path)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The directory ``_lake`` of a table: files of this library that no other engine reads.
 
-Java's orphan removal leaves names alone that begin with ``_``. Each branch has files of its own.
+Java's removal of orphan files ignores names that begin with ``_``. Each branch has its own files.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DIRECTORY = "_lake"
 
 
 def own_directory(handle: TableHandle, name: str) -> tuple[Storage, str]:
-    """Return the storage and path of a directory for files of one kind."""
+    """Return the storage and the path of the directory for one kind of files."""
     places, branch = handle.load().places, handle.branch
     inside = "" if branch == MAIN_BRANCH else f"/branch/branch-{quote(branch, safe='')}"
     return places.storage, f"{places.root}/{_DIRECTORY}{inside}/{name}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Partition specs: the transforms of columns that give each file its partition."""
+"""Partition specs: the transforms of columns that define the partition of each row."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ __all__ = [
 ]
 
 FIRST_FIELD_ID = 1000
-"""The id of the first partition field, also where version 1 writes no ids."""
+"""The id of the first partition field; version 1 may leave out ids, which then count from here."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionField:
-    """One value of a partition: a transform of a column."""
+    """One field of a partition: a transform of a column."""
 
     source_ids: tuple[int, ...]
-    """The columns; more than one only with a transform of several arguments."""
+    """The ids of the columns; several only for a transform with several arguments."""
     field_id: int
     name: str
     transform: str
-    """The transform as the metadata writes it: ``identity``, ``bucket[16]``, ``day``."""
+    """The transform as in the metadata: ``identity``, ``bucket[16]``, ``day``."""
 
     @property
     def source_id(self) -> int:
-        """The column of a transform with one argument."""
+        """The id of the column, for a transform with one argument."""
         return self.source_ids[0]
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionSpec:
-    """The fields of a partition; without fields the table is not partitioned."""
+    """The partition fields of a table; without fields the table is not partitioned."""
 
     spec_id: int
     fields: tuple[PartitionField, ...] = ()
 
 
 def spec_from_json(written: Mapping[str, Any]) -> PartitionSpec:
-    """Return a spec that table metadata has as JSON."""
+    """Parse a partition spec from table metadata."""
     spec_id = require_int(written, "spec-id")
     fields = require_list(written, "fields")
     return PartitionSpec(
@@ -57,7 +57,7 @@ def spec_from_json(written: Mapping[str, Any]) -> PartitionSpec:
 
 
 def spec_to_json(spec: PartitionSpec) -> dict[str, Any]:
-    """Return the spec as table metadata writes it."""
+    """Return a partition spec as JSON of table metadata."""
     fields = [
         {
             **sources_to_json(each.source_ids),
@@ -71,7 +71,7 @@ def spec_to_json(spec: PartitionSpec) -> dict[str, Any]:
 
 
 def source_ids_of(written: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return the columns of a partition or sort field: one, or several since version 3."""
+    """Return the column ids of a partition or sort field; since version 3 there may be several."""
     if "source-ids" not in written:
         return (require_int(written, "source-id"),)
     ids = written["source-ids"]
@@ -81,7 +81,7 @@ def source_ids_of(written: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 def sources_to_json(ids: tuple[int, ...]) -> dict[str, Any]:
-    """Return the member for the columns of a partition or sort field."""
+    """Return the member with the column ids of a partition or sort field."""
     return {"source-id": ids[0]} if len(ids) == 1 else {"source-ids": [*ids]}
 
 

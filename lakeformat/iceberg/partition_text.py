@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One partition value as Java prints it for people: hour 442027 is ``2020-06-04-19``."""
+"""Formats partition values as Java does: the hour 442027 is ``2020-06-04-19``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EPOCH_YEAR = 1970
 
 
 def partition_text(transform: str, kind: PrimitiveType, value: pa.Array) -> str:
-    """Return the text of an array's only value; ``null`` without a value."""
+    """Return the value in an array of length one as text; ``null`` for a null."""
     parsed = parse_transform(transform).kind
     if value.null_count or parsed is TransformKind.VOID:
         return _NULL

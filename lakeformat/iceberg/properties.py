@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Properties of a table that configure its writers, as numbers and flags."""
+"""Parses table properties to numbers, flags and words."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["bool_property", "int_property", "word_property"]
 
 
 def int_property(properties: Mapping[str, str], key: str, default: int) -> int:
-    """Return the whole number of the property ``key``, or ``default`` if it is not set.
+    """Return the property ``key`` as an int; ``default`` if it is not set.
 
-    ``InvalidRequestError`` for any text but a whole number of at least 0.
+    Raise ``InvalidRequestError`` unless it is a whole number of at least 0.
     """
     text = properties.get(key)
     if text is None:
@@ -24,9 +24,9 @@ def int_property(properties: Mapping[str, str], key: str, default: int) -> int:
 
 
 def bool_property(properties: Mapping[str, str], key: str, *, default: bool) -> bool:
-    """Return the flag of the property ``key``, or ``default`` if it is not set.
+    """Return the property ``key`` as a bool; ``default`` if it is not set.
 
-    ``InvalidRequestError`` for any text but true and false.
+    Raise ``InvalidRequestError`` unless it is true or false.
     """
     text = properties.get(key)
     if text is None:
@@ -37,9 +37,10 @@ def bool_property(properties: Mapping[str, str], key: str, *, default: bool) -> 
 
 
 def word_property(properties: Mapping[str, str], key: str, default: str, other: str) -> str:
-    """Return the word of the property ``key``: ``default``, also if it is not set, or ``other``.
+    """Return the property ``key``, which must be ``default`` or ``other``; ``default`` if it is not
+    set.
 
-    ``InvalidRequestError`` for any other text.
+    Raise ``InvalidRequestError`` for any other text.
     """
     text = properties.get(key, default)
     if text.lower() not in (default, other):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes the files of a table that was dropped: only those that its metadata names."""
+"""Deletes the files of a dropped table: only those that its metadata names."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _REASON = "its table is dropped"
 
 
 def files_to_purge(loaded: LoadedMetadata) -> ExclusiveFiles:
-    """Return the files of all snapshots, then the metadata files.
+    """Return the files of all snapshots, followed by the metadata files.
 
-    Files outside of the table are only counted, unless the caller allows their directory. A table
-    with ``gc.enabled=false`` is refused.
+    A file outside of the table is only counted, unless the caller allows its directory. Raise if
+    the property ``gc.enabled`` is false.
     """
     require_gc(loaded.metadata)
     nothing = replace(loaded.metadata, snapshots=(), statistics=(), partition_statistics=())
@@ -34,7 +34,7 @@ def files_to_purge(loaded: LoadedMetadata) -> ExclusiveFiles:
 
 
 def purge(files: ExclusiveFiles) -> Deleted:
-    """Delete the files; those that cannot be deleted are logged and counted."""
+    """Delete the files; count and log those that cannot be deleted."""
     deleter = Deleter()
     for step in files.steps:
         deleter.remove(step)
@@ -42,7 +42,7 @@ def purge(files: ExclusiveFiles) -> Deleted:
 
 
 def _metadata_files(loaded: LoadedMetadata, found: ExclusiveFiles) -> Iterator[Removal]:
-    """Yield the metadata files of the log, and the current one last."""
+    """Yield the metadata files of the log, then the current one."""
     log = [each.metadata_file for each in loaded.metadata.metadata_log]
     for address in log:
         try:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that snapshots refer to: their manifests, the live files in these, and statistics."""
+"""Finds the files that snapshots refer to: manifests, live data and delete files, and
+statistics.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ __all__ = ["ReachableFile", "live_files", "manifests_of", "statistics_sizes"]
 
 @dataclass(frozen=True, slots=True)
 class ReachableFile:
-    """A file with its address, as metadata names it."""
+    """A file that metadata refers to, with its URI."""
 
     address: str
     kind: FileClass
@@ -29,7 +31,7 @@ class ReachableFile:
 
 
 def manifests_of(loaded: LoadedMetadata, snapshots: Iterable[Snapshot]) -> dict[str, pa.Table]:
-    """Return the manifests of snapshots, each as a table of one row, by their addresses."""
+    """Return the manifests of snapshots by their URIs, each as a table of one row."""
     found: dict[str, pa.Table] = {}
     for snapshot in snapshots:
         listed = read_manifest_list(loaded.places, snapshot)
@@ -39,7 +41,7 @@ def manifests_of(loaded: LoadedMetadata, snapshots: Iterable[Snapshot]) -> dict[
 
 
 def live_files(loaded: LoadedMetadata, manifests: Iterable[pa.Table]) -> dict[str, ReachableFile]:
-    """Return the live files of manifests by their addresses, in one spelling."""
+    """Return the live files in manifests by their normalised URIs."""
     found: dict[str, ReachableFile] = {}
     for manifest in manifests:
         for _, entries in read_each(loaded.places, loaded.metadata, manifest, ()):
@@ -54,7 +56,7 @@ def live_files(loaded: LoadedMetadata, manifests: Iterable[pa.Table]) -> dict[st
 
 
 def statistics_sizes(metadata: TableMetadata) -> Mapping[str, int]:
-    """Return the addresses of the files of statistics, with their sizes."""
+    """Return the sizes of the statistics files by their URIs."""
     of_table = {each.statistics_path: each.file_size_in_bytes for each in metadata.statistics}
     of_partitions = metadata.partition_statistics
     return of_table | {each.statistics_path: each.file_size_in_bytes for each in of_partitions}

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The retention of a table: the snapshots, branches and tags that an expiry removes.
+"""Decides by age and number which snapshots, branches and tags an expiry removes.
 
-A branch keeps its newest snapshots by number and by age. A tag keeps its own snapshot. A snapshot
-without a branch or tag follows the age alone. A branch or tag that is too old itself keeps nothing;
-``main`` is never too old. The properties of the table are the defaults.
+A branch keeps its newest snapshots by number and by age. A tag keeps its snapshot. A snapshot that
+no branch or tag keeps is removed when it is old enough. A branch or tag that is too old keeps
+nothing; ``main`` is never too old. Limits that a branch or tag lacks come from the table
+properties.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ _DEFAULTS = {_MAX_AGE: 5 * 24 * 60 * 60 * 1000, _MIN_KEPT: 1, _MAX_REFERENCE_AGE
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """The limits for everything that has none of its own."""
+    """The limits for snapshots, branches and tags that have no limits of their own."""
 
     now_millis: int
     oldest_millis: int
-    """Snapshots from this time on are kept."""
+    """Snapshots of this time or later are kept."""
     least: int
-    """Number of snapshots that each branch keeps."""
+    """The number of snapshots that each branch keeps."""
     reference_age_millis: int
-    """The age of its snapshot up to which a branch or tag is kept."""
+    """A branch or tag is kept until its snapshot is older than this."""
 
 
 def retention_of(
@@ -44,8 +45,9 @@ def retention_of(
     oldest_millis: int | None = None,
     least: int | None = None,
 ) -> Retention:
-    """Return the limits of a call, or else those of the table; ``InvalidRequestError`` for a
-    property with an invalid value.
+    """Return the limits: those of the caller, or else those of the table properties.
+
+    Raise ``InvalidRequestError`` for a property with an invalid value.
     """
 
     def number(key: str) -> int:
@@ -60,12 +62,12 @@ def retention_of(
 
 
 def overdue_references(metadata: TableMetadata, retention: Retention) -> list[Reference]:
-    """Return the branches and tags whose snapshots are too old."""
+    """Return the branches and tags that are too old."""
     return [each for each in metadata.references.values() if _is_overdue(metadata, each, retention)]
 
 
 def overdue_snapshots(metadata: TableMetadata, retention: Retention) -> list[Snapshot]:
-    """Return the snapshots that no branch and no tag keeps, and that are not young either."""
+    """Return the snapshots that an expiry removes: old ones that no branch or tag keeps."""
     kept: set[int] = set()
     reachable: set[int] = set()
     for each in metadata.references.values():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maintenance of a table: its steps in order, and the table's figures before and after."""
+"""Maintenance of an Iceberg table: its steps, and the numbers before and after them."""
 
 from lakeformat.iceberg.maintain.maintain import maintain
 from lakeformat.iceberg.maintain.steps import IcebergProgress

@@ -25,9 +25,9 @@ _log = logging.getLogger(__name__)
 
 
 def maintain(handle: TableHandle, consumers: Consumers, request: MaintainRequest) -> MaintainReport:
-    """Run all steps of maintenance in order; a failed step does not stop the next ones.
+    """Run all steps of the maintenance in order; after a failed step the next one runs.
 
-    Each step does only the work that is due: after an interruption, call this again.
+    Each step does only work that is due. After an interruption, call this function again.
     """
     request.check(handle.environment.now_millis())
     if not request.dry_run:
@@ -39,7 +39,7 @@ def maintain(handle: TableHandle, consumers: Consumers, request: MaintainRequest
     request.begins(table, HEALTH)
     health, stalled = _look_again(subject, steps, request)
     after = Figures() if health is None else _figures(health)
-    if request.dry_run:  # nothing has changed, so measuring again would give ``before``
+    if request.dry_run:  # Nothing has changed, so the numbers are still those of ``before``.
         after = expected(before, steps)
     reasons = () if health is None or request.dry_run else health.reasons
     note = time_travel_note(health, steps, subject.argument, dry_run=request.dry_run)
@@ -59,7 +59,7 @@ def maintain(handle: TableHandle, consumers: Consumers, request: MaintainRequest
 
 
 def _figures(health: IcebergHealthReport) -> Figures:
-    """Return the figures of a table without orphan files, which need a listing."""
+    """Return the numbers of the report; orphan files are not among them, as they need a listing."""
     deletes, manifests, storage = health.deletes, health.manifests, health.storage
     return Figures(
         verdict=health.verdict,
@@ -79,9 +79,9 @@ def _figures(health: IcebergHealthReport) -> Figures:
 def _look_again(
     subject: Subject, steps: list[StepReport], request: MaintainRequest
 ) -> tuple[IcebergHealthReport | None, dict[str, Reason]]:
-    """Return the health and the stalled consumers after the steps.
+    """Return the health report and the stalled consumers after the steps.
 
-    An error is added as a failed step, so that the reports of the other steps are not lost.
+    An error becomes the report of a failed step, so that the reports of the other steps are kept.
     """
     try:
         return subject.health(time_travel=True), find_stalled(subject, steps, request)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds consumers that have stopped reading while snapshots are kept for consumers."""
+"""Finds consumers that make no progress, although the expiry keeps snapshots for them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _DAY_MILLIS = 24 * 60 * 60 * 1000
 def find_stalled(
     subject: Subject, steps: Sequence[StepReport], request: MaintainRequest
 ) -> dict[str, Reason]:
-    """Return a reason for each consumer that has not moved for a day, if snapshots are kept.
+    """Return a problem for each consumer without progress for a day, if snapshots are kept for it.
 
-    Consumers that a dry run would delete are left out.
+    In a dry run, consumers that would be deleted are left out.
     """
     held = sum(each.report.held for each in steps if isinstance(each.report, IcebergExpireReport))
     if not held:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a maintenance; each calls the operation that does its work."""
+"""The steps of the maintenance of an Iceberg table; each step calls one operation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NOT_OURS = "'gc.enabled' = 'false': other tables may use the files of this one"
 
 
 class IcebergProgress(MaintainProgress):
-    """The running step of the maintenance of an Iceberg table."""
+    """The running step of the maintenance of an Iceberg table, and how much of its work is done."""
 
     __slots__ = ()
 
@@ -50,7 +50,9 @@ class IcebergProgress(MaintainProgress):
 
 
 def _compact_deletes(subject: Subject, request: MaintainRequest) -> StepReport:
-    """Remove dangling delete files, and turn equality deletes into positions if reads are slow."""
+    """Remove dangling delete files. If reads are slow, also replace equality deletes by
+    positions.
+    """
     health = subject.health()
     with_keys = has_costly_keys(health.files, health.deletes)
     if not with_keys and not has_many_dangling(health.deletes):
@@ -66,7 +68,7 @@ def _compact_deletes(subject: Subject, request: MaintainRequest) -> StepReport:
 
 
 def _compact(subject: Subject, request: MaintainRequest) -> StepReport:
-    """Rewrite the files that are due by the rules of Java's ``rewrite_data_files``."""
+    """Rewrite the data files that are due by the rules of Java's ``rewrite_data_files``."""
     wanted = wanted_files(None, None, {"strategy": "minor"})
     if request.dry_run:
         return _planned_compaction(subject, wanted)
@@ -96,7 +98,7 @@ def _planned_compaction(subject: Subject, wanted: Wanted) -> StepReport:
 
 
 def _compact_manifests(subject: Subject, request: MaintainRequest) -> StepReport:
-    """Merge the manifests if there are as many small ones as an append would merge."""
+    """Merge manifests if there are as many small ones as an append of Java would merge."""
     if not has_many_small(subject.settings, subject.health().manifests):
         return not_needed(COMPACT_MANIFESTS, "few manifests are small")
     report = compact_manifests(subject.handle, dry_run=request.dry_run)
@@ -110,7 +112,7 @@ def _compact_manifests(subject: Subject, request: MaintainRequest) -> StepReport
 
 
 def _expire(subject: Subject, request: MaintainRequest) -> StepReport:
-    """Expire consumers as requested, and snapshots by the properties of the table."""
+    """Delete consumers as requested, and expire snapshots by the table properties."""
     expired: list[ConsumerState] = []
     if request.expire_consumers is not None:
         found = subject.consumers.expire(request.expire_consumers, dry_run=request.dry_run)
@@ -149,11 +151,11 @@ def _consumers_text(expired: list[ConsumerState], *, dry_run: bool) -> list[str]
 
 
 def _ignored(_: object) -> None:
-    """Ignore progress. Without a listener the report of a dry run would list every file."""
+    """Ignore progress. Without any listener, the report of a dry run would list every file."""
 
 
 def _orphans(subject: Subject, request: MaintainRequest) -> StepReport:
-    """Remove files that nothing refers to and that are older than the default age limit."""
+    """Remove orphan files that are older than the default age limit."""
     if not subject.settings.may_expire:
         return not_needed(ORPHANS, _NOT_OURS)
     handle = subject.handle
@@ -177,5 +179,8 @@ STEPS: Final[dict[str, Step[Subject]]] = {
     EXPIRE: _expire,
     ORPHANS: _orphans,
 }
-"""The steps in the order they run: equality deletes that became positions count in the choice of
-files to compact, and the expiry comes after the compactions whose replaced files it may delete."""
+"""The steps in the order in which they run.
+
+Equality deletes are replaced before the compaction chooses files, because it counts only deletes of
+single files. The expiry runs after the compactions, because it may delete the files they replaced.
+"""

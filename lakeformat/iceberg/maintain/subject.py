@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table that a maintenance works on, with its consumers."""
+"""The table that is maintained, with its consumers."""
 
 from __future__ import annotations
 
@@ -25,31 +25,34 @@ class Consumers(Protocol):
         """Return every consumer with its progress."""
 
     def expire(self, older_than: PastTime, *, dry_run: bool) -> Sequence[ConsumerState]:
-        """Delete the consumers that have not moved since a time, and return them."""
+        """Delete the consumers without progress since a time, and return them."""
 
     def unread(self, without: Collection[ConsumerState] = ()) -> set[int]:
-        """Return the snapshots that consumers have still to read."""
+        """Return the ids of the snapshots that consumers have not read yet.
+
+        The consumers in ``without`` are ignored.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A table to maintain."""
+    """The table to maintain."""
 
     handle: TableHandle
     consumers: Consumers
 
     @property
     def argument(self) -> str:
-        """The table as an argument of a command."""
+        """The URI of the table, quoted for a command line."""
         return shlex.quote(self.handle.uri)
 
     @property
     def settings(self) -> HealthSettings:
-        """The properties that decide what is due."""
+        """The table properties that decide what is due."""
         return settings_of(self.handle.load().metadata.properties)
 
     def health(self, *, time_travel: bool = False) -> IcebergHealthReport:
-        """Return the health at the newest snapshot of the branch."""
+        """Return the health report for the newest snapshot of the branch."""
         loaded = self.handle.load()
         head = loaded.metadata.references.get(self.handle.branch)
         return check_health(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sentence about the files that a table keeps only for older snapshots."""
+"""Describes the files that a table keeps only for older snapshots."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["time_travel_note"]
 def time_travel_note(
     health: IcebergHealthReport | None, steps: Sequence[StepReport], table: str, *, dry_run: bool
 ) -> str | None:
-    """Return the number of files, and until when they are kept; None if there are none."""
+    """Return the number of such files, and what keeps them; None if there are none."""
     storage = None if health is None else health.storage
     what = files_for_time_travel(storage, steps, dry_run=dry_run)
     if what is None:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Upkeep of the manifests of Iceberg tables."""
+"""Merging of the manifests of Iceberg tables."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Merges the manifests of a table on demand, in a commit that changes nothing else.
 
-Java's ``rewrite_manifests`` does the same for one partition spec. Data files, sequence numbers and
-row ids do not change.
+Java's ``rewrite_manifests`` does the same, but for one partition spec. Data files, sequence numbers
+and row ids do not change.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ _log = logging.getLogger(__name__)
 
 
 def compact_manifests(handle: TableHandle, *, dry_run: bool = False) -> CompactManifestsReport:
-    """Merge small manifests, sorted by partition, and drop the entries of deleted files.
+    """Merge small manifests, with entries sorted by partition, and drop the entries of deleted
+    files.
 
-    Other writers are not blocked: what they publish meanwhile is kept, and manifests that they
-    replaced are chosen again.
+    Other writers are not blocked: their commits in the meantime are kept. If they replaced
+    manifests, the manifests to merge are chosen again.
     """
     merge = _Merge()
     if dry_run:
@@ -49,7 +50,9 @@ def compact_manifests(handle: TableHandle, *, dry_run: bool = False) -> CompactM
 
 @dataclass(slots=True)
 class _Merge:
-    """Makes the snapshot with merged manifests; all attempts of the commit use the same ones."""
+    """The change that replaces manifests by merged ones; each attempt of the commit uses the same
+    ones.
+    """
 
     groups: list[ManifestGroup] | None = None
     before: pa.Table = field(default_factory=MANIFEST_SCHEMA.empty_table)
@@ -57,8 +60,10 @@ class _Merge:
     _choices: int = 0
 
     def __call__(self, base: Base) -> FileChange | None:
-        """Replace the chosen manifests; choose again if another commit replaced one of them, or
-        upgraded the table.
+        """Return the change for the newest snapshot.
+
+        The manifests are chosen again if another commit replaced one of them, or upgraded the
+        table.
         """
         version = base.loaded.metadata.format_version
         if self.groups is None or not _has_all(base.manifests, self.groups, version):
@@ -74,12 +79,12 @@ class _Merge:
         return FileChange("replace", self.after, FileCounts(), more=more)
 
     def choose(self, loaded: LoadedMetadata, manifests: pa.Table) -> None:
-        """Choose the manifests to replace."""
+        """Choose the manifests to merge."""
         self.before, self._choices = manifests, self._choices + 1
         self.groups = [*due_groups(loaded, manifests)]
 
     def _merged(self, base: Base, groups: list[ManifestGroup]) -> list[pa.Table]:
-        """Return the rows of the new manifests."""
+        """Return the rows of a manifest list for the new manifests."""
         return [
             self._manifest(base, (number, place), group, part)
             for number, group in enumerate(groups)
@@ -94,7 +99,7 @@ class _Merge:
 
 
 def _has_all(manifests: pa.Table, groups: list[ManifestGroup], version: int) -> bool:
-    """Return True if all manifests of groups are listed, with the same row ids."""
+    """Return True if the newest snapshot still has all chosen manifests, with the same row ids."""
     if any(group.writer.metadata.format_version != version for group in groups):
         return False
     listed = {*_identities(manifests)}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manifests of a snapshot that are merged together: those of one partition spec and content.
+"""Groups manifests that are merged: those of one partition spec, of data files or of delete files.
 
-Their entries are sorted by partition, so that each new manifest has few partitions, and plans skip
-the other ones.
+The merged entries are sorted by partition. So each new manifest has few partitions, and a scan can
+skip the other ones.
 """
 
 from __future__ import annotations
@@ -31,38 +31,39 @@ from lakeformat.types.count_text import counted
 __all__ = ["ManifestGroup", "due_groups"]
 
 _DELETES = 1
-"""The value of ``content`` in a manifest list for manifests of deletes."""
+"""The value of ``content`` of manifests of delete files, in a manifest list."""
 _SAMPLE = 1000
-"""The entries that are encoded to learn the size of one."""
+"""The number of entries that are encoded to estimate the size of all."""
 _TOO_LARGE = 1.5
-"""A manifest of this many target sizes is split."""
+"""A manifest larger than this many target sizes is split."""
 _NO_SNAPSHOT = 0
 _ASCENDING = SortField((), "identity", "asc", "nulls-first")
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestGroup:
-    """Manifests to replace, and the live entries of the new ones."""
+    """Manifests to replace, and the live entries for the new ones."""
 
     manifests: pa.Table
     writer: ManifestWriter
     entries: pa.Table
-    """All exist already in the next snapshot. They are sorted by partition."""
+    """Sorted by partition. Their status is EXISTING in the new snapshot."""
     count: int
     """The number of new manifests."""
     reason: str
 
     def parts(self) -> list[pa.Table]:
-        """Return the entries of each new manifest."""
+        """Return the entries for each new manifest."""
         ends = [len(self.entries) * place // max(self.count, 1) for place in range(self.count + 1)]
         return [self.entries.slice(start, end - start) for start, end in pairwise(ends)]
 
 
 def due_groups(loaded: LoadedMetadata, manifests: pa.Table) -> Iterator[ManifestGroup]:
-    """Yield the groups of a snapshot's manifests that gain by a merge.
+    """Yield the groups of manifests that should be rewritten.
 
-    A group is due if fewer manifests have room for its entries, if some of its entries are of
-    deleted files, if its manifests share partitions that could be apart, or if one is too large.
+    A group is due for one of four reasons: fewer manifests have room for its entries; some entries
+    are of deleted files; manifests have the same partitions although they could be separated; or a
+    manifest is too large.
     """
     target = MergeSettings.of(loaded.metadata.properties).target_bytes
     known = with_counts(loaded, manifests)
@@ -81,7 +82,7 @@ def due_groups(loaded: LoadedMetadata, manifests: pa.Table) -> Iterator[Manifest
 def _group(
     loaded: LoadedMetadata, manifests: pa.Table, writer: ManifestWriter, target: int
 ) -> ManifestGroup:
-    """Return the group of some manifests; its reason is empty if it is not due."""
+    """Return the group of these manifests; its reason is empty if it is not due."""
     (entries,) = read_entries(loaded.places, loaded.metadata, manifests).values()
     live = pending(entries, _NO_SNAPSHOT)
     order = _by_partition(live)
@@ -100,16 +101,16 @@ def _group(
 
 
 def _share_partitions(manifests: pa.Table, order: Positions) -> bool:
-    """Return True if live entries in their order alternate between manifests."""
+    """Return True if entries in ``order`` come from alternating manifests."""
     counts = pc.add(manifests.column("added_files_count"), manifests.column("existing_files_count"))
     numbers = np.repeat(np.arange(len(manifests)), counts.to_numpy())
-    if len(numbers) != len(order):  # the list counts other entries than the manifests have
+    if len(numbers) != len(order):  # the list has other counts than the manifests
         return True
     return int(np.count_nonzero(np.diff(numbers[order]))) >= len(manifests)
 
 
 def _by_partition(entries: pa.Table) -> Positions:
-    """Return the order of entries by partition; those of one partition keep theirs."""
+    """Return the order of entries by partition; entries of one partition keep their order."""
     keys = [
         key for values in partition_columns(entries) for key, _ in sort_keys(values, _ASCENDING)
     ]
@@ -118,7 +119,7 @@ def _by_partition(entries: pa.Table) -> Positions:
 
 
 def _fitting(writer: ManifestWriter, entries: pa.Table, target: int) -> int:
-    """Return the number of manifests of about the target size that have room for entries."""
+    """Return how many manifests of about the target size have room for the entries."""
     if not len(entries):
         return 0
     places = np.unique(np.linspace(0, len(entries) - 1, _SAMPLE).astype(np.int64))

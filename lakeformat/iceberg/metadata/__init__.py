@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The metadata files of a table: its JSON, manifest lists and manifests."""
+"""Reads and writes the metadata of a table: JSON metadata files, manifest lists and manifests."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of manifests and manifest lists, with their fields found by id.
+"""Decodes records of manifests and manifest lists, with fields found by id.
 
-Writers name fields differently: old ones call field 504 ``added_data_files_count``. So each field
-gets the name that the specification gives to its id. Values keep their physical form: a date is
-a number of days, a decimal its bytes.
+Writers name fields differently: older ones call field 504 ``added_data_files_count``. So each field
+gets the name that the specification gives to its id. Values keep their physical type: a date is a
+number of days, and a decimal is bytes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["RecordFile", "decode_by_id", "partition_key", "read_record_file"]
 
 _PARTITION = "partition"
 _AT_ONCE = 8192
-"""The most records that are Python objects at the same time."""
+"""The largest number of records that are Python objects at the same time."""
 
 _LIST_NAMES = {
     500: "manifest_path",
@@ -88,7 +88,7 @@ _NAMES = _LIST_NAMES | _MANIFEST_NAMES
 
 @dataclass(frozen=True, slots=True)
 class RecordFile:
-    """A manifest or manifest list, unpacked."""
+    """The content of a manifest or manifest list, decompressed."""
 
     uri: str
     size: int
@@ -96,18 +96,18 @@ class RecordFile:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The schema of its records, with names by id; ``ValueError`` if it has none."""
+        """The schema of the records, with names by id; raises ``ValueError`` if there is none."""
         return record_schema(_schema_by_id(self.blocks.schema))
 
 
 def read_record_file(content: bytes, uri: str) -> RecordFile:
-    """Unpack a manifest or manifest list; an error names the file."""
+    """Decompress a manifest or manifest list; an error names the file."""
     with _named(uri, len(content)):
         return RecordFile(uri, len(content), read_blocks(content))
 
 
 def decode_by_id(file: RecordFile) -> Iterator[list[dict[str, Any]]]:
-    """Yield the records of a file, many at a time; an error names the file.
+    """Yield the records of a file in lists; an error names the file.
 
     A file without records yields one empty list.
     """
@@ -137,7 +137,7 @@ def _named(uri: str, size: int) -> Iterator[None]:
 
 
 def partition_key(field_id: int) -> str:
-    """Return the key of a partition field in the record ``partition``."""
+    """Return the name of a partition field in the record ``partition``."""
     return f"_{field_id}"
 
 
@@ -147,7 +147,9 @@ def _schema_by_id(text: bytes) -> bytes:
 
 
 def _renamed(schema: Any, *, in_partition: bool) -> Any:
-    """Return an Avro schema with names by id, and without logical types."""
+    """Return an Avro schema with the specification's names for its ids, and without logical
+    types.
+    """
     if isinstance(schema, list):
         return [_renamed(each, in_partition=in_partition) for each in schema]
     if not isinstance(schema, dict):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Avro schemas of manifests and manifest lists, as each format version has them.
+"""The Avro schemas of manifests and manifest lists in each format version.
 
-Fields are in Java's order, and carry the ids by which readers find them.
+Fields have the order of Java, and the ids by which readers find them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lakeformat.iceberg.types import Field, PrimitiveType, StructType
 __all__ = ["BLOCK_SIZE", "list_schema", "manifest_schema"]
 
 BLOCK_SIZE = "block_size_in_bytes"
-"""A field that version 1 requires, and no reader uses."""
+"""A field that version 1 requires, although no reader uses it."""
 
 _NEWEST = 3
 _UNFIT = re.compile(r"[^A-Za-z0-9_]")
@@ -25,7 +25,7 @@ _UNFIT = re.compile(r"[^A-Za-z0-9_]")
 
 @dataclass(frozen=True, slots=True)
 class _Declared:
-    """A field, the versions that have it, and those that require it."""
+    """A field, the format versions that have it, and the versions that require it."""
 
     id: int
     name: str
@@ -126,7 +126,7 @@ def list_schema(version: int) -> dict[str, Any]:
 
 
 def manifest_schema(version: int, partition: StructType) -> dict[str, Any]:
-    """Return the schema of the manifests of one partition spec."""
+    """Return the schema of manifests for one partition spec."""
     named: set[str] = set()
     values = [_partition_field(field, named) for field in partition.fields]
     file = _record(
@@ -146,7 +146,7 @@ def _of_version(declared: Iterable[_Declared], version: int) -> list[dict[str, A
 
 
 def _partition_field(field: Field, named: set[str]) -> dict[str, Any]:
-    """Return a field of the partition; a name that Avro refuses is changed as in Java."""
+    """Return the schema of a partition field; a name that Avro forbids is changed as Java does."""
     if not isinstance(field.type, PrimitiveType):
         raise UnsupportedError(f"the partition field {field.name!r} has the type {field.type}")
     fit = _UNFIT.sub(lambda found: f"_x{ord(found[0]):X}", field.name)
@@ -156,7 +156,7 @@ def _partition_field(field: Field, named: set[str]) -> dict[str, Any]:
 
 
 def _value_type(kind: PrimitiveType, named: set[str]) -> Any:
-    """Return the type of a partition value; a type that is declared already is named only."""
+    """Return the schema of a partition value; a type that was declared before is only named."""
     declared = _TYPES.get(kind.name) or _fixed_type(kind)
     name = declared.get("name") if isinstance(declared, dict) else None
     if name is None:
@@ -178,7 +178,7 @@ def _fixed_type(kind: PrimitiveType) -> dict[str, Any]:
 
 
 def _decimal_size(precision: int) -> int:
-    """Return the bytes that hold every number of so many digits."""
+    """Return the number of bytes for any number with this many digits."""
     largest: int = 10**precision
     return (largest.bit_length() + 8) // 8
 

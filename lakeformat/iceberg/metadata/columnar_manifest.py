@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries of manifests as Arrow columns, decoded field after field, without a Python object each.
+"""Decodes entries of manifests to Arrow columns, field by field, without a Python object for each.
 
-Damaged manifests, and those with an unusual structure, are left to the decoder of single records,
-which names the defect.
+A manifest that is damaged or has an unusual structure is left to ``avro_records``, which names the
+defect.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ def columnar_entries(
     partition: StructType,
     keys: Collection[int] | None = None,
 ) -> Iterator[dict[str, pa.Array]]:
-    """Yield the columns of many entries after each other, and those of their files; maps have at
-    least these ``keys``.
+    """Yield the columns of many entries at a time: those of the entry, of its file and of its
+    partition.
 
-    ``NotPlainError``, which may come at the end, means that the file needs another decoder, which
-    also finds out whether it is damaged.
+    Columns of maps have at least the ``keys``. ``NotPlainError`` means that another decoder must
+    read the file. It may be raised after some columns were yielded.
     """
     try:
         shapes = shapes_of(manifest.schema)
@@ -60,7 +60,7 @@ def columnar_entries(
 def _column(
     field: pa.Field, path: str, shapes: Mapping[str, Shape], values: Mapping[str, Values]
 ) -> pa.Array:
-    """Return one field of all entries."""
+    """Return one field of all entries as a column."""
     count = _count(values)
     if path not in shapes and field.name == "content":  # Version 1 has only data files.
         return array_of(np.zeros(count, np.int32))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers that entries inherit from the rows of their manifests in the manifest list."""
+"""Fills in numbers that manifest entries inherit from the manifest list."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ EXISTING, ADDED, DELETED = 0, 1, 2
 def inherited(
     entries: pa.Table, manifests: Sequence[Mapping[str, Any]], counts: Sequence[int]
 ) -> dict[str, pa.Array]:
-    """Return the columns whose missing values come from the manifest list.
+    """Return the columns of inherited numbers, with missing values filled in.
 
-    The entries are those of the manifests after each other, ``counts`` of each.
+    ``entries`` are those of the ``manifests``, one manifest after the other; ``counts`` is the
+    number of entries of each.
     """
     rows: Positions = np.repeat(np.arange(len(manifests)), counts)
     status = entries.column("status").combine_chunks()
     number = _listed(manifests, "sequence_number", rows)
-    # Version 1 has no numbers; later versions leave out only those of added files.
+    # Version 1 has no sequence numbers; later versions leave them out only for added files.
     inherits = pc.or_(pc.equal(number, 0), pc.equal(status, ADDED))
     ids = entries.column("snapshot_id").combine_chunks()
     found = {"snapshot_id": pc.coalesce(ids, _listed(manifests, "added_snapshot_id", rows))}
@@ -49,14 +50,14 @@ def inherited(
 
 
 def _listed(manifests: Sequence[Mapping[str, Any]], name: str, rows: Positions) -> pa.Array:
-    """Return a number of the manifest of each entry, from the list."""
+    """Return for each entry the number ``name`` of its manifest in the manifest list."""
     return pa.array([each[name] for each in manifests], pa.int64()).take(array_of(rows))
 
 
 def _first_row_ids(
     entries: pa.Table, manifests: Sequence[Mapping[str, Any]], rows: Positions, status: pa.Array
 ) -> pa.Array:
-    """Return the first row ids; files without one are numbered from the manifest's first row id."""
+    """Return first row ids; files without one are numbered on from that of their manifest."""
     first = _listed(manifests, "first_row_id", rows)
     if first.null_count == len(first):
         return pa.nulls(len(first), pa.int64())
@@ -70,5 +71,5 @@ def _first_row_ids(
             f"are not known; {RESTORE}"
         )
     before = np.cumsum(counts) - counts
-    starts = before - before[np.searchsorted(rows, rows)]  # within the manifest of each entry
+    starts = before - before[np.searchsorted(rows, rows)]  # start at 0 in each manifest
     return pc.if_else(array_of(numbered), pc.add(first, array_of(starts)), ids)

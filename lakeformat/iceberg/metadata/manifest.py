@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manifests: the entries of data or delete files of one partition spec, as Arrow tables.
+"""Reads manifests: the entries of data files or delete files of one partition spec, as Arrow
+tables.
 
-A table of entries has these columns, and ``partition`` with the fields of its spec. Sequence
-numbers, the snapshot and the first row id are filled in where an entry inherits them from its
-manifest.
+The table has the columns below, and ``partition`` with the fields of the spec. Sequence numbers,
+snapshot ids and first row ids that an entry inherits from its manifest are filled in.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ __all__ = [
 ]
 
 DATA, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2
-"""The values of ``content``; deletion vectors are position deletes in a Puffin file."""
+"""The values of ``content``. A deletion vector is a position delete in a Puffin file."""
 PUFFIN = "PUFFIN"
-"""The value of ``file_format`` of deletion vectors."""
+"""The value of ``file_format`` for deletion vectors."""
 
 _COUNTS = pa.map_(pa.int32(), pa.int64())
 _BOUNDS = pa.map_(pa.int32(), pa.binary())
@@ -88,17 +88,17 @@ _FILE = (
 _SPEC_ID = pa.field("spec_id", pa.int32(), nullable=False)
 _DEFAULTS = {"content": DATA}
 _MANY = 32
-"""Fewer entries are decoded faster one by one."""
+"""With fewer entries, decoding them one by one is faster."""
 _SMALL_BYTES = 4 << 20
-"""The most unpacked bytes of manifests that are decoded together."""
+"""The largest size of manifests that are decoded together, decompressed."""
 _MOST_TOGETHER = 100
 _ALIKE = ("partition_spec_id", "content")
-"""The values that manifests must share in their list to be decoded together."""
+"""Manifests are decoded together only if these columns of their manifest list are equal."""
 _KINDS = ("added", "existing", "deleted")
 
 
 def entry_schema(partition: StructType) -> pa.Schema:
-    """Return the columns of entries under one partition spec."""
+    """Return the Arrow schema of entries of one partition spec."""
     return pa.schema([*_ENTRY, _SPEC_ID, pa.field("partition", to_arrow_type(partition)), *_FILE])
 
 
@@ -108,10 +108,10 @@ def read_entries(
     manifests: pa.Table,
     statistics_of: Collection[int] | None = None,
 ) -> dict[int, pa.Table]:
-    """Return the entries of ``manifests``, rows of a manifest list, by the id of their spec.
+    """Return the entries of manifests as one table for each partition spec, by spec id.
 
-    They have the order of the list. Their statistics are at least those of the columns with the ids
-    ``statistics_of``, by default of all columns.
+    ``manifests`` are rows of a manifest list; entries keep that order. ``statistics_of`` lists the
+    ids of the columns whose statistics are needed, by default all; more may be returned.
     """
     parts: dict[int, list[pa.Table]] = {}
     for spec_id, found in read_each(places, metadata, manifests, statistics_of):
@@ -125,8 +125,8 @@ def read_each(
     manifests: pa.Table,
     statistics_of: Collection[int] | None = None,
 ) -> Iterator[tuple[int, pa.Table]]:
-    """Yield the id of the spec and the entries of one manifest, or of some small ones, after
-    another.
+    """Yield the spec id and the entries of one manifest after the other; small ones come
+    together.
     """
     specs: dict[int, _Spec] = {}
     waiting: list[_Manifest] = []
@@ -147,24 +147,25 @@ def read_each(
 
 
 def live_entries(entries: pa.Table) -> pa.Table:
-    """Return the entries whose files are part of the snapshot."""
+    """Return the entries of files that are in the snapshot, without those of deleted files."""
     is_live = pc.not_equal(entries.column("status"), DELETED)
     return entries if pc.all(is_live).as_py() else entries.filter(is_live)
 
 
 @dataclass(frozen=True, slots=True)
 class _Spec:
-    """A partition spec, as the decoders need it."""
+    """A partition spec in the form that decoders need."""
 
     id: int
     partition: StructType
     as_text: Sequence[int]
-    """The fields with unknown transforms, whose values may be of any type."""
+    """Partition fields with unknown transforms: their values may be of any type and are kept as
+    text."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Manifest:
-    """An unpacked manifest, and its row in the list."""
+    """A decompressed manifest, and its row in the manifest list."""
 
     listed: Mapping[str, Any]
     file: RecordFile
@@ -187,7 +188,9 @@ def _spec_of(places: FilePlaces, metadata: TableMetadata, listed: Mapping[str, A
 
 
 def _is_like(manifest: _Manifest, group: Sequence[_Manifest]) -> bool:
-    """Return True if a manifest may join a group to be decoded together: small and alike."""
+    """Return True if a manifest is small and similar, so that it is decoded together with
+    ``group``.
+    """
     first = group[0]
     size = len(manifest.file.blocks.content) + sum(len(e.file.blocks.content) for e in group)
     return (
@@ -201,11 +204,11 @@ def _is_like(manifest: _Manifest, group: Sequence[_Manifest]) -> bool:
 def _read_like(
     manifests: Sequence[_Manifest], spec: _Spec, statistics_of: Collection[int] | None
 ) -> pa.Table:
-    """Return the entries of manifests that are alike, decoded together if nothing is wrong."""
+    """Return the entries of similar manifests, decoded together; one by one if an error occurs."""
     if len(manifests) > 1:
         first = manifests[0].file
         joined = replace(first, blocks=join_blocks([each.file.blocks for each in manifests]))
-        # Each on its own, a damaged manifest is named.
+        # one by one, so that the error names the damaged manifest
         with suppress(CorruptTableError, UnsupportedError):
             if parts := _by_column(joined, spec, statistics_of):
                 return _completed(parts, spec, manifests)
@@ -222,7 +225,7 @@ def _read_manifest(
 def _completed(
     parts: Iterable[Mapping[str, pa.Array]], spec: _Spec, manifests: Sequence[_Manifest]
 ) -> pa.Table:
-    """Return the entries of manifests with the numbers that they inherit."""
+    """Return the entries of manifests, with inherited numbers filled in."""
     schema = entry_schema(spec.partition)
     tables = (pa.table(dict(each), schema=schema) for each in parts)
     found = pa.concat_tables(tables).combine_chunks()
@@ -238,7 +241,9 @@ def _completed(
 def _by_column(
     file: RecordFile, spec: _Spec, statistics_of: Collection[int] | None = None
 ) -> list[dict[str, pa.Array]]:
-    """Return the columns of all entries; none if the manifest is left to ``_by_record``."""
+    """Return the columns of all entries; an empty list if ``_by_record`` must decode the
+    manifest.
+    """
     if spec.as_text or file.blocks.counts.sum() < _MANY:
         return []
     try:
@@ -249,13 +254,13 @@ def _by_column(
 
 
 def _by_record(file: RecordFile, spec: _Spec) -> Iterator[dict[str, pa.Array]]:
-    """Yield the columns of many entries after each other, decoded one by one."""
+    """Yield the columns of many entries at a time, from records that are decoded one by one."""
     for some in decode_by_id(file):
         yield _columns(some, spec, file.uri)
 
 
 def _columns(records: Sequence[Mapping[str, Any]], spec: _Spec, uri: str) -> dict[str, pa.Array]:
-    """Return the columns of the entries ``records``, without the numbers that they inherit."""
+    """Return the columns of the records; inherited numbers are not filled in."""
     try:
         files = [record["data_file"] for record in records]
         tuples = [file["partition"] for file in files]
@@ -302,7 +307,7 @@ def _check(found: pa.Table, manifests: Sequence[_Manifest]) -> None:
 
 
 def _unknown_fields(spec: PartitionSpec) -> list[int]:
-    """Return the fields with unknown transforms, whose values may be of any type."""
+    """Return the ids of partition fields with unknown transforms."""
     kinds = {each.field_id: parse_transform(each.transform).kind for each in spec.fields}
     return [field_id for field_id, kind in kinds.items() if kind is TransformKind.UNKNOWN]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manifest lists: the manifests of one snapshot, as a table with a row for each."""
+"""Reads manifest lists: the manifests of one snapshot, as a table with one row for each."""
 
 from __future__ import annotations
 
@@ -45,15 +45,17 @@ MANIFEST_SCHEMA = pa.schema(
         ("first_row_id", pa.int64()),
     ]
 )
-"""The columns, named as in the specification. ``content`` is 0 for data files, 1 for deletes.
-A count is null if its writer did not know it.
+"""The columns of a manifest list, with the names of the specification.
+
+``content`` is 0 for manifests of data files, and 1 for those of delete files. A count is null if
+the writer did not store it.
 """
 _IN_VERSION_1 = {"content": 0, "sequence_number": 0, "min_sequence_number": 0}
-"""The values that fields missing in version 1 stand for."""
+"""The values of columns that format version 1 does not have."""
 
 
 def read_manifest_list(places: FilePlaces, snapshot: Snapshot) -> pa.Table:
-    """Return the manifests of a snapshot, in the order of its list."""
+    """Return the manifests of a snapshot, in the order of its manifest list."""
     if snapshot.manifest_list is None:
         return _of_paths(snapshot)
     uri = snapshot.manifest_list
@@ -81,7 +83,7 @@ def read_manifest_list(places: FilePlaces, snapshot: Snapshot) -> pa.Table:
 
 
 def _check(table: pa.Table, uri: str) -> None:
-    """Raise if the list would hide manifests, or count their files twice."""
+    """Raise if a manifest is listed twice, or if a count is negative."""
     for kind in ("added", "existing", "deleted"):
         name = f"{kind}_files_count"
         if (least := pc.min(table.column(name)).as_py()) is not None and least < 0:
@@ -95,7 +97,9 @@ def _check(table: pa.Table, uri: str) -> None:
 
 
 def _of_paths(snapshot: Snapshot) -> pa.Table:
-    """Return the manifests that version 1 lists in the snapshot itself, with their paths alone."""
+    """Return the manifests of a version 1 snapshot without manifest list; only their paths are
+    known.
+    """
     known: dict[str, Any] = {
         "partition_spec_id": 0,
         "added_snapshot_id": snapshot.snapshot_id,

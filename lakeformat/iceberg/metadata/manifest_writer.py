@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes manifests and manifest lists from Arrow tables.
 
-Both have the columns that readers return: ``manifest.entry_schema`` and
-``manifest_list.MANIFEST_SCHEMA``. A null sequence number, snapshot id or first row id is inherited
-by readers, so only entries of added files may have it.
+The tables have the columns of ``manifest.entry_schema`` and ``manifest_list.MANIFEST_SCHEMA``. A
+reader fills in a null sequence number, snapshot id or first row id from the manifest list. So only
+entries of added files may have a null there.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from lakeformat.iceberg.types import StructType
 __all__ = ["ManifestWriter", "encode_manifest_list", "entry_counts"]
 
 _CODEC = "deflate"
-"""The only codec that every reader of Iceberg accepts."""
+"""The only compression that every reader of Iceberg accepts."""
 _BLOCK_SIZE = 64 << 20
-"""The value of Java, which no reader uses."""
+"""The value that Java writes; no reader uses it."""
 _KINDS = {"added": ADDED, "existing": EXISTING, "deleted": DELETED}
 
 
 @dataclass(frozen=True)
 class ManifestWriter:
-    """Writes manifests of the data files, or of the delete files, of one partition spec."""
+    """Writes manifests of one partition spec, with entries of data files or of delete files."""
 
     metadata: TableMetadata
     spec: PartitionSpec
@@ -49,7 +49,7 @@ class ManifestWriter:
 
     @cached_property
     def partition(self) -> StructType:
-        """The fields of a partition."""
+        """The type of the partition values."""
         return partition_type(self.metadata, self.spec)
 
     @cached_property
@@ -68,7 +68,7 @@ class ManifestWriter:
         }
 
     def encode(self, entries: pa.Table) -> bytes:
-        """Return the content of a manifest; a table without entries makes an empty one."""
+        """Return the bytes of a manifest; it may have no entries."""
         columns = {
             name: _whole(entries.column(name)) for name in entries.column_names if name != "spec_id"
         }
@@ -76,7 +76,7 @@ class ManifestWriter:
         return _avro_file(self._schema, columns, len(entries), self._header)
 
     def describe(self, path: str, length: int, entries: pa.Table, snapshot: Snapshot) -> pa.Table:
-        """Return the row of a manifest list about a manifest of ``length`` bytes."""
+        """Return the row of the manifest list for a manifest of ``length`` bytes."""
         number = snapshot.sequence_number
         is_live = pc.not_equal(entries.column("status"), DELETED)
         live = entries.column("sequence_number").filter(is_live)
@@ -95,7 +95,7 @@ class ManifestWriter:
 
 
 def entry_counts(entries: pa.Table) -> dict[str, int]:
-    """Return the counts of a manifest list about the entries of one manifest."""
+    """Return the counts that the manifest list stores for a manifest with these entries."""
     counts: dict[str, int] = {}
     for kind, value in _KINDS.items():
         has_status = pc.equal(entries.column("status"), value)
@@ -106,7 +106,9 @@ def entry_counts(entries: pa.Table) -> dict[str, int]:
 
 
 def encode_manifest_list(version: int, manifests: pa.Table, snapshot: Snapshot) -> bytes:
-    """Return the content of a manifest list; in version 3 data manifests have first row ids."""
+    """Return the bytes of a manifest list; in version 3 manifests of data files get first row
+    ids.
+    """
     header = {
         "snapshot-id": str(snapshot.snapshot_id),
         "parent-snapshot-id": "null" if snapshot.parent_id is None else str(snapshot.parent_id),
@@ -134,7 +136,9 @@ def _avro_file(
 def _record_array(
     schema: dict[str, Any], columns: Mapping[str, pa.Array], rows: int
 ) -> pa.StructArray:
-    """Return the columns in the order of a record's fields; the data file is a nested record."""
+    """Return the columns as records in the order of the schema; the data file is a nested
+    record.
+    """
     names = [field["name"] for field in schema["fields"]]
     children = [
         _record_array(schema["fields"][place]["type"], columns, rows)

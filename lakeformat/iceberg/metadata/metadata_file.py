@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The current metadata file of a table that is opened by its directory, without a catalog.
+"""Finds and reads the current metadata file of a table without a catalog.
 
-Tables of plain directories have ``v<N>.metadata.json`` and a hint with N. Catalogs write
-``<N>-<uuid>.metadata.json`` and keep the name of the current one themselves.
+Such tables have files ``v<N>.metadata.json`` and a version hint, a file with N. Catalogs write
+``<N>-<uuid>.metadata.json``, and store the name of the current file themselves.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ METADATA = "metadata"
 HINT = "version-hint.text"
 _NAME = re.compile(r"(?:v(\d+)|(\d+)-[^/]+?)(?:\.gz)?\.metadata\.json(?:\.gz)?", re.ASCII)
 _MOST_DIGITS = 18
-"""The digits of the largest version that a hint can name."""
+"""The number of digits of the largest version that a version hint can have."""
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP = 16 + zlib.MAX_WBITS
 
@@ -45,15 +45,16 @@ class _Numbered:
 
 
 def is_metadata_file(name: str) -> bool:
-    """Return True for the name of a metadata file."""
+    """Return True if this is the name of a metadata file."""
     return _NAME.fullmatch(name) is not None
 
 
 def find_metadata_file(storage: Storage, root: str) -> str:
-    """Return the path of the current metadata file below the directory of a table.
+    """Return the path of the current metadata file in the directory of a table.
 
-    The search begins at the number in the hint, and continues with higher numbers. Without a hint
-    the file with the highest number is returned. Raise ``NotFoundError`` if there is none.
+    The search begins with the number in the version hint, and continues with higher numbers.
+    Without a hint the highest number is taken. Raise ``NotFoundError`` if there is no metadata
+    file.
     """
     directory = f"{root}/{METADATA}"
     if (hinted := _follow_hint(storage, root)) is not None:
@@ -75,25 +76,25 @@ def find_metadata_file(storage: Storage, root: str) -> str:
 
 
 def read_metadata_file(storage: Storage, path: str) -> TableMetadata:
-    """Return the content of a metadata file, which may be compressed by gzip."""
+    """Read a metadata file, which may be compressed with gzip."""
     return decode_metadata(storage.read(path, LARGE_FILE), storage.uri(path))
 
 
 def decode_metadata(content: bytes, uri: str) -> TableMetadata:
-    """Return the metadata that a file holds."""
+    """Parse the content of a metadata file; an error names ``uri``."""
     if content.startswith(_GZIP_MAGIC):
         content = _unpacked(content, uri)
     return decode_json_file(content, uri, metadata_from_json)
 
 
 def version_of(path: str) -> int | None:
-    """Return N for a file ``v<N>.metadata.json``; None for the file of a catalog."""
+    """Return N of a file ``v<N>.metadata.json``; None for a file that a catalog wrote."""
     found = _NAME.fullmatch(path.rpartition("/")[2])
     return None if found is None or found[1] is None else int(found[1])
 
 
 def find_version(storage: Storage, root: str, number: int) -> str | None:
-    """Return the path of ``v<N>.metadata.json``, compressed or not; None if there is none."""
+    """Return the path of ``v<N>.metadata.json``, compressed or not; None if it does not exist."""
     for end in (".metadata.json", ".gz.metadata.json", ".metadata.json.gz"):
         path = f"{root}/{METADATA}/v{number}{end}"
         if storage.exists(path):
@@ -102,13 +103,17 @@ def find_version(storage: Storage, root: str, number: int) -> str | None:
 
 
 def number_of(path: str) -> int | None:
-    """Return the number in the name of a metadata file, of a directory or of a catalog."""
+    """Return the number in the name of a metadata file, with or without a catalog; None without
+    one.
+    """
     found = _numbered(path.rpartition("/")[2])
     return None if found is None else found.number
 
 
 def _follow_hint(storage: Storage, root: str) -> str | None:
-    """Return the newest metadata file from the number in the hint upwards; None without a hint."""
+    """Return the newest metadata file that follows from the version hint; None if there is no
+    hint.
+    """
     try:
         text = storage.read(f"{root}/{METADATA}/{HINT}").decode("ascii", "replace").strip()
     except NotFoundError:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Table metadata as the content of a metadata file.
+"""Converts table metadata to the JSON of a metadata file.
 
-All members of the format are written, also optional ones, because some readers treat a table
-without them as empty. Members that this version does not know are kept.
+Optional members are written, too, because some readers treat a table without them as empty. Members
+that this version does not know are kept.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ENDINGS = {"none": ".metadata.json", "gzip": ".gz.metadata.json"}
 
 
 def metadata_to_json(metadata: TableMetadata) -> dict[str, Any]:
-    """Return the members of a metadata file."""
+    """Return the metadata as the dict that a metadata file stores."""
     version = metadata.format_version
     members: dict[str, Any] = {"format-version": version}
     if metadata.table_uuid is not None:
@@ -53,13 +53,13 @@ def metadata_to_json(metadata: TableMetadata) -> dict[str, Any]:
 
 
 def encode_metadata(metadata: TableMetadata) -> bytes:
-    """Return the content of a metadata file, compressed if the table's properties ask for it."""
+    """Return the bytes of a metadata file, compressed if a table property asks for it."""
     content = json.dumps(metadata_to_json(metadata), separators=(",", ":")).encode()
     return gzip.compress(content, mtime=0) if _codec(metadata) == "gzip" else content
 
 
 def file_ending(metadata: TableMetadata) -> str:
-    """Return the end of the name of a metadata file with this content."""
+    """Return the suffix of the file name, which depends on the compression."""
     return _ENDINGS[_codec(metadata)]
 
 
@@ -74,7 +74,7 @@ def _codec(metadata: TableMetadata) -> str:
 
 
 def _schemas(metadata: TableMetadata) -> dict[str, Any]:
-    """Return the schemas; readers of version 1 take the current one from a member of its own."""
+    """Return the members for schemas; readers of version 1 use ``schema`` for the current one."""
     only = {"schema": schema_to_json(metadata.schema)} if metadata.format_version == 1 else {}
     return {
         **only,

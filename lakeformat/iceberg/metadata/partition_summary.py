@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Summaries of the partitions of a manifest, by which readers skip it."""
+"""Summarises the partitions of a manifest, so that readers can skip the manifest."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ __all__ = ["least_and_most", "partition_summaries"]
 
 
 def partition_summaries(partitions: pa.StructArray) -> list[dict[str, Any]]:
-    """Return a summary of each field of the partitions: nulls, NaN, and bounds of the rest."""
+    """Return for each partition field: if it has nulls or NaN, and bounds of the remaining
+    values.
+    """
     return [_summary(values) for values in struct_children(partitions)]
 
 
 def least_and_most(values: pa.Array) -> pa.Array | None:
-    """Return the least and the largest value that is not null or NaN; None if there is none.
+    """Return the smallest and the largest value, without nulls and NaN; None if there are none.
 
-    A zero stands for both zeros, so it is -0.0 as the least and 0.0 as the largest value.
+    If the smallest value is a zero, it is returned as -0.0; if the largest is, as 0.0.
     """
     if pa.types.is_null(values.type):
         return None

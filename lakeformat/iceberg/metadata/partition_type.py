@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The types of partition values: each follows from a transform and the type of its column."""
+"""Finds the types of partition values, from the transform and the type of the column."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["partition_type", "transform_result"]
 
 
 def partition_type(metadata: TableMetadata, spec: PartitionSpec) -> StructType:
-    """Return the fields of a partition under one spec, with the ids of the partition fields."""
+    """Return the partition type of a spec: a struct of its partition fields with their ids."""
     return StructType(tuple(_field(metadata, each) for each in spec.fields))
 
 
 def transform_result(transform: str, source: Type | None) -> Type:
-    """Return the type of a transform's values; that of an unknown transform is ``string``."""
+    """Return the type of the values of a transform; ``string`` if the transform is unknown."""
     match parse_transform(transform).kind:
         case TransformKind.IDENTITY | TransformKind.TRUNCATE | TransformKind.VOID if source:
             return source
@@ -34,9 +34,7 @@ def _field(metadata: TableMetadata, field: PartitionField) -> Field:
 
 
 def _source_type(field_id: int, metadata: TableMetadata) -> Type | None:
-    """Return the newest type of a column, also of one that was dropped; None if no schema has
-    it.
-    """
+    """Return the newest type of a column, even if it was dropped; None if no schema has it."""
     older = sorted(metadata.schemas, key=lambda schema: schema.schema_id, reverse=True)
     for schema in (metadata.schema, *older):
         if (found := schema.field(field_id)) is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts partition values, as Avro stores them, to Arrow arrays of their types."""
+"""Converts partition values from their Avro form to Arrow arrays."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _STORED: dict[str, pa.DataType] = {
 
 
 def values_to_arrow(kind: Type, values: Sequence[Any]) -> pa.Array:
-    """Return an array of a primitive type from numbers, texts and bytes."""
+    """Return an Arrow array of a type from values in Avro's form: numbers, strings and bytes."""
     return from_stored(kind, pa.array(values, stored_type(kind)))
 
 
 def stored_type(kind: Type) -> pa.DataType:
-    """Return the Arrow type of the numbers, texts or bytes that stand for values of a type."""
+    """Return the Arrow type that holds values of a type in Avro's form."""
     stored = _STORED.get(kind.name) if isinstance(kind, PrimitiveType) else None
     return stored or to_arrow_type(kind)
 
 
 def from_stored(kind: Type, stored: pa.Array) -> pa.Array:
-    """Return values of a type from the numbers, texts or bytes that stand for them."""
+    """Return values of a type from an Arrow array of their Avro form."""
     arrow_type = to_arrow_type(kind)
     if pa.types.is_decimal(arrow_type):
         return decimals_from_bytes(stored, arrow_type)

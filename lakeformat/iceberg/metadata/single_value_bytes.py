@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values in the binary form of single values, as bounds of columns and partitions have them."""
+"""Encodes values in Iceberg's binary single-value form, which bounds use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["single_value_bytes"]
 
 
 def single_value_bytes(values: pa.Array) -> pa.Array:
-    """Return a binary array of the values of a primitive type; nulls remain null."""
+    """Return the bytes of each value of a primitive type; nulls remain null."""
     kind = values.type
     if pa.types.is_decimal(kind):
         return decimals_to_bytes(values)

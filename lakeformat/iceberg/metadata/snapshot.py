@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Snapshots, the branches and tags that name them, and the log of those that were current."""
+"""Snapshots, branches and tags, and the logs of earlier snapshots and metadata files."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ BRANCH, TAG = "branch", "tag"
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One state of the table: the files of one manifest list."""
+    """A snapshot of the table: the files that one manifest list names."""
 
     snapshot_id: int
     timestamp_ms: int
     sequence_number: int = 0
-    """0 in tables of version 1, whose snapshots have no numbers."""
+    """The sequence number; 0 in format version 1, which has none."""
     parent_id: int | None = None
     manifest_list: str | None = None
     manifests: tuple[str, ...] = ()
-    """The manifests of a snapshot without manifest list, as version 1 may have them."""
+    """The paths of the manifests, if a snapshot of version 1 has no manifest list."""
     summary: Mapping[str, str] = field(default_factory=dict)
     schema_id: int | None = None
     first_row_id: int | None = None
@@ -52,9 +52,9 @@ class Snapshot:
 
     @property
     def operation(self) -> str | None:
-        """The kind of the commit: ``append``, ``replace``, ``overwrite`` or ``delete``.
+        """The operation of the commit: ``append``, ``replace``, ``overwrite`` or ``delete``.
 
-        None if its writer did not note it.
+        None if the writer did not store it.
         """
         return self.summary.get("operation")
 
@@ -76,7 +76,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotLogEntry:
-    """A snapshot that became the current one of the main branch."""
+    """An entry of the snapshot log: a snapshot that became the current one of the main branch."""
 
     timestamp_ms: int
     snapshot_id: int
@@ -84,7 +84,7 @@ class SnapshotLogEntry:
 
 @dataclass(frozen=True, slots=True)
 class MetadataLogEntry:
-    """An earlier file of table metadata."""
+    """An entry of the metadata log: an earlier metadata file."""
 
     timestamp_ms: int
     metadata_file: str
@@ -116,7 +116,7 @@ _REFERENCE = (
 
 
 def snapshot_from_json(members: Mapping[str, Any]) -> Snapshot:
-    """Return a snapshot; one without any manifests, or with an encrypted list, is refused."""
+    """Parse a snapshot; refuse one without any manifests, or with an encrypted manifest list."""
     values = read_members(_SNAPSHOT, members)
     if members.get("key-id") is not None:
         raise UnsupportedError(
@@ -131,7 +131,7 @@ def snapshot_from_json(members: Mapping[str, Any]) -> Snapshot:
 
 
 def snapshot_to_json(snapshot: Snapshot) -> dict[str, Any]:
-    """Return the snapshot as table metadata writes it; version 1 has neither number nor list."""
+    """Return the snapshot as JSON of table metadata; version 1 has no sequence number."""
     written = write_members(_SNAPSHOT, snapshot)
     if not snapshot.sequence_number:
         del written["sequence-number"]
@@ -143,7 +143,7 @@ def snapshot_to_json(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def reference_from_json(name: str, members: Mapping[str, Any]) -> Reference:
-    """Return the branch or tag of a name."""
+    """Parse a branch or tag."""
     unknown = unknown_members(_REFERENCE, members)
     found = Reference(name, **read_members(_REFERENCE, members), unknown=unknown)
     if found.type not in (BRANCH, TAG):
@@ -152,27 +152,27 @@ def reference_from_json(name: str, members: Mapping[str, Any]) -> Reference:
 
 
 def reference_to_json(reference: Reference) -> dict[str, Any]:
-    """Return the branch or tag as table metadata writes it, without its name."""
+    """Return a branch or tag as JSON of table metadata; its name is not part of it."""
     return {**write_members(_REFERENCE, reference), **reference.unknown}
 
 
 def snapshot_log_entry_from_json(members: Mapping[str, Any]) -> SnapshotLogEntry:
-    """Return one entry of the snapshot log."""
+    """Parse an entry of the snapshot log."""
     return SnapshotLogEntry(**read_members(_LOGGED, members))
 
 
 def snapshot_log_entry_to_json(entry: SnapshotLogEntry) -> dict[str, Any]:
-    """Return one entry of the snapshot log as table metadata writes it."""
+    """Return an entry of the snapshot log as JSON of table metadata."""
     return write_members(_LOGGED, entry)
 
 
 def metadata_log_entry_from_json(members: Mapping[str, Any]) -> MetadataLogEntry:
-    """Return one entry of the metadata log."""
+    """Parse an entry of the metadata log."""
     return MetadataLogEntry(**read_members(_METADATA_FILE, members))
 
 
 def metadata_log_entry_to_json(entry: MetadataLogEntry) -> dict[str, Any]:
-    """Return one entry of the metadata log as table metadata writes it."""
+    """Return an entry of the metadata log as JSON of table metadata."""
     return write_members(_METADATA_FILE, entry)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries of table metadata about files of statistics; the files themselves are not read."""
+"""Entries of table metadata that name statistics files; the files themselves are not read."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class StatisticsFile:
-    """A Puffin file with statistics of one snapshot."""
+    """An entry for a Puffin file with statistics of one snapshot."""
 
     snapshot_id: int
     statistics_path: str
     file_size_in_bytes: int
     file_footer_size_in_bytes: int
     blob_metadata: tuple[Mapping[str, Any], ...] = ()
-    """The blobs as the metadata has them; a type that this version does not know is kept."""
+    """The blobs in the file, as the metadata describes them; blobs of unknown types are kept."""
     unknown: Mapping[str, Any] = field(default_factory=dict)
     """The members that this version does not know."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionStatisticsFile:
-    """A file with the statistics of each partition of one snapshot."""
+    """An entry for a file with statistics about each partition at one snapshot."""
 
     snapshot_id: int
     statistics_path: str
@@ -58,7 +58,7 @@ _OF_TABLE = (
 
 
 def statistics_from_json(members: Mapping[str, Any]) -> StatisticsFile:
-    """Return one entry of ``statistics``."""
+    """Parse an entry of ``statistics``."""
     blobs = require_list(members, _BLOBS) if members.get(_BLOBS) else ()
     return StatisticsFile(
         **read_members(_OF_TABLE, members),
@@ -68,17 +68,17 @@ def statistics_from_json(members: Mapping[str, Any]) -> StatisticsFile:
 
 
 def statistics_to_json(file: StatisticsFile) -> dict[str, Any]:
-    """Return one entry of ``statistics`` as table metadata writes it."""
+    """Return an entry of ``statistics`` as JSON of table metadata."""
     return {**write_members(_OF_TABLE, file), _BLOBS: [*file.blob_metadata], **file.unknown}
 
 
 def partition_statistics_from_json(members: Mapping[str, Any]) -> PartitionStatisticsFile:
-    """Return one entry of ``partition-statistics``."""
+    """Parse an entry of ``partition-statistics``."""
     return PartitionStatisticsFile(
         **read_members(_OF_PARTITIONS, members), unknown=unknown_members(_OF_PARTITIONS, members)
     )
 
 
 def partition_statistics_to_json(file: PartitionStatisticsFile) -> dict[str, Any]:
-    """Return one entry of ``partition-statistics`` as table metadata writes it."""
+    """Return an entry of ``partition-statistics`` as JSON of table metadata."""
     return {**write_members(_OF_PARTITIONS, file), **file.unknown}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Table metadata: everything that one version of a table's JSON file holds."""
+"""Table metadata: the content of one JSON metadata file."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ __all__ = ["NEWEST_VERSION", "NO_SNAPSHOT", "TableMetadata", "metadata_from_json
 NEWEST_VERSION = 3
 """The newest format version that this library reads."""
 NO_SNAPSHOT = -1
-"""The id of the current snapshot in a table that has none, in versions 1 and 2."""
+"""The id that versions 1 and 2 use for the current snapshot of a table without snapshots."""
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class TableMetadata:
-    """The state of a table, with its history, as one metadata file has it."""
+    """The state and the history of a table, as one metadata file stores them."""
 
     format_version: int
     location: str
@@ -54,7 +54,7 @@ class TableMetadata:
     partition_specs: tuple[PartitionSpec, ...]
     default_spec_id: int
     table_uuid: str | None = None
-    """None in some tables of version 1."""
+    """None in some tables of format version 1."""
     last_sequence_number: int = 0
     last_partition_id: int | None = None
     sort_orders: tuple[SortOrder, ...] = (SortOrder(0),)
@@ -63,7 +63,7 @@ class TableMetadata:
     current_snapshot_id: int | None = None
     snapshots: tuple[Snapshot, ...] = ()
     references: Mapping[str, Reference] = field(default_factory=dict)
-    """Branches and tags by name; ``main`` is there once the table has a snapshot."""
+    """Branches and tags by name; ``main`` exists as soon as the table has a snapshot."""
     snapshot_log: tuple[SnapshotLogEntry, ...] = ()
     metadata_log: tuple[MetadataLogEntry, ...] = ()
     statistics: tuple[StatisticsFile, ...] = ()
@@ -79,36 +79,42 @@ class TableMetadata:
 
     @property
     def sort_order(self) -> SortOrder:
-        """The order in which writers sort the rows of a file; it has no keys without sorting."""
+        """The order by which writers sort the rows of a file; it has no keys if they do not
+        sort.
+        """
         orders = {each.order_id: each for each in self.sort_orders}
         return orders.get(self.default_sort_order_id, SortOrder(0))
 
     def schema_of(self, schema_id: int) -> Schema:
-        """Return the schema of an id; ``CorruptTableError`` if the table has none."""
+        """Return the schema with an id; raise ``CorruptTableError`` if it does not exist."""
         return self._named("schema", schema_id, {each.schema_id: each for each in self.schemas})
 
     def schema_at(self, snapshot: Snapshot) -> Schema:
-        """Return the schema under which a snapshot was written."""
+        """Return the schema with which a snapshot was written."""
         return self.schema if snapshot.schema_id is None else self.schema_of(snapshot.schema_id)
 
     def spec_of(self, spec_id: int) -> PartitionSpec:
-        """Return the partition spec of an id; ``CorruptTableError`` if the table has none."""
+        """Return the partition spec with an id; raise ``CorruptTableError`` if it does not
+        exist.
+        """
         specs = {each.spec_id: each for each in self.partition_specs}
         return self._named("partition spec", spec_id, specs)
 
     @property
     def current_snapshot(self) -> Snapshot | None:
-        """The newest snapshot of the main branch; None in a table without data."""
+        """The newest snapshot of the main branch; None if the table has no snapshots."""
         if self.current_snapshot_id is None:
             return None
         return self.snapshot(self.current_snapshot_id)
 
     def snapshot(self, snapshot_id: int) -> Snapshot | None:
-        """Return the snapshot of an id; None if the table has none, as after its expiry."""
+        """Return the snapshot with an id; None if it does not exist, for example after its
+        expiry.
+        """
         return next((each for each in self.snapshots if each.snapshot_id == snapshot_id), None)
 
     def ancestry(self, snapshot_id: int | None) -> Iterator[Snapshot]:
-        """Return a snapshot and those before it, newest first, as far as they are kept."""
+        """Yield a snapshot and its ancestors, newest first, up to the first expired one."""
         by_id = {each.snapshot_id: each for each in self.snapshots}
         seen: set[int] = set()
         while snapshot_id in by_id:
@@ -181,7 +187,7 @@ _KNOWN = frozenset(
 
 
 def metadata_from_json(members: Mapping[str, Any]) -> TableMetadata:
-    """Return the metadata of any format version up to the newest that this library reads."""
+    """Parse the metadata of any format version that this library reads."""
     version = _version(members)
     snapshots = _listed(members, "snapshots", snapshot_from_json)
     current = _current_snapshot_id(members, snapshots)
@@ -210,7 +216,7 @@ def metadata_from_json(members: Mapping[str, Any]) -> TableMetadata:
         metadata.schema_of(metadata.current_schema_id)
         metadata.spec_of(metadata.default_spec_id)
     except CorruptTableError as reason:
-        raise ValueError(reason) from None  # the caller names the file
+        raise ValueError(reason) from None  # the caller adds the name of the file
     return metadata
 
 
@@ -220,7 +226,7 @@ def _require_once(key: str, given: Sequence[int]) -> None:
 
 
 def _version(members: Mapping[str, Any]) -> int:
-    """Return the format version, after a check that this library reads the whole table."""
+    """Return the format version; raise if this library cannot read the table."""
     version = require_int(members, "format-version")
     if version > NEWEST_VERSION:
         raise newer_version("format", version, NEWEST_VERSION)
@@ -230,7 +236,7 @@ def _version(members: Mapping[str, Any]) -> int:
         _REQUIRED_SINCE_3 if version > 2 else ()
     )
     for key in required:
-        members[key]  # the KeyError names the member
+        members[key]  # raises a KeyError that names the member
     if members.get("encryption-keys"):
         raise UnsupportedError(
             "the table is encrypted (encryption-keys), and this version reads no encrypted tables: "
@@ -240,7 +246,7 @@ def _version(members: Mapping[str, Any]) -> int:
 
 
 def _schemas(members: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schemas; version 1 may have a single one instead of a list."""
+    """Return the members for schemas; version 1 may have a single schema."""
     schemas = _listed(members, "schemas", schema_from_json)
     if not schemas:
         only = schema_from_json(members["schema"])
@@ -249,7 +255,7 @@ def _schemas(members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _specs(members: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the partition specs; version 1 may have the fields of a single one."""
+    """Return the members for partition specs; version 1 may have only the fields of one spec."""
     specs = _listed(members, "partition-specs", spec_from_json)
     if not specs:
         only = spec_from_json({"spec-id": 0, "fields": members["partition-spec"]})
@@ -273,7 +279,7 @@ def _current_snapshot_id(members: Mapping[str, Any], snapshots: tuple[Snapshot, 
 def _references(
     members: Mapping[str, Any], snapshots: tuple[Snapshot, ...], current: int | None
 ) -> dict[str, Reference]:
-    """Return branches and tags; metadata that has none has its current snapshot as ``main``."""
+    """Return branches and tags; without any, the current snapshot becomes ``main``."""
     written = members.get("refs") or {}
     if not isinstance(written, Mapping):
         raise ValueError(f"refs is {written!r}, not an object")
@@ -298,7 +304,7 @@ def _require_kept(what: str, snapshot_id: int, snapshots: tuple[Snapshot, ...]) 
 def _listed(
     members: Mapping[str, Any], key: str, build: Callable[[Mapping[str, Any]], _T]
 ) -> tuple[_T, ...]:
-    """Return the values of a list of objects; an absent list is empty."""
+    """Parse a list of JSON objects with ``build``; a missing list is empty."""
     if members.get(key) is None:
         return ()
     return tuple(build(each) for each in require_list(members, key))

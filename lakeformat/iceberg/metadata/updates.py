@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of table metadata, each a pure function from one state to the next.
+"""Changes of table metadata: pure functions that return changed metadata.
 
-A commit applies them to the newest state, and ``following`` makes the result ready to publish.
+A commit applies them to the newest metadata, and ``following`` makes the result ready to publish.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def next_sequence_number(metadata: TableMetadata) -> int:
 
 
 def next_timestamp(metadata: TableMetadata, now_millis: int) -> int:
-    """Return the time of the next snapshot: now, but never before the newest one."""
+    """Return the time for the next snapshot: now, or that of the newest snapshot if it is later."""
     newest = max((each.timestamp_ms for each in metadata.snapshots), default=0)
     return max(now_millis, metadata.last_updated_ms, newest)
 
@@ -64,10 +64,10 @@ def new_snapshot_id(metadata: TableMetadata, new_id: Callable[[], str]) -> int:
 def add_snapshot(
     metadata: TableMetadata, snapshot: Snapshot, branch: str = MAIN_BRANCH
 ) -> TableMetadata:
-    """Add a snapshot as the newest one of a branch; a branch that does not exist is created.
+    """Add a snapshot as the newest one of a branch; create the branch if it does not exist.
 
-    The snapshot must be built on this state: with the next sequence number, the head of the branch
-    as its parent, and, in version 3, the next row id.
+    The snapshot must follow this state: with the next sequence number, the newest snapshot of the
+    branch as its parent, and in version 3 the next row id.
     """
     old = metadata.references.get(branch)
     _require_next(metadata, snapshot, None if old is None else old.snapshot_id)
@@ -87,7 +87,7 @@ def add_snapshot(
 
 
 def set_reference(metadata: TableMetadata, reference: Reference, now_millis: int) -> TableMetadata:
-    """Create or move a branch or tag; a move of the main branch is logged with its time."""
+    """Create or move a branch or tag; a move of main is added to the snapshot log."""
     if metadata.snapshot(reference.snapshot_id) is None:
         raise InvalidRequestError(
             f"{metadata.location} has no snapshot {reference.snapshot_id}, so the {reference.type} "
@@ -102,7 +102,7 @@ def set_reference(metadata: TableMetadata, reference: Reference, now_millis: int
     changed = replace(metadata, references={**metadata.references, reference.name: reference})
     if reference.name != MAIN_BRANCH or metadata.current_snapshot_id == reference.snapshot_id:
         return changed
-    # Java refuses a log whose times go back.
+    # Java refuses a log with a time earlier than the one before.
     entry = SnapshotLogEntry(next_timestamp(metadata, now_millis), reference.snapshot_id)
     return replace(
         changed,
@@ -123,21 +123,21 @@ def remove_reference(metadata: TableMetadata, name: str) -> TableMetadata:
 
 
 def set_properties(metadata: TableMetadata, properties: Mapping[str, str]) -> TableMetadata:
-    """Set properties of the table."""
+    """Set table properties."""
     return replace(metadata, properties={**metadata.properties, **properties})
 
 
 def remove_properties(metadata: TableMetadata, keys: Collection[str]) -> TableMetadata:
-    """Remove properties of the table; unknown keys are ignored."""
+    """Remove table properties; unknown keys are ignored."""
     kept = {key: value for key, value in metadata.properties.items() if key not in keys}
     return replace(metadata, properties=kept)
 
 
 def remove_snapshots(metadata: TableMetadata, snapshot_ids: Iterable[int]) -> TableMetadata:
-    """Remove snapshots with their statistics, and the branches and tags that name them.
+    """Remove snapshots, with their statistics and the branches and tags that are at them.
 
-    The log is cut after its last entry for a removed snapshot: a log with gaps would answer
-    questions about times wrongly.
+    The snapshot log is cut after its last entry for a removed snapshot. With a gap in the log,
+    readers would find a wrong snapshot for a time.
     """
     removed = frozenset(snapshot_ids)
     if metadata.current_snapshot_id in removed:
@@ -162,7 +162,7 @@ def remove_snapshots(metadata: TableMetadata, snapshot_ids: Iterable[int]) -> Ta
 def following(
     metadata: TableMetadata, base: TableMetadata, base_file: str, now_millis: int
 ) -> TableMetadata:
-    """Return changed metadata with its time, and with the file it follows in the metadata log."""
+    """Return changed metadata with a new time, and with its base file added to the metadata log."""
     limit = int_property(metadata.properties, _PREVIOUS_FILES, _DEFAULT_PREVIOUS_FILES)
     log = (*metadata.metadata_log, MetadataLogEntry(base.last_updated_ms, base_file))
     return replace(
@@ -173,7 +173,9 @@ def following(
 
 
 def _require_next(metadata: TableMetadata, snapshot: Snapshot, head: int | None) -> None:
-    """Raise AssertionError unless a snapshot was built on this state: a bug of this library."""
+    """Raise ``AssertionError`` if a snapshot does not follow this state: a defect of this
+    library.
+    """
     assert metadata.snapshot(snapshot.snapshot_id) is None, "the snapshot id is taken"
     assert snapshot.parent_id == head, "the parent is not the head of the branch"
     assert snapshot.sequence_number == next_sequence_number(metadata), "wrong sequence number"

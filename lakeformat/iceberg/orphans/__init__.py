@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orphan files: those below a table's directory that no metadata file refers to."""
+"""Orphan files: files in a table's directory that no metadata file refers to."""

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists the files below a table's directory, without those of other tables below it.
+"""Lists the files in a table's directory, except for those of other tables below it.
 
-Names that begin with ``_`` or ``.`` are left out, as in Java. Links are not followed.
+As in Java, files are ignored if a name in their path begins with ``_`` or ``.``. Links are not
+followed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _HIDDEN = ("_", ".")
 
 @dataclass(slots=True)
 class TableListing:
-    """The files of a table, and the tables below it."""
+    """The files of a table, and the directories of other tables below it."""
 
     files: list[FileInfo] = field(default_factory=list)
     tables: list[str] = field(default_factory=list)
@@ -31,7 +32,7 @@ class TableListing:
 
 
 def list_files(places: FilePlaces, metadata: TableMetadata) -> TableListing:
-    """List every file below a table's directory once, some directories at a time."""
+    """List every file in a table's directory once; some directories are listed in parallel."""
     found, waiting = TableListing(), [places.root]
     names = {each.name for spec in metadata.partition_specs for each in spec.fields}
     partitions = tuple(f"{name}=" for name in names if name.startswith(_HIDDEN))
@@ -52,7 +53,7 @@ def list_files(places: FilePlaces, metadata: TableMetadata) -> TableListing:
 
 
 def _is_table(storage: Storage, children: Sequence[FileInfo]) -> bool:
-    """Return True for the directory of a table: of Iceberg, Paimon or Delta Lake."""
+    """Return True if a directory contains a table of Iceberg, Paimon or Delta Lake."""
     directories = {each.name: each.path for each in children if each.is_directory}
     if "_delta_log" in directories:
         return True

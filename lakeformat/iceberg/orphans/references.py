@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that a table needs: all that its current or an earlier metadata file refers to.
+"""Finds the files that a table needs: those that its current or earlier metadata files refer to.
 
-A metadata file in the log keeps its files, too, because another program may make it current again.
-A staged result keeps its files, however old they are, until it is published or discarded.
+Files of earlier metadata files in the log are needed, too, because another program may make such a
+metadata file current again. Files of a staged result are needed until it is published or discarded,
+even if they are old.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ __all__ = ["References"]
 
 @dataclass(slots=True)
 class References:
-    """The files that metadata names; more is read when the table has changed."""
+    """The files that metadata refers to; ``catch_up`` adds those of later commits."""
 
     handle: TableHandle
     current: LoadedMetadata
     _paths: set[str] = field(default_factory=set)
     _outside: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)
-    """The locations outside of the table, by their last names."""
+    """Locations outside of the table's directory, by their file names."""
     _files: set[str] = field(default_factory=set)
     _snapshots: set[tuple[int, str | None]] = field(default_factory=set)
     _manifests: set[str] = field(default_factory=set)
@@ -41,10 +42,10 @@ class References:
 
     @classmethod
     def of(cls, handle: TableHandle) -> References:
-        """Read the names of all files that the current metadata refers to."""
+        """Collect all files that the current metadata refers to."""
         found = cls(handle, handle.load())
         found._add_staged()
-        # A result that is published meanwhile is in one of both.
+        # A result that was published in between is in the staged results or in this metadata.
         found.current = handle.load()
         places = found.current.places
         found._paths.add(_plain(f"{places.root}/{METADATA}/{HINT}"))
@@ -59,7 +60,7 @@ class References:
         )
 
     def catch_up(self) -> None:
-        """Read what commits and staged results since the last call have added."""
+        """Add the files of commits and staged results since the last call."""
         self._add_staged()
         newest = self.handle.load()
         if newest.path != self.current.path:
@@ -67,19 +68,21 @@ class References:
             self._add_current()
 
     def has(self, path: str) -> bool:
-        """Return True for a file that is needed."""
+        """Return True if a file is needed."""
         return _plain(path) in self._paths
 
     def keep_metadata_file(self, path: str) -> None:
-        """Keep an unlogged metadata file that may become current, with all files it refers to."""
+        """Keep a metadata file that is not in the log but may become current, with all its
+        files.
+        """
         self._paths.add(_plain(path))
         try:
             self._add_file(self.current.places.storage, path)
-        except CorruptTableError:  # nothing can make it current
+        except CorruptTableError:  # a damaged metadata file cannot become current
             return
 
     def require_no_mismatch(self, paths: Iterable[str]) -> None:
-        """Raise if metadata names one of the files at another place: the file may be needed."""
+        """Raise if metadata names one of these files at another place, because it may be needed."""
         root = _plain(self.current.places.root)
         for path in paths:
             below = tuple(_plain(path).removeprefix(root).strip("/").split("/"))
@@ -94,7 +97,7 @@ class References:
                     )
 
     def _add_staged(self) -> None:
-        """Add the files of staged results of all branches."""
+        """Add the files of the staged results of all branches."""
         references = self.current.metadata.references.values()
         branches = {MAIN_BRANCH, *(each.name for each in references if each.type == BRANCH)}
         for branch in sorted(branches):
@@ -116,7 +119,7 @@ class References:
             self._add_file(*places.place(entry.metadata_file))
 
     def _add_file(self, storage: Storage, path: str) -> None:
-        """Add the files that an earlier metadata file refers to, if it still exists."""
+        """Add the files that an earlier metadata file refers to, if that file still exists."""
         uri = storage.uri(path)
         if uri in self._files:
             return
@@ -140,7 +143,7 @@ class References:
             except CorruptTableError:
                 if is_current:
                     raise
-                continue  # the snapshot has expired, with some of its files
+                continue  # an expired snapshot, of which some files are deleted
             self._snapshots.add(key)
 
     def _add_snapshot(self, loaded: LoadedMetadata, snapshot: Snapshot) -> None:
@@ -155,7 +158,7 @@ class References:
             self._manifests.add(spelled)
 
     def _name(self, address: str) -> None:
-        """Remember a file by its path below the table, or else by its location."""
+        """Add a file by its path below the table's directory; a file elsewhere by its location."""
         places = self.current.places
         if (path := places.path_below(address)) is not None:
             self._paths.add(_plain(path))
@@ -170,5 +173,5 @@ class References:
 
 
 def _plain(path: str) -> str:
-    """Return a path without empty names, as metadata and listings may differ in these."""
+    """Return a path without empty parts, which metadata may have and listings lack."""
     return "/".join(name for name in path.split("/") if name)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removes orphan files: lists the table, then reads the files its metadata refers to, then deletes.
+"""Removes orphan files: lists the table, collects the needed files, then deletes the rest.
 
-The listing comes first, so a file that a commit adds meanwhile is either not listed or referenced.
+The listing comes first. So a file of a commit in the meantime is either not listed or referenced.
 """
 
 from __future__ import annotations
@@ -35,22 +35,23 @@ _USUAL_AGE = timedelta(days=3)
 _NAMED_FILES = 1_000
 _AT_A_TIME = 1_000
 _FEW_FILES = 100
-"""With at most this many orphans, their share is not checked."""
+"""If there are at most this many orphan files, their share is not checked."""
 _DATA_PATHS = ("write.data.path", "write.folder-storage.path", "write.object-storage.path")
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrphanOptions:
-    """Options of a removal."""
+    """The options of a removal of orphan files."""
 
     older_than: PastTime | None = None
     running_since: Moment | None = None
-    """Start of the oldest write in progress; its files are kept."""
+    """The start of the oldest write in progress; its files are kept."""
     allow_younger: bool = False
-    """Set the age limit aside; only safe while no writer is active."""
+    """True allows an age limit that is younger than the safe one; only safe while no writer is
+    active."""
     max_share: float = 0.5
-    """Largest share of files or bytes to remove; above it the removal is refused."""
+    """The largest share of files or bytes to remove; a larger removal is refused."""
 
     def __post_init__(self) -> None:
         share: object = self.max_share
@@ -58,7 +59,7 @@ class OrphanOptions:
             raise InvalidRequestError(f"max_share must be above 0 and at most 1, got {share!r}")
 
     def floor(self, now_millis: int) -> AgeFloor:
-        """Return the age limit: as requested, or three days."""
+        """Return the age limit: the requested one, or three days."""
         found = find_floor(
             now_millis,
             older_than=self.older_than,
@@ -73,7 +74,7 @@ class OrphanOptions:
 
 @dataclass(slots=True)
 class _Search:
-    """The files of a table, and the orphans among them."""
+    """The files of a table, and the orphan files among them."""
 
     listing: TableListing
     floor: AgeFloor
@@ -83,7 +84,7 @@ class _Search:
     unknown: int = 0
 
     def removal(self, file: FileInfo) -> Removal:
-        """Return the removal of a file with its reason."""
+        """Return the removal of one file, with the reason."""
         places = self.references.current.places
         reason = (
             f"not referenced by {self.references}; last changed {moment_text(file.modified_millis)}"
@@ -132,7 +133,7 @@ def remove_orphans(
 
 
 def _find(search: _Search) -> None:
-    """Sort the unreferenced files: orphans, young ones, and those of unknown age."""
+    """Divide unreferenced files into orphan files, young files, and files of unknown age."""
     references, storage = search.references, search.references.current.places.storage
     newest = number_of(references.current.path)
     for file in search.listing.files:
@@ -154,13 +155,15 @@ def _find(search: _Search) -> None:
 
 
 def _lag(loaded: LoadedMetadata, files: Sequence[FileInfo]) -> int:
-    """Return by how much the storage's clock is behind that of the writers of metadata."""
+    """Return by how much the storage's clock is behind the clock of the writers, in
+    milliseconds.
+    """
     modified = [each.modified_millis for each in files if each.path == loaded.path]
     return loaded.metadata.last_updated_ms - modified[0] if modified and modified[0] > 0 else 0
 
 
 def _kind(below: str) -> FileClass:
-    """Return the kind of a file by its directory and name."""
+    """Return the kind of a file, from its directory and name."""
     name = below.rpartition("/")[2]
     if is_metadata_file(name):
         return FileClass.METADATA
@@ -175,7 +178,7 @@ def _kind(below: str) -> FileClass:
 
 
 def _objection(search: _Search, max_share: float) -> str | None:
-    """Return the reason to refuse so large a removal, or None."""
+    """Return the reason to refuse a removal of this size; None if it is allowed."""
     orphans, files = search.orphans, search.listing.files
     if not orphans or max_share == 1:
         return None
@@ -231,7 +234,7 @@ def _report(
 
 
 def _named(search: _Search) -> list[OrphanFile]:
-    """Return the first orphans, each with the snapshot that was the newest at its time."""
+    """Return the first orphan files, each with the snapshot that was the newest at its time."""
     snapshots = search.references.current.metadata.snapshots
     times = sorted((each.timestamp_ms, each.snapshot_id) for each in snapshots)
     found = []
@@ -252,7 +255,7 @@ def _named(search: _Search) -> list[OrphanFile]:
 
 
 def _left_out(search: _Search) -> tuple[str, ...]:
-    """Return the directories outside of the table where it keeps data files."""
+    """Return the directories outside of the table where its properties let writers put files."""
     loaded = search.references.current
     named = (loaded.metadata.properties.get(name) for name in _DATA_PATHS)
     return tuple({each: None for each in named if each and loaded.places.path_below(each) is None})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The snapshots between two, and the rows that the appends among them added."""
+"""Reads the rows that appends between two snapshots added."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class AppendedRows(Scan):
 
 
 def snapshots_between(metadata: TableMetadata, after: int | None, upto: int) -> list[Snapshot]:
-    """Return the snapshots after a snapshot, up to and including another, oldest first.
+    """Return the snapshots after ``after``, up to and including ``upto``, oldest first.
 
-    ``after=None`` is before the first snapshot. The snapshot ``after`` itself may have expired.
+    ``after=None`` means from the first snapshot on. The snapshot ``after`` may have expired.
     """
     window: list[Snapshot] = []
     for snapshot in metadata.ancestry(upto):
@@ -60,9 +60,10 @@ def snapshots_between(metadata: TableMetadata, after: int | None, upto: int) -> 
 
 
 def newest_at(metadata: TableMetadata, upto: int, millis: int) -> int | None:
-    """Return the newest ancestor of a snapshot at a time; None if it is before the first one.
+    """Return the newest ancestor of a snapshot that existed at a time; None if there was none.
 
-    Windows by time end at it and begin after it, so each append is in exactly one window.
+    A window of time ends at this snapshot, and the next window begins after it. So each append is
+    in exactly one window.
     """
     ancestors = list(metadata.ancestry(upto))
     for snapshot in ancestors:
@@ -76,7 +77,7 @@ def newest_at(metadata: TableMetadata, upto: int, millis: int) -> int | None:
 def _require_start(
     metadata: TableMetadata, window: Sequence[Snapshot], after: int | None, upto: int
 ) -> None:
-    """Raise if the history does not reach back to the start of a window."""
+    """Raise if the history does not reach back to the start of the window."""
     if not window:
         raise NotFoundError(f"{metadata.location} has no snapshot {upto}: it may have expired")
     if after is not None:

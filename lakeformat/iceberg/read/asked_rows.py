@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns and rows that a reader of changes asks for."""
+"""Checks which columns and rows a reader of changes requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from lakeformat.types.types import STRING, DataField, with_nullability
 __all__ = ["ROW_KIND", "AskedRows", "asked_rows"]
 
 ROW_KIND = pa.field("rowkind", pa.string(), nullable=False)
-"""``+I`` inserted, ``-U`` and ``+U`` before and after an update, ``-D`` deleted."""
+"""The kind of a change: ``+I`` inserted, ``-D`` deleted, ``-U`` and ``+U`` before and after an
+update."""
 _KIND_IN_CONDITIONS = DataField(
     2_147_483_644, ROW_KIND.name, with_nullability(STRING, nullable=False)
 )
@@ -34,39 +35,41 @@ _KIND_IN_CONDITIONS = DataField(
 
 @dataclass(frozen=True, slots=True)
 class AskedRows:
-    """Columns, conditions and the key of changes."""
+    """The columns, the conditions and the key that a reader of changes requests."""
 
     schema: Schema
     wanted: tuple[Field, ...]
     key: tuple[Field, ...] = ()
-    """The columns that identify a row; without them no change is an update."""
+    """The columns that identify a row; if there are none, updates are not recognised."""
     filters: Sequence[PredicateFilter] = ()
-    """Conditions on columns of the table."""
+    """Conditions that need only columns of the table."""
     filters_of_changes: Sequence[PredicateFilter] = ()
-    """Conditions on the kind of a change, too."""
+    """Conditions that also need the kind of the change."""
 
     @property
     def arrow_schema(self) -> pa.Schema:
-        """The columns of the result."""
+        """The schema of the result: the kind of the change, then the requested columns."""
         return pa.schema([ROW_KIND, *(to_arrow_field(each) for each in self.wanted)])
 
     @property
     def conditions(self) -> Conjunction:
-        """The conditions by which files and row groups are skipped."""
+        """Conditions by which files and row groups are skipped."""
         return [condition for each in self.filters for condition in each.conditions()]
 
     @property
     def result_fields(self) -> list[Field]:
-        """The columns of the result, then those that conditions on changes need."""
+        """The requested columns, then those that ``filters_of_changes`` need."""
         return self._and_those_of(self.wanted, self.filters_of_changes)
 
     @property
     def filtered_fields(self) -> list[Field]:
-        """The columns of ``result_fields``, then those that the other conditions need."""
+        """The columns of ``result_fields``, then those that ``filters`` need."""
         return self._and_those_of(self.result_fields, self.filters)
 
     def result(self, kinds: pa.Array, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows, whose first columns are ``result_fields``, as rows of the result."""
+        """Return the result for rows and their kinds; the first columns of the rows are
+        ``result_fields``.
+        """
         schema = pa.schema([ROW_KIND, *map(to_arrow_field, self.result_fields)])
         columns = rows.columns[: len(schema) - 1]
         found = pa.RecordBatch.from_arrays([kinds, *columns], schema=schema)
@@ -91,10 +94,10 @@ def asked_rows(
     partitions: Partitions | None,
     keys: Sequence[str] | None,
 ) -> AskedRows:
-    """Check what a reader asks for, by the current columns of the table."""
+    """Check the request of a reader against the current columns of the table."""
     schema = metadata.schema
     names = None if columns is None else columns_named(columns)
-    if names:  # the kind of a change is always the first column
+    if names:  # the kind is always the first column of the result
         names = [name for name in names if name != ROW_KIND.name] or None
     asked = row_filter(metadata, schema, where, partitions, (_KIND_IN_CONDITIONS,))
     parts = [] if asked is None else asked.conjuncts()
@@ -108,7 +111,7 @@ def asked_rows(
 
 
 def _key(schema: Schema, keys: Sequence[str] | None) -> tuple[Field, ...]:
-    """Return the named columns, or those with the identifier fields of the schema."""
+    """Return the columns named in ``keys``; by default those of the identifier fields."""
     if keys is None:
         ids = set(schema.identifier_field_ids)
         return tuple(each for each in schema.fields if ids & _ids(each))

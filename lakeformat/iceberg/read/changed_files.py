@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data files whose rows may differ between two states of a table.
+"""Finds the data files whose rows may differ between two snapshots.
 
-These are the files that only one state has, and files of both to which other deletes apply.
-Manifests that both states share are read only if the deletes of the states differ.
+These are files that only one snapshot has, and files to which the two snapshots apply different
+deletes. Manifests that both have are read only if their deletes differ.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from lakeformat.rows.prune import Conjunction
 __all__ = ["ChangedFile", "added_files", "changed_files"]
 
 _DATA = 0
-"""The value of ``content`` of data files in a manifest list."""
+"""The value of ``content`` of manifests of data files, in a manifest list."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A data file with its deletes in the earlier and in the later state."""
+    """A data file with its deletes in the earlier and in the later snapshot."""
 
     before: FileSplit | None
-    """None if only the later state has the file."""
+    """None if only the later snapshot has the file."""
     after: FileSplit | None
-    """None if only the earlier state has the file."""
+    """None if only the earlier snapshot has the file."""
 
     @property
     def file(self) -> DataFile:
-        """The file itself."""
+        """The data file itself."""
         split = self.before if self.after is None else self.after
         assert split is not None
         return split.file
@@ -52,7 +52,7 @@ class ChangedFile:
 def changed_files(
     before: TableState, after: TableState, conditions: Conjunction = ()
 ) -> list[ChangedFile]:
-    """Return the files whose rows that meet all conditions may differ; removed files come first."""
+    """Return the data files with changes that may meet the conditions; removed files come first."""
     mine, theirs = _manifests(before), _manifests(after)
     has_new_deletes = _has_new_deletes(mine, theirs)
     if not has_new_deletes:
@@ -67,7 +67,9 @@ def changed_files(
 
 
 def added_files(state: TableState, conditions: Conjunction = ()) -> list[ChangedFile]:
-    """Return the files that the append of a state added, if they may have wanted rows."""
+    """Return the data files that an append added, if they may have rows that meet the
+    conditions.
+    """
     assert state.snapshot is not None
     plan = plan_added_files(state, [state.snapshot], conditions)
     return [ChangedFile(None, split) for split in plan_splits(state, plan)]
@@ -80,7 +82,7 @@ def _manifests(state: TableState) -> pa.Table:
 
 
 def _has_new_deletes(mine: pa.Table, theirs: pa.Table) -> bool:
-    """Return True if one of the lists has a manifest of deletes that the other lacks."""
+    """Return True if one of the lists has a manifest of delete files that the other lacks."""
     paths = [
         set(each.filter(_is_deletes(each)).column("manifest_path").to_pylist())
         for each in (mine, theirs)
@@ -89,7 +91,7 @@ def _has_new_deletes(mine: pa.Table, theirs: pa.Table) -> bool:
 
 
 def _without_shared(manifests: pa.Table, others: pa.Table) -> pa.Table:
-    """Leave out manifests of data files that the other state has as well."""
+    """Leave out manifests of data files that the other snapshot has, too."""
     is_shared = pc.is_in(manifests.column("manifest_path"), others.column("manifest_path"))
     return manifests.filter(pc.or_(pc.invert(is_shared), _is_deletes(manifests)))
 
@@ -101,7 +103,9 @@ def _is_deletes(manifests: pa.Table) -> pa.ChunkedArray:
 def _touched(
     before: TableState, old: FilePlan, after: TableState, new: FilePlan
 ) -> set[str] | None:
-    """Return the data files that have a delete in only one of the states; None if unknown."""
+    """Return the data files with a delete file that only one snapshot has; None if that is
+    unknown.
+    """
     found: set[str] = set()
     for state, plan, other in ((before, old, new), (after, new, old)):
         index = DeleteIndex(all_fields(state.metadata))
@@ -117,13 +121,13 @@ def _touched(
 
 
 def _delete_ids(deletes: pa.Table) -> pa.ChunkedArray:
-    """Return the path of each delete file, with the place of a deletion vector inside of it."""
+    """Return an id for each delete file: its path, and the offset of a deletion vector in it."""
     offsets = pc.fill_null(deletes.column("content_offset"), 0).cast(pa.string())
     return pc.binary_join_element_wise(deletes.column("file_path"), offsets, "@")
 
 
 def _changed(plan: FilePlan, other: FilePlan, touched: set[str] | None) -> FilePlan:
-    """Keep the files that the other state lacks, and those with other deletes."""
+    """Keep the files that the other snapshot lacks, and those with different deletes."""
     if touched is None:
         return plan
     paths = _column(table.column("file_path") for table in other.entries)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows that differ between two states of a table, each with the kind of its change.
+"""Reads the rows that differ between two snapshots, each with the kind of its change.
 
-Rows of removed files, and rows that deletes newly hit, are removed; rows of added files are added.
-If rows may be both removed and added, equal rows of both sides are left out: they were only copied
-to another file. Then the files are read twice: first all columns, to keep a hash and the position
-of each row; then the wanted columns of the remaining rows.
+Rows of removed files, and rows that new deletes delete, count as removed. Rows of added files count
+as added. If there may be both, equal rows of both sides are left out, because they were only copied
+to another file. Then the files are read twice: first all columns, to calculate a hash of each row;
+then the requested columns of the rows that remain.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ from lakeformat.types.arrow_memory import array_of
 __all__ = ["added_rows", "changed_rows"]
 
 _KINDS = (pa.array(["-D", "-U"]), pa.array(["+I", "+U"]))
-"""The kinds of removed and of added rows; the second if the other side has the key of the row."""
+"""The kinds of removed rows, and of added rows. The second of each is for updates: then both sides
+have the key of the row."""
 _Kinds: TypeAlias = npt.NDArray[np.int8]
 _PLAIN, _UPDATE, _COPIED = 0, 1, 2
 
@@ -51,16 +52,16 @@ _PLAIN, _UPDATE, _COPIED = 0, 1, 2
 def changed_rows(
     before: TableState, after: TableState, asked: AskedRows
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the changes from one state to another: removed rows, then added rows.
+    """Stream the changes from one snapshot to another: removed rows, then added rows.
 
-    If only one of both is possible, memory holds a batch; otherwise about 100 bytes for each row of
-    the changed files.
+    If rows are only removed or only added, memory holds one batch. Otherwise it holds about 100
+    bytes for each row of the changed files.
     """
     yield from _rows_of(changed_files(before, after, asked.conditions), after, asked)
 
 
 def added_rows(after: TableState, asked: AskedRows) -> Iterator[pa.RecordBatch]:
-    """Stream the rows that the append of a state added."""
+    """Stream the rows that an append added."""
     yield from _rows_of(added_files(after, asked.conditions), after, asked)
 
 
@@ -85,7 +86,7 @@ def _rows_of(
 def _compared(
     changed: Sequence[ChangedFile], state: TableState, stored: FileRows
 ) -> list[ComparedFile]:
-    """Return the changed files with their deletes."""
+    """Return the changed files with their deletes in both snapshots."""
     schemas = newest_schemas(state.metadata)
     before, after = DeletedRows(stored, schemas), DeletedRows(stored, schemas)
     before.expect(each.before for each in changed if each.before is not None)
@@ -95,7 +96,7 @@ def _compared(
 
 @dataclass(frozen=True, slots=True)
 class _HashedRows:
-    """The rows of one file that only one state has."""
+    """The rows of one file that are live in only one snapshot, as positions and hashes."""
 
     file: DataFile
     positions: Positions
@@ -106,7 +107,7 @@ class _HashedRows:
 def _kinds_of(
     removed: Sequence[_HashedRows], added: Sequence[_HashedRows]
 ) -> tuple[_Kinds, _Kinds]:
-    """Return the kinds of the rows of both sides."""
+    """Return the kind of each removed and of each added row."""
     sides = (removed, added)
     copied = paired_rows(*(_joined([each.hashes for each in side]) for side in sides))
     kinds = tuple(np.where(mask, _COPIED, _PLAIN).astype(np.int8) for mask in copied)
@@ -128,13 +129,15 @@ def _joined(hashes: Sequence[Hashes]) -> Hashes:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads changed files."""
+    """Reads the rows of changed files."""
 
     files: FileRows
     asked: AskedRows
 
     def differing(self, compared: ComparedFile) -> Iterator[pa.RecordBatch]:
-        """Stream the rows of a file that only one state has, copied rows included."""
+        """Stream the rows of a file that are live in only one snapshot, even if they were only
+        copied.
+        """
         for rows, *masks in self._read(compared, self.asked.filtered_fields):
             for texts, mask in zip(_KINDS, masks, strict=True):
                 if mask.any():
@@ -143,7 +146,7 @@ class _Reader:
                     yield self.asked.result(kinds, found)
 
     def hashed(self, files: Sequence[ComparedFile]) -> tuple[list[_HashedRows], list[_HashedRows]]:
-        """Return the removed and the added rows of all files, without their values."""
+        """Return positions and hashes of the removed and of the added rows of all files."""
         sides: tuple[list[_HashedRows], list[_HashedRows]] = ([], [])
         wanted = self.asked.schema.fields
         places = [wanted.index(each) for each in self.asked.key]
@@ -161,7 +164,7 @@ class _Reader:
     def rows_at(
         self, rows: _HashedRows, kinds: _Kinds, texts: pa.Array
     ) -> Iterator[pa.RecordBatch]:
-        """Stream the rows that were not only copied."""
+        """Stream the rows of a file with their kinds, without rows that were only copied."""
         left = kinds != _COPIED
         if not left.any():
             return
@@ -176,7 +179,9 @@ class _Reader:
     def _read(
         self, compared: ComparedFile, wanted: Sequence[Field]
     ) -> Iterator[tuple[pa.RecordBatch, Mask, Mask]]:
-        """Yield the wanted columns and the position of rows; mask those removed and those added."""
+        """Yield the requested columns and positions of rows, with masks of removed and of added
+        rows.
+        """
         fields = read_fields((*wanted, POSITION), compared.deletes)
         places = {field_id: place for place, field_id in enumerate(fields)}
         rows = compared.rows

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the rows of one snapshot of an Iceberg table, or those of staged results.
+"""Checks the rows of one snapshot of an Iceberg table, or the rows of staged results.
 
-Only uniqueness of staged rows needs the rest of the table: it is checked for the table as it will
-be after the commit.
+For staged rows, ``unique`` also reads the published rows: it is checked for the table as it will be
+after the commit. All other checks read only the staged rows.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def check_rows(
     executor: Executor | None,
     staged: StagedRows | None = None,
 ) -> CheckReport:
-    """Check the rows of a snapshot, or staged ones; only those that meet ``where``."""
+    """Check the rows of a snapshot, or staged rows, if they meet ``where``."""
     asked = row_filter(state.metadata, state.schema, where, None)
     fields = condition_fields(state.schema)
     keys = state.schema.identifier_field_ids

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of a file as the columns of a schema: fields found by id, values in their newest type.
+"""Converts columns of a file to the columns of a schema.
 
-A field that the file lacks gets its initial default, or null.
+Fields are found by id, and values are converted to their current type. A field that the file lacks
+gets its initial default, or null.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _IS_BYTES = (
     pa.types.is_large_binary,
     pa.types.is_fixed_size_binary,
 )
-# The forms in which a file may store a type, and earlier types that were promoted to it.
+# For each type: the types in which files may store it, including types that were promoted to it.
 _STORED_AS: dict[str, tuple[Callable[[pa.DataType], bool], ...]] = {
     "boolean": (pa.types.is_boolean,),
     "int": (pa.types.is_integer,),
@@ -60,7 +61,7 @@ _STORED_AS: dict[str, tuple[Callable[[pa.DataType], bool], ...]] = {
 
 
 def column_values(array: pa.Array, stored: StoredField, wanted: Type) -> pa.Array:
-    """Return a column of a file in the Arrow type of ``wanted``."""
+    """Return a column of a file, converted to the Arrow type of ``wanted``."""
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), to_arrow_type(wanted))
     match wanted:
@@ -79,7 +80,7 @@ def column_values(array: pa.Array, stored: StoredField, wanted: Type) -> pa.Arra
 
 
 def default_value(field: Field, rows: int) -> pa.Array:
-    """Return the values of a field for rows of a file that was written without it."""
+    """Return values of a field for rows of a file that does not have the field."""
     arrow_type = to_arrow_type(field.type)
     if field.initial_default is None:
         if field.required:
@@ -103,7 +104,7 @@ def _struct(array: pa.Array, stored: StoredField, wanted: StructType) -> pa.Arra
 
 def _map(array: pa.Array, stored: StoredField, wanted: MapType) -> pa.Array:
     pairs = stored.inner
-    if pa.types.is_list(array.type) and len(pairs) == 1:  # Avro keeps a map as a list of pairs
+    if pa.types.is_list(array.type) and len(pairs) == 1:  # Avro stores a map as a list of pairs
         pairs = pairs[0].inner
     elif not pa.types.is_map(array.type):
         raise _stored_as(array, wanted)
@@ -146,7 +147,7 @@ def _stored_as(array: pa.Array, wanted: Type) -> PhysicalTypeError:
 
 
 def value_from_json(value: Any, kind: Type) -> pa.Array:
-    """Return an array of one value that the table metadata has as JSON."""
+    """Return an array of length one with a value that the table metadata stores as JSON."""
     arrow_type = to_arrow_type(kind)
     if value is None:
         return pa.nulls(1, arrow_type)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of an Iceberg schema in the types that conditions are written in."""
+"""Converts the columns of an Iceberg schema to the types that conditions use."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ _PLAIN: dict[str, AtomicType] = {
     "variant": atomic(TypeName.VARIANT),
     "geometry": atomic(TypeName.GEOMETRY),
     "geography": atomic(TypeName.GEOGRAPHY),
-    "unknown": STRING,  # every value is null
+    "unknown": STRING,  # all its values are null
 }
 
 
 def condition_fields(schema: Schema) -> tuple[DataField, ...]:
-    """Return the columns that a condition may name, in their order."""
+    """Return the columns that a condition can name, in the order of the schema."""
     return tuple(DataField(each.id, each.name, condition_type(each.type)) for each in schema.fields)
 
 
 def inner_condition_fields(schema: Schema) -> Iterator[DataField]:
-    """Yield the fields inside of structs that a condition may name, by their dotted names."""
+    """Yield the fields inside of structs that a condition can name, with dotted names."""
     for column in schema.fields:
         yield from _inside(column)
 
@@ -65,7 +65,7 @@ def _inside(field: Field, prefix: str = "") -> Iterator[DataField]:
 
 
 def columns_with(schema: Schema, names: Collection[str]) -> list[Field]:
-    """Return the columns that ``names`` name, or that have fields inside that they name."""
+    """Return the columns in ``names``, and those that contain a field in ``names``."""
     return [
         column
         for column in schema.fields
@@ -74,7 +74,7 @@ def columns_with(schema: Schema, names: Collection[str]) -> list[Field]:
 
 
 def condition_type(kind: Type) -> DataType:
-    """Return the type whose values a condition compares with a column of type ``kind``."""
+    """Return the type in which a condition compares values of an Iceberg type."""
     match kind:
         case PrimitiveType(name="decimal"):
             return atomic(TypeName.DECIMAL, kind.precision, kind.scale)

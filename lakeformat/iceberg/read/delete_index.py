@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the delete files that apply to a data file.
 
-A position delete applies to data files of its partition that are not newer; a deletion vector
-replaces all position deletes of its file. An equality delete applies to older data files of its
-partition, or of all partitions if its spec has none.
+A position delete applies to data files of its partition with the same or a lower sequence number. A
+deletion vector replaces all position deletes of its data file. An equality delete applies to data
+files of its partition with a lower sequence number, or of all partitions if its spec has none.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from lakeformat.tables.json_file import RESTORE
 __all__ = ["EVERYWHERE", "FILE_PATH_ID", "DeleteIndex", "file_format"]
 
 EVERYWHERE = ""
-"""The scope of equality deletes without a partition."""
+"""The scope of equality deletes that apply to all partitions."""
 FILE_PATH_ID = 2_147_483_546
 _FILE_COLUMNS = (
     "content",
@@ -46,7 +46,7 @@ _FILE_COLUMNS = (
 
 @dataclass(slots=True)
 class _Numbered:
-    """Delete files in the order of their sequence numbers."""
+    """Delete files, sorted by sequence number."""
 
     files: list[DeleteFile] = field(default_factory=list)
     ranges: list[KeyRanges | None] = field(default_factory=list)
@@ -57,11 +57,13 @@ class _Numbered:
         self.ranges = [self.ranges[at] for at in order]
 
     def from_number(self, number: int) -> list[DeleteFile]:
-        """Return the files with at least this sequence number."""
+        """Return the delete files with at least this sequence number."""
         return self.files[bisect_left(self.files, number, key=_number) :]
 
     def after(self, number: int, rows: KeyRanges) -> list[DeleteFile]:
-        """Return newer files whose keys may equal those of ``rows``."""
+        """Return the delete files with a higher sequence number that may have a key within
+        ``rows``.
+        """
         first = bisect_right(self.files, number, key=_number)
         pairs = zip(self.files[first:], self.ranges[first:], strict=True)
         return [each for each, keys in pairs if keys is None or keys.may_meet(rows)]
@@ -69,26 +71,26 @@ class _Numbered:
 
 @dataclass(slots=True)
 class DeleteIndex:
-    """The delete files of a snapshot."""
+    """The delete files of a snapshot, indexed by what they apply to."""
 
     fields: Mapping[int, Field]
-    """Every column of the table, to decode the bounds of keys."""
+    """All columns of the table, to decode the bounds of keys."""
     _vectors: dict[str, DeleteFile] = field(default_factory=dict)
     _of_files: dict[str, _Numbered] = field(default_factory=dict)
     _positions: dict[str, _Numbered] = field(default_factory=dict)
     _equality: dict[str, _Numbered] = field(default_factory=dict)
     key_ids: frozenset[int] = frozenset()
-    """The columns of all equality deletes."""
+    """The ids of the columns that equality deletes compare."""
     files: int = 0
-    """Number of delete files."""
+    """The number of delete files."""
 
     @property
     def data_files(self) -> set[str] | None:
-        """The only data files with deleted rows; None if any may have some."""
+        """The data files to which deletes apply; None if they may apply to any file."""
         return None if self._positions or self._equality else {*self._vectors, *self._of_files}
 
     def add(self, entries: pa.Table, spec: PartitionSpec) -> None:
-        """Add the delete files of one spec."""
+        """Add the delete files of one partition spec."""
         places = scopes(entries)
         everywhere = is_unpartitioned(spec)
         statistics = EntryColumns(entries)
@@ -115,13 +117,16 @@ class DeleteIndex:
             listed.files.append(file)
 
     def sort(self) -> None:
-        """Prepare the index for searches, after the last file was added."""
+        """Prepare the index for ``find``; call this after the last ``add``."""
         for group in (self._of_files, self._positions, self._equality):
             for each in group.values():
                 each.sort()
 
     def find(self, file: DataFile, scope: str, rows: KeyRanges) -> tuple[DeleteFile, ...]:
-        """Return the deletes of a data file, whose keys have values in ``rows``."""
+        """Return the delete files that apply to a data file.
+
+        Equality deletes are left out if no key is within ``rows``, the ranges of the file's values.
+        """
         number = file.sequence_number
         found: list[DeleteFile] = []
         for each in (EVERYWHERE, scope):
@@ -166,7 +171,7 @@ class DeleteIndex:
 
 
 def file_format(written: str, path: str) -> FileFormat:
-    """Return the format that a manifest names for a file."""
+    """Return the file format that a manifest names; raise if it is unknown."""
     try:
         return FileFormat(written.lower())
     except ValueError:
@@ -181,9 +186,10 @@ def _number(file: DeleteFile) -> int:
 
 
 def _data_file(row: Mapping[str, Any], lower: bytes | None, upper: bytes | None) -> str | None:
-    """Return the only data file of position deletes: named, or the only path within the bounds.
+    """Return the data file of position deletes if it is only one: a manifest names it, or its path
+    is the lower and the upper bound.
 
-    None if it is not known, or if there may be several.
+    None if there may be several.
     """
     if row["referenced_data_file"] is not None:
         return str(row["referenced_data_file"])
@@ -191,7 +197,7 @@ def _data_file(row: Mapping[str, Any], lower: bytes | None, upper: bytes | None)
         return None
     try:
         return lower.decode()
-    except UnicodeDecodeError:  # no path, so the bounds say nothing
+    except UnicodeDecodeError:  # the bounds are not a path, so the data file is unknown
         return None
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The deleted rows of data files: by position, by deletion vector, and by equal values.
+"""Finds the deleted rows of data files: by position deletes, deletion vectors and equality deletes.
 
-Delete files are read when the first data file needs them. Equality deletes of one scope are read
-once, for all data files of a scan, if the data files of a scope follow each other.
+A delete file is read when the first data file needs it. Equality deletes of a partition are read
+only once for a scan if the data files of the partition are read one after the other.
 """
 
 from __future__ import annotations
@@ -44,35 +44,33 @@ __all__ = ["DELETED_POSITION", "FILE_PATH", "DeletedRows", "EqualityDeletes", "r
 FILE_PATH = Field(2_147_483_546, "file_path", PrimitiveType("string"), required=True)
 DELETED_POSITION = Field(2_147_483_545, "pos", PrimitiveType("long"), required=True)
 _POSITION_NAMES = {each.name: MappedName(each.id, {}) for each in (FILE_PATH, DELETED_POSITION)}
-"""The names of the columns, for files of writers that give them no ids."""
+"""The column names of position deletes, for files without field ids."""
 _REMEDY = "restore the file from a backup or roll the table back to an earlier snapshot"
 _KEPT_FILES = 16
-"""The most files of position deletes whose content is kept for the next data file."""
+"""The number of position delete files whose content is cached for the next data file."""
 
 _KEPT_SCOPES = 8
-"""The most scopes of equality deletes whose keys are kept: those everywhere, and of a partition."""
+"""The number of scopes whose equality deletes are cached: all partitions, and single ones."""
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
 _ScopeKey: TypeAlias = tuple[str, tuple[int, ...]]
-"""A scope of equality deletes, and the ids of their columns."""
+"""The scope of equality deletes, and the ids of the columns that they compare."""
 
 
 @dataclass(frozen=True, slots=True)
 class EqualityDeletes:
-    """The keys of one scope that may delete rows of a data file."""
+    """The keys of equality deletes with the same scope and columns."""
 
     fields: Mapping[int, Field]
-    """The columns of the keys, by the ids of the keys."""
+    """The columns that contain the keys, by the field ids of the keys."""
     keys: EqualityKeys
 
     def deleted(
         self, rows: pa.RecordBatch, places: Mapping[int, int], sequence_number: int
     ) -> Mask:
-        """Return a mask of the deleted rows of a file; ``places`` are the places of columns by
-        their ids.
-        """
-        # Of the earlier type, if the scanned schema is older than the keys'.
+        """Return a mask of the deleted rows; ``places`` has the position of each column by id."""
+        # If the scan reads an older schema, its columns may have an earlier type.
         columns = [
             key_values(rows.column(places[each])).cast(to_arrow_type(key_type(column)))
             for each, column in self.fields.items()
@@ -81,10 +79,10 @@ class EqualityDeletes:
 
 
 def read_fields(wanted: Iterable[Field], deletes: Iterable[EqualityDeletes]) -> dict[int, Field]:
-    """Return the columns to read by id: the wanted ones first, then other ones of keys."""
+    """Return the columns to read by id: the wanted ones, then those that keys need."""
     fields = {each.id: each for each in wanted}
     keys = [each for delete in deletes for each in delete.fields.items()]
-    # The name of a key may belong to another column today.
+    # Another column may now have the name of a key column, so the key gets a name of its own.
     return fields | {
         each: replace(column, name=f"_key_{each}") for each, column in keys if each not in fields
     }
@@ -92,21 +90,22 @@ def read_fields(wanted: Iterable[Field], deletes: Iterable[EqualityDeletes]) -> 
 
 @dataclass(slots=True)
 class DeletedRows:
-    """The deletes of a scan."""
+    """The delete files of a scan, read when they are needed."""
 
     files: FileRows
     schemas: Sequence[Schema]
-    """The schemas of the table, newest first."""
+    """All schemas of the table, newest first."""
     _scopes: dict[_ScopeKey, dict[str, DeleteFile]] = field(default_factory=dict)
     _equality: OrderedDict[_ScopeKey, EqualityDeletes] = field(default_factory=OrderedDict)
     _positions: OrderedDict[str, dict[str, npt.NDArray[np.int64]]] = field(
         default_factory=OrderedDict
     )
     _lock: RLock = field(default_factory=RLock, repr=False)
-    """Held while a file is looked up or read: several threads may read splits."""
+    """Held while a delete file is looked up or read, because threads may read splits in
+    parallel."""
 
     def expect(self, splits: Iterable[FileSplit]) -> None:
-        """Note the equality deletes of these splits, so that each of them is read once."""
+        """Register the equality deletes of these splits, so that each of them is read once."""
         listed = (each for split in splits for each in split.deletes if each.equality_ids)
         with self._lock:
             for each in listed:
@@ -125,7 +124,7 @@ class DeletedRows:
             return [_kept(self._equality, scope, self._keys, _KEPT_SCOPES) for scope in needed]
 
     def keep(self, split: FileSplit) -> KeepRows | None:
-        """Return the mask of the rows that no delete by position removes; None if these are all."""
+        """Return a function that masks rows not deleted by position; None if no row is."""
         vector = self.vector(split)
         return None if vector is None else partial(keep_mask, vector)
 
@@ -176,7 +175,7 @@ class DeletedRows:
                 )
             return _by_path(found)
 
-        if file.data_file is not None:  # no other data file needs it
+        if file.data_file is not None:  # only this data file needs it
             return read(file.path)
         with self._lock:
             return _kept(self._positions, file.path, read, _KEPT_FILES)
@@ -184,7 +183,8 @@ class DeletedRows:
     def _keys(self, scope: _ScopeKey) -> EqualityDeletes:
         fields = {each: self._key_column(each) for each in scope[1]}
         files = list(self._scopes[scope].values())
-        # A file that lacks a key would otherwise delete the rows without a value.
+        # If a delete file lacked a key column, it would delete all rows with a null there. So
+        # raise.
         stored = [required_column(each) for each in fields.values()]
         tables = [self._read(each, stored) for each in files]
         numbers = np.repeat(
@@ -217,7 +217,7 @@ class DeletedRows:
 
 
 def _kept(known: OrderedDict[_K, _V], key: _K, read: Callable[[_K], _V], most: int) -> _V:
-    """Return the value of a key; the ``most`` values that were used last are cached."""
+    """Return the cached value of a key, or read it; the ``most`` values used last are kept."""
     if key not in known:
         known[key] = read(key)
     known.move_to_end(key)
@@ -232,7 +232,7 @@ def _has_negative(deletes: pa.Table) -> bool:
 
 
 def _by_path(deletes: pa.Table) -> dict[str, npt.NDArray[np.int64]]:
-    """Return the deleted positions of each data file."""
+    """Return the deleted positions for each data file, by its path."""
     paths = deletes.column(FILE_PATH.name).combine_chunks().dictionary_encode()
     positions = deletes.column(DELETED_POSITION.name).to_numpy()
     codes = paths.indices.to_numpy()

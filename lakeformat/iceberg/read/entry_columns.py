@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of manifest entries that decide about pruning, and the keys of their partitions."""
+"""Columns of manifest entries that pruning needs, and the partitions of entries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["EntryColumns", "is_unpartitioned", "partition_columns", "scopes", "s
 
 @dataclass(frozen=True, slots=True)
 class EntryColumns:
-    """The statistics of entries, column by column."""
+    """The statistics in manifest entries, as columns."""
 
     entries: pa.Table
 
@@ -28,33 +28,33 @@ class EntryColumns:
 
     @property
     def record_count(self) -> pa.Array:
-        """The number of rows of each file; null where it is not known, which is written as -1."""
+        """The number of rows of each file; null if it is unknown, which writers store as -1."""
         counts = self.entries.column("record_count").combine_chunks()
         return pc.if_else(pc.less(counts, 0), None, counts)
 
     def statistic(self, name: str, field_id: int) -> pa.Array:
-        """Return a statistic such as ``lower_bounds`` of one column; null where a file has none."""
+        """Return a statistic of one column, such as ``lower_bounds``; null for files without it."""
         return map_entry(self.entries.column(name), field_id)
 
 
 def partition_columns(entries: pa.Table) -> list[pa.Array]:
-    """Return the values of each partition field."""
+    """Return the values of each partition field as columns."""
     partition = entries.column("partition").combine_chunks()
     return struct_children(partition)
 
 
 def scopes(entries: pa.Table) -> list[str]:
-    """Return a text for each entry that equals that of entries with the same spec and partition."""
+    """Return a text for each entry: equal for entries of the same partition spec and partition."""
     columns = [column.to_pylist() for column in partition_columns(entries)]
     specs = entries.column("spec_id").to_pylist()
     return [repr(parts) for parts in zip(specs, *columns, strict=True)]
 
 
 def is_unpartitioned(spec: PartitionSpec) -> bool:
-    """Return True if every file belongs to the only partition of a spec."""
+    """Return True if a partition spec puts all files into one partition."""
     return all(parse_transform(f.transform).kind is TransformKind.VOID for f in spec.fields)
 
 
 def spec_of(metadata: TableMetadata, entries: pa.Table) -> PartitionSpec:
-    """Return the spec of entries that all have the same one."""
+    """Return the partition spec of entries, which must all have the same one."""
     return metadata.spec_of(entries.column("spec_id")[0].as_py())

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys of equality deletes, searched for many rows at once.
+"""Searches the keys of equality deletes for many rows at once.
 
-Each key has the highest sequence number of its deletes: a row is deleted if its own number is
-smaller. A null equals a null, NaN equals NaN, and -0.0 is not 0.0, as in
-Iceberg's Java library.
+Each key has the highest sequence number of its deletes; a row with this key is deleted if its own
+number is lower. As in Java, null equals null, NaN equals NaN, and -0.0 differs from 0.0.
 """
 
 from __future__ import annotations
@@ -30,16 +29,18 @@ _SHIFT = np.uint64(32)
 
 
 class EqualityKeys:
-    """The keys of equality delete files with the same columns, sorted by a hash.
+    """The keys of equality deletes with the same columns, sorted by hash.
 
-    A hash finds candidates; every candidate is then compared with the key itself.
+    A row is compared with each key of the same hash.
     """
 
     def __init__(self, columns: Sequence[pa.Array], sequence_numbers: _Positions) -> None:
-        """Keep the columns of all keys, with the number of each, which is not negative."""
+        """Build the index from the columns of all keys, and the sequence number of each key, 0 or
+        more.
+        """
         keys = [_comparable(column) for column in columns]
         hashes = _hashes(keys)
-        # The newest delete of a key comes first.
+        # Of equal keys the one with the highest sequence number comes first.
         order: _Positions = np.lexsort((-sequence_numbers, hashes))
         self._hashes = hashes[order]
         self._numbers = sequence_numbers[order]
@@ -49,16 +50,22 @@ class EqualityKeys:
         return len(self._hashes)
 
     def deleted(self, columns: Sequence[pa.Array], sequence_number: int) -> Mask:
-        """Return a mask of rows of one sequence number: True where they equal a newer key."""
+        """Return a mask of the rows to which a key with a higher sequence number applies.
+
+        All rows have the ``sequence_number`` of their data file.
+        """
         found: Mask = self.numbers(columns) > sequence_number
         return found
 
     def numbers(self, columns: Sequence[pa.Array]) -> _Positions:
-        """Return the highest number of the key of each row; -1 for rows with other keys."""
+        """Return for each row the highest sequence number of its key; -1 if no key equals the
+        row.
+        """
         rows = [_comparable(column) for column in columns]
         hashes = _hashes(rows)
         found = np.full(len(hashes), -1, np.int64)
-        # In the order of their hashes, rows find neighbouring keys, which share the cache.
+        # Sorted by hash, neighbouring rows search neighbouring keys, which are in the processor's
+        # cache.
         left: _Positions = np.argsort(hashes)
         places = np.searchsorted(self._hashes, hashes[left])
         while len(left):
@@ -66,7 +73,8 @@ class EqualityKeys:
             left, places = left[there], places[there]
             same_hash = self._hashes[places] == hashes[left]
             left, places = left[same_hash], places[same_hash]
-            # Numbers only fall behind the first key of a hash.
+            # Numbers do not rise among keys of one hash, so the first equal key has the highest
+            # number.
             is_same = self._equal(rows, left, places)
             found[left[is_same]] = self._numbers[places[is_same]]
             left, places = left[~is_same], places[~is_same] + 1
@@ -84,7 +92,9 @@ class EqualityKeys:
 
 
 def _comparable(column: pa.Array) -> pa.Array:
-    """Return floating numbers by their bits, with one form of NaN; other values as they are."""
+    """Return floating-point numbers as their bits, with a single form of NaN; else the column
+    itself.
+    """
     if not pa.types.is_floating(column.type):
         return column
     nan = pa.scalar(float("nan"), column.type)
@@ -102,7 +112,7 @@ def _hashes(columns: Sequence[pa.Array]) -> _Hashes:
 
 
 def _words(column: pa.Array) -> _Hashes:
-    """Return a number of each value: equal values have equal numbers."""
+    """Return a hash for each value; equal values have equal hashes."""
     kind = column.type
     if pa.types.is_null(kind):
         return np.full(len(column), _OF_NULL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The explanation of a scan: what each level of metadata left out, and which deletes apply."""
+"""Explains a scan: what each level of metadata excludes, and which delete files apply."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["IcebergScanPlan", "explain_plan"]
 
 @dataclass(frozen=True, slots=True)
 class IcebergScanPlan(ScanPlan):
-    """Counts of one planned scan; ``str`` prints them as sentences."""
+    """Numbers about one planned scan; ``str`` returns them as sentences."""
 
     delete_files: int = 0
-    """Delete files that apply to the files to read."""
+    """The number of delete files that apply to the files to read."""
 
     def __str__(self) -> str:
         lines = ScanPlan.__str__(self)
@@ -26,8 +26,9 @@ class IcebergScanPlan(ScanPlan):
 
 
 def explain_plan(state: TableState, plan: FilePlan, splits: Sequence[FileSplit]) -> IcebergScanPlan:
-    """Return the counts of a plan; the manifests are read again only if their list counts no
-    files.
+    """Return the numbers of a plan.
+
+    Manifests are read again only if the manifest list does not count files.
     """
     if state.snapshot is None:
         return IcebergScanPlan(None, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Masks of the manifests and files that may hold rows of a scan: by partition, then by bounds."""
+"""Selects manifests and files that may have matching rows: by partition, then by statistics."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ __all__ = ["ColumnStatistics", "PartitionSummaries", "by_partition", "by_statist
 
 @dataclass(frozen=True, slots=True)
 class PartitionSummaries:
-    """The values of one partition field in each manifest of one spec, from the manifest list."""
+    """The summaries of one partition field, one for each manifest, from the manifest list."""
 
     contains_null: pa.Array
     contains_nan: pa.Array
     lower: pa.Array
-    """Encoded; null if every value is null or NaN."""
+    """The lower bounds in binary form; null if all values are null or NaN."""
     upper: pa.Array
 
 
 class ColumnStatistics(Protocol):
-    """The statistics of files, column by column."""
+    """The statistics of files as columns."""
 
     def __len__(self) -> int:
         """Return the number of files."""
@@ -43,11 +43,11 @@ class ColumnStatistics(Protocol):
 
     @property
     def record_count(self) -> pa.Array:
-        """The number of rows of each file; null where it is not known."""
+        """The number of rows of each file; null if it is unknown."""
         ...
 
     def statistic(self, name: str, field_id: int) -> pa.Array:
-        """Return a statistic such as ``lower_bounds`` of one column; null where a file has none."""
+        """Return a statistic of one column, such as ``lower_bounds``; null for files without it."""
         ...
 
 
@@ -58,7 +58,7 @@ def by_summary(
     summaries: Sequence[PartitionSummaries],
     count: int,
 ) -> Mask:
-    """Return a mask of the manifests of one spec that may hold files with matching rows."""
+    """Return a mask of the manifests of one partition spec that may have matching rows."""
 
     def ask(tests: Sequence[ColumnTest]) -> Mask:
         mask = np.ones(count, np.bool_)
@@ -72,7 +72,9 @@ def by_summary(
 
 
 def _of_summary(summary: PartitionSummaries, kind: PrimitiveType) -> Bounds:
-    """Count one row for each manifest: null if all values are null."""
+    """Return a summary as bounds, as if each manifest had one row, null if all its values are
+    null.
+    """
     no_nulls = pc.invert(summary.contains_null)
     no_nan = pc.invert(pc.fill_null(summary.contains_nan, kind.name in ("float", "double")))
     only_nulls = pc.and_(pc.and_(summary.contains_null, pc.is_null(summary.lower)), no_nan)
@@ -92,7 +94,7 @@ def by_partition(
     partitions: Sequence[pa.Array],
     count: int,
 ) -> Mask:
-    """Return a mask of the files of one spec whose partition may hold matching rows."""
+    """Return a mask of the files of one partition spec whose partition may have matching rows."""
     ones = array_of(np.ones(count, np.int64))
 
     def ask(tests: Sequence[ColumnTest]) -> Mask:
@@ -115,10 +117,10 @@ def _nans(values: pa.Array) -> pa.Array | None:
 
 
 def by_statistics(conditions: Conjunction, schema: Schema, files: ColumnStatistics) -> Mask:
-    """Return a mask of the files whose bounds and counts of values do not exclude a matching row.
+    """Return a mask of the files whose statistics do not exclude a matching row.
 
-    Writers may not count a field inside of a struct as null where the struct is null. So the count
-    of such a field excludes no null.
+    If a struct is null, some writers do not count its fields as null. So the null count of a field
+    in a struct never excludes a null.
     """
     columns = set(schema.column_names)
 

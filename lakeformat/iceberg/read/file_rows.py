@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the rows of one file, data or deletes, in the columns and types of a schema."""
+"""Reads the rows of a data file or delete file, with the columns and types of a schema."""
 
 from __future__ import annotations
 
@@ -57,32 +57,36 @@ __all__ = [
 
 _NAME_MAPPING = "schema.name-mapping.default"
 POSITION = Field(2_147_483_645, "_pos", PrimitiveType("long"), required=True)
-"""The position of a row in its file; no file stores it."""
+"""The position of a row in its file; it is calculated, as no file stores it."""
 
 ROW_ID = Field(2_147_483_540, "_row_id", PrimitiveType("long"))
 LAST_UPDATED = Field(2_147_483_539, "_last_updated_sequence_number", PrimitiveType("long"))
 LINEAGE = (ROW_ID, LAST_UPDATED)
-"""The columns that version 3 adds to each row; a file stores them only for moved rows."""
+"""The columns of row lineage since version 3; a file stores them only for rows that were
+rewritten."""
 
 
 _FIRST_WITH_LINEAGE = 3
-"""The first format version whose rows have a lineage."""
+"""The first format version with row lineage."""
 
 
 def lineage_of(metadata: TableMetadata) -> tuple[Field, ...]:
-    """Return the columns of row lineage that a scan may name."""
+    """Return the columns of row lineage that a scan of the table can name."""
     return LINEAGE if metadata.format_version >= _FIRST_WITH_LINEAGE else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """The row lineage of the rows of a file that does not store it."""
+    """Calculates the row lineage of the rows of a file that does not store it."""
 
     first_row_id: int | None
     sequence_number: int
 
     def values(self, column: Field, start: int, rows: int) -> pa.Array:
-        """Return one of the two columns for rows from ``start`` on; null before version 3."""
+        """Return a column of row lineage for ``rows`` rows, from position ``start`` on.
+
+        Null if the file has no first row id, as before version 3.
+        """
         if self.first_row_id is None:
             return pa.nulls(rows, pa.int64())
         if column == ROW_ID:
@@ -93,15 +97,17 @@ class Lineage:
 
 @dataclass(slots=True)
 class _Chosen:
-    """The columns of one file that are read."""
+    """Chooses the columns that are read from one file."""
 
     wanted: Sequence[Field]
     mapping: NameMapping | None
     stored: dict[int, StoredField] = field(default_factory=dict)
-    """The columns of the file by their ids."""
+    """The columns of the file, by field id."""
 
     def __call__(self, schema: pa.Schema) -> list[str]:
-        """Return the names of the wanted columns in the file; at least one, to count its rows."""
+        """Return the names of the columns to read; at least one, so that the rows can be
+        counted.
+        """
         columns = stored_fields(schema, self.mapping)
         ids = Counter(each.id for each in columns if each.id is not None)
         if repeated := [each for each in ids if ids[each] > 1]:
@@ -113,15 +119,18 @@ class _Chosen:
 
 @dataclass(frozen=True, slots=True)
 class RowGroupPruning:
-    """Conditions by which row groups of a Parquet file are skipped, and the counts of a scan."""
+    """Skips row groups of Parquet files by conditions, and counts for the report of a scan."""
 
     conditions: Conjunction
     fields: Sequence[DataField]
-    """The columns that the conditions name."""
+    """The columns that conditions can name."""
     report: ScanReport
 
     def picker(self, columns: Mapping[int, StoredField]) -> PickGroups:
-        """Return a picker for a file; its ``columns`` may become known only when it is opened."""
+        """Return a function that selects the row groups of a file.
+
+        ``columns`` may be empty now; it is filled when the file is opened.
+        """
 
         def pick(footer: Footer, names: Sequence[str]) -> Mask:
             stored = [
@@ -136,7 +145,7 @@ class RowGroupPruning:
 
 @dataclass(frozen=True, slots=True)
 class FileRows:
-    """Reads files of one table."""
+    """Reads data files and delete files of one table."""
 
     places: FilePlaces
     mapping: NameMapping | None = None
@@ -154,10 +163,10 @@ class FileRows:
         pruning: RowGroupPruning | None = None,
         rows: RowPositions | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Stream the columns ``wanted``, at least one, of the rows that ``keep`` keeps.
+        """Stream the columns ``wanted``, at least one, of the rows for which ``keep`` returns True.
 
-        ``constants`` are the values of columns that the file may lack. ``rows`` chooses rows
-        instead of ``keep``.
+        ``constants`` has the values of columns that the file may lack. With ``rows`` those rows are
+        read, and ``keep`` is ignored.
         """
         storage, place = self.places.place(path)
         chosen = _Chosen(wanted, self.mapping)
@@ -185,7 +194,7 @@ class FileRows:
 
 
 def file_rows_of(places: FilePlaces, properties: Mapping[str, str]) -> FileRows:
-    """Return the reader of a table's files, with the name mapping of its properties."""
+    """Return the reader for a table's files; it uses the name mapping in the table properties."""
     text = properties.get(_NAME_MAPPING)
     return FileRows(places, None if text is None else parse_name_mapping(text))
 

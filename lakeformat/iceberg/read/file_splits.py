@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The splits of a planned scan: one for each data file, with the deletes that apply to it."""
+"""Makes the splits of a scan: one for each data file, with the delete files that apply to it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lakeformat.types.arrow_memory import array_of
 __all__ = ["plan_splits"]
 
 _AT_ONCE = 8192
-"""Entries whose values are Python objects at the same time."""
+"""The number of entries whose values are Python objects at the same time."""
 _FILE_COLUMNS = (
     "file_path",
     "file_format",
@@ -52,7 +52,8 @@ def _splits(state: TableState, entries: pa.Table, index: DeleteIndex) -> Iterato
     if fields:
         entries = _by_scope(entries)
     ranges = ranges_of(EntryColumns(entries), fields) if fields else repeat(KeyRanges({}))
-    per_file = zip(_files(spec, entries), scopes(entries), ranges, strict=False)  # endless ranges
+    # ``repeat`` never ends.
+    per_file = zip(_files(spec, entries), scopes(entries), ranges, strict=False)
     for file, scope, keys in per_file:
         yield FileSplit(snapshot_id, file, index.find(file, scope, keys))
 
@@ -78,7 +79,7 @@ def _files(spec: PartitionSpec, entries: pa.Table) -> Iterator[DataFile]:
 
 
 def _by_scope(entries: pa.Table) -> pa.Table:
-    """Return the entries of each partition after each other, so that its keys are read once."""
+    """Return the entries sorted by partition, so that the deletes of a partition are read once."""
     places: dict[str, int] = {}
     order = [places.setdefault(scope, len(places)) for scope in scopes(entries)]
     return entries.take(array_of(np.argsort(np.array(order, np.int64), kind="stable")))
@@ -87,7 +88,7 @@ def _by_scope(entries: pa.Table) -> pa.Table:
 def _constants(
     spec: PartitionSpec, entries: pa.Table
 ) -> Iterator[tuple[tuple[int, pa.Scalar], ...]]:
-    """Yield the values of identity partitions by the id of their column, for each file."""
+    """Yield for each file the partition values of identity transforms, by column id."""
     columns = partition_columns(entries)
     kept = [
         (field.source_id, columns[place])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns that hold the keys of equality deletes: a key may be a field inside of structs.
+"""Finds the columns that contain keys of equality deletes; a key may be a field inside of structs.
 
-Such a key is read as its column without all other fields. If a struct around it is null, the key
-is null.
+Such a column is read with the key as its only field. If a struct around the key is null, the key is
+null.
 """
 
 from __future__ import annotations
@@ -28,13 +28,15 @@ __all__ = [
 
 
 def newest_schemas(metadata: TableMetadata) -> list[Schema]:
-    """Return the current schema of a table, then its other schemas, newest first."""
+    """Return all schemas of a table: the current one, then older ones, newest first."""
     older = sorted(metadata.schemas, key=lambda schema: schema.schema_id, reverse=True)
     return [metadata.schema, *older]
 
 
 def key_column(schema: Schema, field_id: int) -> Field | None:
-    """Return the column of a key, with no other field inside; None if it cannot be a key."""
+    """Return the column that contains a key, with no other field; None if the field cannot be a
+    key.
+    """
     return _only(schema.fields, field_id) if schema.field(field_id) is not None else None
 
 
@@ -50,12 +52,12 @@ def _only(fields: tuple[Field, ...], field_id: int) -> Field | None:
 
 
 def optional_column(column: Field) -> Field:
-    """Return the column of a key as data files may have it: every value may be missing."""
+    """Return a key column in which every value may be null, for data files."""
     return replace(_inside(column, optional_column), required=False)
 
 
 def required_column(column: Field) -> Field:
-    """Return the column of a key as delete files must have it, without defaults."""
+    """Return a key column that must exist, without defaults, for delete files."""
     return replace(_inside(column, required_column), required=True, initial_default=None)
 
 
@@ -66,7 +68,7 @@ def _inside(column: Field, change: Callable[[Field], Field]) -> Field:
 
 
 def key_type(column: Field) -> PrimitiveType:
-    """Return the type of the key that a column holds."""
+    """Return the type of the key in a column."""
     while isinstance(column.type, StructType):
         [column] = column.type.fields
     assert isinstance(column.type, PrimitiveType)
@@ -74,7 +76,7 @@ def key_type(column: Field) -> PrimitiveType:
 
 
 def key_values(values: pa.Array) -> pa.Array:
-    """Return the keys that a column holds; null where a struct around them is null."""
+    """Return the keys in a column; null if a struct around the key is null."""
     while pa.types.is_struct(values.type):
         [values] = struct_children(values)
     return values

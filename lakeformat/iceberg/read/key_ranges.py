@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranges of values in the key columns of files: an equality delete without a common value does
-nothing.
+"""Compares ranges of key columns: an equality delete has no effect if no key is within a data
+file.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from lakeformat.iceberg.types import Field, PrimitiveType
 __all__ = ["KeyRange", "KeyRanges", "ranges_of"]
 
 _UNBOUNDED = ("float", "double")
-"""Types with NaN, which equals NaN as a key but is outside of the bounds of a column."""
+"""Types with NaN. The bounds of a column leave NaN out, but a key may be NaN."""
 
 
 class KeyRange(NamedTuple):
-    """The values of one column of one file; None where something is not known."""
+    """The range of one column in one file; a bound is None if it is unknown."""
 
     lower: Any
     upper: Any
@@ -32,17 +32,18 @@ class KeyRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KeyRanges:
-    """The ranges of the key columns of one file, by their ids."""
+    """The ranges of the key columns of one file, by field id."""
 
     by_id: dict[int, KeyRange]
 
     def only(self, ids: Collection[int]) -> KeyRanges:
-        """Return the ranges of the columns ``ids``."""
+        """Return the ranges of the columns in ``ids``."""
         return KeyRanges({each: found for each, found in self.by_id.items() if each in ids})
 
     def may_meet(self, rows: KeyRanges) -> bool:
-        """Return False if the ranges of any key column have no value in common with those of
-        ``rows``.
+        """Return False if no key of these ranges can be in ``rows``.
+
+        That is so if for any key column the two ranges have no value in common.
         """
         return all(
             each not in rows.by_id or _may_meet(found, rows.by_id[each])
@@ -51,7 +52,7 @@ class KeyRanges:
 
 
 def ranges_of(files: ColumnStatistics, fields: Sequence[Field]) -> list[KeyRanges]:
-    """Return the ranges of the columns ``fields`` for each file."""
+    """Return the ranges of the given columns for each file."""
     columns = {each.id: _column(files, each) for each in fields}
     return [
         KeyRanges({field_id: ranges[row] for field_id, ranges in columns.items()})
@@ -85,7 +86,7 @@ def _column(files: ColumnStatistics, field: Field) -> list[KeyRange]:
 
 
 def _ordered(values: pa.Array) -> list[Any]:
-    """Return Python values that compare like the column."""
+    """Return the values as Python objects that compare in the order of the column."""
     if pa.types.is_temporal(values.type):
         values = values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
     return list(values.to_pylist())

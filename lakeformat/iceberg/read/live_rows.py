@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of a data file that are live in one of two states only."""
+"""Finds the rows of a data file that are live in only one of two snapshots."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ __all__ = ["ComparedFile", "compare_file"]
 
 @dataclass(frozen=True)
 class _LiveRows:
-    """The deletes of a file in one state."""
+    """The deletes of a data file in one snapshot."""
 
     split: FileSplit
     vector: DeletionVector
     deletes: Sequence[EqualityDeletes]
 
     def mask(self, rows: pa.RecordBatch, places: Mapping[int, int]) -> Mask:
-        """Return a mask of the live rows of a batch; ``places`` are the places of its columns by
-        their ids.
+        """Return a mask of the live rows of a batch; ``places`` has the position of each column by
+        id.
         """
         positions = rows.column(places[POSITION.id]).to_numpy()
         live = ~self._deleted.holds(positions)
@@ -41,7 +41,7 @@ class _LiveRows:
         return live
 
     def may_lack(self, other: _LiveRows) -> bool:
-        """Return True if a row may be deleted here that is live in the state ``other``."""
+        """Return True if a row that is live in ``other`` may be deleted here."""
         mine, theirs = self.by_value, other.by_value
         return not (mine <= theirs and self.vector.positions <= other.vector.positions)
 
@@ -51,14 +51,16 @@ class _LiveRows:
 
     @property
     def by_value(self) -> set[tuple[int, str]]:
-        """The equality deletes that may delete rows."""
+        """The equality deletes that apply to the file, with its sequence number."""
         number = self.split.file.sequence_number
         return {(number, each.path) for each in self.split.deletes if each.equality_ids}
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedFile:
-    """A changed file with its live rows in both states; None where a state lacks the file."""
+    """A changed data file with its deletes in both snapshots; None for a snapshot without the
+    file.
+    """
 
     changed: ChangedFile
     before: _LiveRows | None
@@ -66,28 +68,28 @@ class ComparedFile:
 
     @property
     def file(self) -> DataFile:
-        """The file itself."""
+        """The data file itself."""
         return self.changed.file
 
     @property
     def may_remove(self) -> bool:
-        """Return True if the later state may lack rows of the earlier one."""
+        """True if rows of the earlier snapshot may be missing in the later one."""
         return self.before is not None and (self.after is None or self.after.may_lack(self.before))
 
     @property
     def may_add(self) -> bool:
-        """Return True if the earlier state may lack rows of the later one."""
+        """True if rows of the later snapshot may be missing in the earlier one."""
         return self.after is not None and (self.before is None or self.before.may_lack(self.after))
 
     @property
     def deletes(self) -> list[EqualityDeletes]:
-        """The equality deletes of both states."""
+        """The equality deletes of both snapshots."""
         sides = (each for each in (self.before, self.after) if each is not None)
         return [each for side in sides for each in side.deletes]
 
     @property
     def rows(self) -> RowPositions | None:
-        """The only rows that may differ; None if each of them may."""
+        """The positions of rows that may differ; None if any row may differ."""
         if self.before is None or self.after is None:
             return None
         if self.before.by_value != self.after.by_value:
@@ -96,7 +98,7 @@ class ComparedFile:
         return RowPositions(DeletionVector(differing).to_numpy())
 
     def differing(self, rows: pa.RecordBatch, places: Mapping[int, int]) -> tuple[Mask, Mask]:
-        """Return two masks of a batch: the removed rows, and the added rows."""
+        """Return two masks for a batch: of removed rows and of added rows."""
         nothing = np.zeros(rows.num_rows, np.bool_)
         before = nothing if self.before is None else self.before.mask(rows, places)
         after = nothing if self.after is None else self.after.mask(rows, places)
@@ -104,7 +106,7 @@ class ComparedFile:
 
 
 def compare_file(changed: ChangedFile, before: DeletedRows, after: DeletedRows) -> ComparedFile:
-    """Return a changed file with its deletes, read from the deletes of both states."""
+    """Return a changed data file with its deletes in both snapshots."""
     return ComparedFile(
         changed, _live_rows(changed.before, before), _live_rows(changed.after, after)
     )

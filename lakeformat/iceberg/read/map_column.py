@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One entry of each map in a column, such as the lower bound of a single field."""
+"""Returns the values of one key in a column of maps, such as the lower bounds of one field."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["map_entry"]
 
 
 def map_entry(maps: pa.ChunkedArray, key: int) -> pa.Array:
-    """Return the value at a key of each map; null where a map is null or lacks the key."""
+    """Return the value of ``key`` in each map; null if the map is null or lacks the key."""
     parts = [_of_chunk(chunk, key) for chunk in maps.chunks]
     return pa.concat_arrays([pa.nulls(0, maps.type.item_type), *parts])
 

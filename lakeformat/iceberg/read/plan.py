@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans a scan: the live data files of a snapshot that may hold wanted rows, with their deletes.
+"""Plans a scan: the live data files that may have matching rows, and the delete files for them.
 
-Manifests and entries are pruned as columns; Python objects are created only for the resulting
-files.
+Manifests and entries are pruned as columns. Python objects are created only for the files that
+remain.
 """
 
 from __future__ import annotations
@@ -49,52 +49,53 @@ __all__ = [
 ]
 
 _AT_ONCE = 4096
-"""Entries that are pruned together, so that thousands of small manifests cost no more."""
+"""The number of entries that are pruned together, so that many small manifests are not slower."""
 _DATA, _DELETES = 0, 1
-"""The values of ``content`` in a manifest list."""
+"""The values of ``content`` in a manifest list: data files, delete files."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """A snapshot of a table, and the schema it is read with."""
+    """A snapshot of a table, and the schema with which it is read."""
 
     places: FilePlaces
     metadata: TableMetadata
     snapshot: Snapshot | None
-    """None before the first commit."""
+    """None if the table has no snapshots."""
     schema: Schema
 
 
 @dataclass(frozen=True, slots=True)
 class FilePlan:
-    """The files that are left after each level of pruning."""
+    """The files that remain after pruning, and counts of each level."""
 
     manifests: int = 0
-    """Number of manifests with data files."""
+    """The number of manifests of data files."""
     manifests_read: int = 0
     files: int | None = 0
-    """Live data files of the snapshot; None if the manifest list does not count them."""
+    """The number of live data files of the snapshot; None if the manifest list does not count
+    them."""
     files_in_manifests: int = 0
-    """Live data files in the manifests that were read."""
+    """The number of live data files in the manifests that were read."""
     left_by_partition: int = 0
-    """Data files whose partition may hold wanted rows."""
+    """The number of data files whose partition may have matching rows."""
     entries: tuple[pa.Table, ...] = ()
-    """The data files whose statistics allow wanted rows, one table for each spec."""
+    """The data files whose statistics allow matching rows, as one table for each partition spec."""
     deletes: tuple[pa.Table, ...] = ()
-    """The delete files that may delete such rows."""
+    """The delete files that may apply to these rows."""
 
     @property
     def files_to_read(self) -> int:
-        """The number of data files that are left."""
+        """The number of data files to read."""
         return sum(table.num_rows for table in self.entries)
 
 
 def plan_files(
     state: TableState, conditions: Conjunction = (), manifests: pa.Table | None = None
 ) -> FilePlan:
-    """Plan the live files that may hold rows meeting all conditions.
+    """Plan the live data files that may have rows that meet all conditions.
 
-    ``manifests`` are those to read, if not all of the snapshot.
+    ``manifests`` are rows of a manifest list; by default all manifests of the snapshot.
     """
     if state.snapshot is None:
         return FilePlan()
@@ -111,7 +112,7 @@ def plan_files(
 
 
 def plan_deletes(state: TableState) -> tuple[pa.Table, ...]:
-    """Return all live delete files of a snapshot, one table for each spec."""
+    """Return all live delete files of a snapshot, as one table for each partition spec."""
     if state.snapshot is None:
         return ()
     manifests = read_manifest_list(state.places, state.snapshot)
@@ -123,8 +124,10 @@ def plan_deletes(state: TableState) -> tuple[pa.Table, ...]:
 def plan_added_files(
     state: TableState, snapshots: Sequence[Snapshot], conditions: Conjunction = ()
 ) -> FilePlan:
-    """Plan the data files that these snapshots added and that may hold rows meeting all
-    conditions; later deletes do not apply to them.
+    """Plan the data files that these snapshots added, if they may have rows that meet all
+    conditions.
+
+    Deletes of later snapshots do not apply to them.
     """
     if not snapshots:
         return FilePlan()
@@ -136,7 +139,7 @@ def plan_added_files(
 
 
 def _added_manifests(state: TableState, snapshot: Snapshot) -> pa.Table:
-    """Return the manifests of data files that a snapshot wrote."""
+    """Return the manifests of data files that a snapshot added."""
     manifests = read_manifest_list(state.places, snapshot)
     is_data = pc.equal(manifests.column("content"), _DATA)
     is_own = pc.equal(manifests.column("added_snapshot_id"), snapshot.snapshot_id)
@@ -154,10 +157,10 @@ class _Planner:
     conditions: Conjunction
 
     def deletes(self, manifests: pa.Table) -> list[pa.Table]:
-        """Return the live entries of the chosen manifests of deletes, one table for each spec."""
+        """Return the live delete files of the manifests, as one table for each partition spec."""
         picked = manifests.filter(array_of(self._picked(manifests)))
         found = read_entries(self.state.places, self.state.metadata, picked)
-        # One chunk, because thousands of small manifests are thousands of chunks.
+        # Combine the chunks, because thousands of small manifests give thousands of chunks.
         return [live_entries(table).combine_chunks() for table in found.values()]
 
     def plan(
@@ -167,10 +170,10 @@ class _Planner:
         keys: Collection[int] = (),
         added_by: pa.Array | None = None,
     ) -> FilePlan:
-        """Return the plan of data files, whose deletes are not yet known.
+        """Plan the data files of manifests, without delete files.
 
-        ``keys`` are the columns whose statistics are needed later, ``added_by`` the snapshots whose
-        files are planned, if not all.
+        The statistics of the columns in ``keys`` are read, too, because they are needed later. With
+        ``added_by`` only files are planned that these snapshots added.
         """
         picked = manifests.filter(array_of(self._picked(manifests)))
         left: dict[int, list[pa.Table]] = {}
@@ -191,7 +194,9 @@ class _Planner:
     def _batches(
         self, manifests: pa.Table, statistics_of: Collection[int]
     ) -> Iterator[tuple[int, pa.Table]]:
-        """Yield the entries of manifests, those of small ones of a spec together."""
+        """Yield the entries of manifests; those of small manifests of one partition spec
+        together.
+        """
         waiting: dict[int, list[pa.Table]] = {}
         rows: Counter[int] = Counter()
         places, metadata = self.state.places, self.state.metadata
@@ -205,7 +210,7 @@ class _Planner:
             yield spec_id, pa.concat_tables(tables).combine_chunks()
 
     def _tested_ids(self) -> Iterator[int]:
-        """Yield the ids of the columns with conditions."""
+        """Yield the ids of the columns in conditions."""
         for lists in conjunctions(self.conditions):
             for test in chain.from_iterable(lists):
                 if (field := self.state.schema.named(test.column)) is not None:
@@ -232,7 +237,9 @@ class _Planner:
         return _filtered(entries, found)
 
     def of_wanted_rows(self, deletes: pa.Table) -> pa.Table:
-        """Leave out equality deletes whose keys are outside the conditions on their columns."""
+        """Return the delete files without equality deletes whose keys cannot meet the
+        conditions.
+        """
         if not self.conditions or not deletes.num_rows:
             return deletes
         mask = np.ones(deletes.num_rows, np.bool_)
@@ -250,7 +257,7 @@ class _Planner:
     def _picked(self, manifests: pa.Table) -> Mask:
         mask = np.ones(manifests.num_rows, np.bool_)
         counts = [manifests.column(f"{kind}_files_count") for kind in ("added", "existing")]
-        live = pc.add(*counts)  # null if one of them is not known
+        live = pc.add(*counts)  # null if one of the counts is unknown
         mask &= pc.fill_null(pc.not_equal(live, 0), True).to_numpy()
         if not self.conditions:
             return mask
@@ -264,7 +271,7 @@ class _Planner:
 
 
 def _summaries(manifests: pa.Table, fields: int) -> list[PartitionSummaries]:
-    """Return the summaries of each partition field; unknown for manifests without summaries."""
+    """Return the summaries of each partition field; null for manifests without summaries."""
     lists = manifests.column("partitions").combine_chunks()
     starts = lists.offsets.to_numpy()[:-1]
     sizes = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
@@ -273,19 +280,19 @@ def _summaries(manifests: pa.Table, fields: int) -> list[PartitionSummaries]:
         known = sizes > place
         parts = lists.values.take(pc.if_else(array_of(known), array_of(starts + place), None))
         null, nan, lower, upper = parts.flatten()
-        # Without a summary, a partition may be null, NaN or any value.
+        # A null summary means that the partition may be null, NaN or any value.
         found.append(PartitionSummaries(null, nan, lower, upper))
     return found
 
 
 def _key_ids(deletes: Sequence[pa.Table]) -> set[int]:
-    """Return the columns of all equality deletes."""
+    """Return the ids of the columns that equality deletes compare."""
     lists = [table.column("equality_ids") for table in deletes]
     return {each for column in lists for each in pc.list_flatten(column).unique().to_pylist()}
 
 
 def _files_in(manifests: pa.Table, *kinds: str) -> int | None:
-    """Return the number of files of ``kinds``; None if the manifest list does not count them."""
+    """Return the number of files of these kinds; None if the manifest list does not count them."""
     counts = [manifests.column(f"{kind}_files_count") for kind in kinds]
     if any(each.null_count for each in counts):
         return None
@@ -297,7 +304,7 @@ def _filtered(entries: pa.Table, mask: Mask) -> pa.Table:
 
 
 def all_fields(metadata: TableMetadata) -> dict[int, Field]:
-    """Return every column that the table has or had, in its newest type, by id."""
+    """Return every column that the table has or had, with its newest type, by id."""
     found: dict[int, Field] = {}
     older = sorted(metadata.schemas, key=lambda schema: schema.schema_id)
     for schema in (*older, metadata.schema):

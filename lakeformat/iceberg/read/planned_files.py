@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data files that a change of a table reads, each with all of its deletes."""
+"""Finds the data files that a change of rows must read, each with all of its delete files."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["PlannedFile", "planned_files"]
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """A live data file with its deletes."""
+    """A live data file with its delete files."""
 
     split: FileSplit
     spec_id: int
     scope: str
-    """A text that equals that of files of the same spec and partition."""
+    """A text that is equal for files of the same partition spec and partition."""
 
     @property
     def path(self) -> str:
-        """The address of the file."""
+        """The URI of the file."""
         return self.split.file.path
 
     @property
@@ -39,9 +39,9 @@ class PlannedFile:
 def planned_files(
     state: TableState, chosen: FilePlan
 ) -> Iterator[tuple[pa.Table, list[PlannedFile]]]:
-    """Yield the entries of each spec of a plan, with the file of each entry.
+    """Yield the entries and the files of a plan, one partition spec after the other.
 
-    A file has all of its deletes, also those of rows that the conditions of the plan leave out.
+    Each file has all of its delete files, including those without rows that meet the conditions.
     """
     if not chosen.entries:
         return

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions on columns, turned into conditions on partitions that every matching row meets.
+"""Converts conditions on columns to conditions on partitions, which every matching row meets.
 
-A partition that a projected condition excludes holds no matching row; one that it keeps may hold
-none either. A condition is always projected with the spec that the files were written with.
+A partition that does not meet the new condition has no matching row. A partition that meets it may
+have none either. A condition is always converted with the partition spec of the files.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ _NULL_TESTS = (Op.IS_NULL, Op.IS_NOT_NULL)
 _UPPER = (Op.LESS, Op.LESS_EQUAL)
 _LEAST = {"int": -(2**31), "long": -(2**63)}
 _WIDE = Context(prec=76)
-"""Enough digits for the neighbour of any decimal; the default rounds to 28."""
+"""Enough digits to add a step to any decimal; the default would round to 28 digits."""
 _IN_TIME = (TransformKind.YEAR, TransformKind.MONTH, TransformKind.DAY, TransformKind.HOUR)
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionTest:
-    """A condition on one field of a partition."""
+    """A condition on one partition field."""
 
     place: int
-    """The place of the field in its spec."""
+    """The index of the field in its partition spec."""
     kind: PrimitiveType
     """The type of the field's values."""
     test: ColumnTest
-    """Its literal has the type ``condition_type(kind)``."""
+    """The condition; its literal has the type ``condition_type(kind)``."""
     or_equal: Value = None
-    """Another value that partitions of matching rows may have."""
+    """Another value that the partition of a matching row may have; None if there is none."""
 
     def may_hold(self, bounds: Bounds) -> Mask:
         """Return a mask of the bounds of this field that may include a matching value."""
@@ -61,7 +61,9 @@ class PartitionTest:
 def project(
     tests: Sequence[ColumnTest], spec: PartitionSpec, schema: Schema
 ) -> list[PartitionTest]:
-    """Return the conditions on partitions of ``spec`` that rows meeting all ``tests`` meet."""
+    """Return the conditions on partitions of ``spec`` that every row meets that meets all
+    ``tests``.
+    """
     found = []
     for place, field in enumerate(spec.fields):
         source = schema.field(field.source_id)
@@ -72,7 +74,7 @@ def project(
         ):
             continue
         result = transform_result(field.transform, source.type)
-        assert isinstance(result, PrimitiveType)  # like the column
+        assert isinstance(result, PrimitiveType)  # because the column's type is primitive
         projection = _Projection(parse_transform(field.transform), source.type, result)
         for test in tests:
             asked = schema.named(test.column)
@@ -87,14 +89,16 @@ def project(
 
 @dataclass(frozen=True, slots=True)
 class _Projection:
-    """A transform of a column of one type."""
+    """Converts conditions for one transform of a column."""
 
     transform: Transform
     source: PrimitiveType
     result: PrimitiveType
 
     def of(self, test: ColumnTest) -> ColumnTest | None:
-        """Return the condition on the results; None if it excludes no partition."""
+        """Return the condition on values of the transform; None if it would exclude no
+        partition.
+        """
         kind = self.transform.kind
         if kind in (TransformKind.VOID, TransformKind.UNKNOWN):
             return None
@@ -110,18 +114,22 @@ class _Projection:
         return self._range(test) if self.transform.keeps_order else None
 
     def fits(self, test: ColumnTest) -> bool:
-        """Return True if all literals of a projected condition are values of the results."""
+        """Return True if all literals of the converted condition are within the type of the
+        transform.
+        """
         literals = test.literal if test.op is Op.IN else [test.literal]
         kind = condition_type(self.result)
         try:
             values_to_arrow(literals, kind)
-        except InvalidRequestError:  # such as the least decimal, rounded to one digit more
+        # For example the smallest decimal, which is rounded to one more digit.
+        except InvalidRequestError:
             return False
         return True
 
     def wrapped(self) -> Value:
-        """Return the largest number, to which rounding below the least one wraps; None if it never
-        does.
+        """Return the largest result to which truncating the smallest numbers overflows.
+
+        None if this transform never overflows.
         """
         if self.transform.kind is not TransformKind.TRUNCATE or self.source.name not in _LEAST:
             return None
@@ -142,7 +150,7 @@ class _Projection:
         literal = self._next(test.literal, -1 if is_upper else 1) if strict else test.literal
         [result] = self._results([literal])
         if self.transform.kind is TransformKind.TRUNCATE and result > literal:
-            return None  # Rounded below the least number, it wraps to the largest ones.
+            return None  # truncating overflowed from the smallest to the largest numbers
         if is_upper:
             is_short = isinstance(result, str | bytes) and result == test.literal and strict
             op = Op.LESS if is_short else Op.LESS_EQUAL
@@ -150,18 +158,18 @@ class _Projection:
         return replace(test, op=Op.GREATER_EQUAL, literal=result)
 
     def _after_rounding(self, result: Value) -> Value:
-        """Return the result that old writers have for times before 1970.
+        """Return the result that old writers stored for a time before 1970.
 
-        They rounded towards zero, so such a time may be in the partition after its own.
+        They rounded towards zero, so such a time may be in the next partition.
         """
         return result + 1 if self.transform.kind in _IN_TIME and result < 0 else result
 
     def _next(self, literal: Value, direction: int) -> Value:
-        """Return the value right before or after a literal; the literal itself if none is near."""
+        """Return the value right before or after a literal; the literal itself if there is none."""
         beside = _beside(literal, direction, self._literal_type)
         try:
             values_to_arrow([beside], self._literal_type)
-        except InvalidRequestError:  # no value of the type is beyond it
+        except InvalidRequestError:  # the literal is the smallest or largest value of its type
             return literal
         return beside
 
@@ -178,7 +186,9 @@ class _Projection:
 
 
 def _beside(literal: Value, direction: int, literal_type: AtomicType) -> Value:
-    """Return the neighbour of a literal; texts and bytes have none."""
+    """Return the next value in a direction; the literal itself for strings, bytes and other
+    types.
+    """
     match literal_type.name:
         case TypeName.INT | TypeName.BIGINT | TypeName.DATE:
             return literal + direction

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Some rows of a file by their positions: row groups without any of them are not read."""
+"""Selects rows of a file by position; row groups without a selected row are not read."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["RowPositions"]
 
 @dataclass(frozen=True, slots=True)
 class RowPositions:
-    """Positions of rows in a file, ascending."""
+    """Positions of rows in a file, in ascending order."""
 
     positions: Positions
 
     def holds(self, rows: Positions) -> Mask:
-        """Return a mask of the rows that are chosen."""
+        """Return a mask of the given positions that are selected."""
         places = np.searchsorted(self.positions, rows)
         known = places < len(self.positions)
         mask = np.zeros(len(rows), np.bool_)
@@ -29,14 +29,14 @@ class RowPositions:
         return mask
 
     def keep(self, start: int, count: int) -> Mask:
-        """Return a mask of the chosen rows among ``count`` rows of the file, from ``start`` on."""
+        """Return a mask of the selected rows among ``count`` rows, from position ``start`` on."""
         first, end = np.searchsorted(self.positions, [start, start + count])
         mask = np.zeros(count, np.bool_)
         mask[self.positions[first:end] - start] = True
         return mask
 
     def pick(self, footer: Footer, _: Sequence[str]) -> Mask:
-        """Return a mask of the row groups with chosen rows."""
+        """Return a mask of the row groups with selected rows."""
         ends = np.cumsum(footer.rows.to_numpy())
         before = np.searchsorted(self.positions, np.append(0, ends))
         mask: Mask = np.diff(before) > 0

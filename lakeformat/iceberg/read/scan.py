@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scan: the rows of one snapshot as batches, Arrow, pandas or polars."""
+"""Scans: the rows of one snapshot as batches, Arrow, pandas or polars."""
 
 from __future__ import annotations
 
@@ -58,10 +58,11 @@ class Scan(Results):
         *,
         unpublished: UnpublishedFiles | None = None,
     ) -> None:
-        """Keep the arguments of the scan.
+        """Store the arguments of the scan.
 
         In a table of version 3 ``columns`` may name ``_row_id`` and
-        ``_last_updated_sequence_number``. ``unpublished`` are files to read beside the snapshot.
+        ``_last_updated_sequence_number``. ``unpublished`` are files to read in addition to the
+        snapshot.
         """
         self._state = state
         self._fields: tuple[Field, ...] = project(
@@ -74,28 +75,30 @@ class Scan(Results):
         """Counts of what the scan has read so far."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for pickling, without plans and deletes."""
+        """Return the state for pickling; plans and cached deletes are left out."""
         planned = ("_plan", "_splits", "_deleted", "_files")
         return {name: value for name, value in self.__dict__.items() if name not in planned}
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the rows."""
+        """The schema of the rows."""
         return pa.schema([to_arrow_field(field) for field in self._fields])
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        """The columns of the rows with their table types."""
+        """The columns of the rows with their Iceberg types."""
         return self._fields
 
     @property
     def snapshot_id(self) -> int | None:
-        """Id of the scanned snapshot; None if the table is empty."""
+        """The id of the scanned snapshot; None if the table has no snapshots."""
         return None if self._state.snapshot is None else self._state.snapshot.snapshot_id
 
     @property
     def split_sizes(self) -> tuple[int, int]:
-        """The bytes that one task should read, and the least bytes that a file counts as."""
+        """The bytes that one task should read, and the smallest size that a file is counted
+        with.
+        """
         properties = self._state.metadata.properties
         return (
             int_property(properties, "read.split.target-size", _TARGET_BYTES),
@@ -103,14 +106,14 @@ class Scan(Results):
         )
 
     def splits(self) -> list[FileSplit]:
-        """Return the splits of the scan: each can be read alone, in any order and on any machine.
+        """Return the splits of the scan, which can be read in any order and on any machine.
 
-        A limit holds for each split.
+        A limit applies to each split separately.
         """
         return self._splits
 
     def read(self, split: FileSplit) -> Iterator[pa.RecordBatch]:
-        """Stream the rows of one split of this scan, or of a scan with the same arguments."""
+        """Stream the rows of one split, from this scan or from one with the same arguments."""
         if split.snapshot_id != self.snapshot_id:
             number = self.snapshot_id
             found = "an empty table" if number is None else f"snapshot {number}"
@@ -121,33 +124,37 @@ class Scan(Results):
         yield from limited(self._read(split, self._fields), self._limit)
 
     def expect(self, splits: Iterable[FileSplit]) -> None:
-        """Prepare to read these splits in any order: then their equality deletes are read once."""
+        """Prepare for reading these splits in any order, so that each equality delete is read
+        once.
+        """
         self._deleted.expect(splits)
 
     def read_fields(self, split: FileSplit, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
-        """Stream other columns of the scanned rows of a split, such as their positions."""
+        """Stream other columns for the rows of a split that the scan selects, such as their
+        positions.
+        """
         return self._read(split, fields)
 
     def positions(self, split: FileSplit) -> Iterator[Positions]:
-        """Yield the positions in the file of the scanned rows of a split, ascending."""
+        """Yield the positions of the rows of a split that the scan selects, in ascending order."""
         for batch in self._read(split, (POSITION,)):
             yield batch.column(0).to_numpy()
 
     def deleted_positions(self, split: FileSplit) -> DeletionVector | None:
-        """Return the positions that are deleted; None if no row is deleted by its position."""
+        """Return the positions of rows that are deleted by position; None if there are none."""
         return self._deleted.vector(split)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Stream the rows; memory holds one row group of one file, and the deletes of its rows."""
+        """Stream the rows. Memory holds one row group of one file, and the deletes for it."""
         splits = [] if self._limit == 0 else self.splits()
         self._deleted.expect(splits)
         batches = (batch for split in splits for batch in self._read(split, self._fields))
         yield from limited(batches, self._limit)
 
     def count(self) -> int:
-        """Return the number of rows, from metadata unless rows are filtered or deleted by value.
+        """Return the number of rows, from metadata unless there are conditions or equality deletes.
 
-        If metadata suffices, missing data files are not detected.
+        If metadata is enough, missing data files are not noticed.
         """
         found = 0
         self._deleted.expect(self.splits())
@@ -158,7 +165,9 @@ class Scan(Results):
         return found if self._limit is None else min(found, self._limit)
 
     def known_count(self, split: FileSplit) -> int | None:
-        """Return the row count of a split if metadata knows it; None if the rows must be read."""
+        """Return the number of rows of a split if metadata has it; None if the rows must be
+        read.
+        """
         count = split.file.record_count
         if count is None or self._filters or any(each.equality_ids for each in split.deletes):
             return None
@@ -166,7 +175,9 @@ class Scan(Results):
         return count - (0 if vector is None else vector.cardinality)
 
     def explain(self) -> IcebergScanPlan:
-        """Explain what the scan would read and what each kind of condition skips; reads no data."""
+        """Explain what the scan would read, and what each condition excludes. No data file is
+        read.
+        """
         return explain_plan(self._state, self._plan, self.splits())
 
     @cached_property
@@ -196,7 +207,7 @@ class Scan(Results):
         return sum(batch.num_rows for batch in self._read(split, self._state.schema.fields[:1]))
 
     def _read(self, split: FileSplit, wanted: Sequence[Field]) -> Iterator[pa.RecordBatch]:
-        """Stream the wanted columns of the rows that are not deleted and meet the conditions."""
+        """Stream the wanted columns of live rows that meet the conditions."""
         file, deletes = split.file, self._deleted.equality(split)
         named = {name for each in self._filters for name in each.columns}
         filtered = columns_with(self._state.schema, named)

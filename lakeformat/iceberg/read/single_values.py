@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds of columns and partitions, decoded from the binary form of single values.
+"""Decodes bounds of columns and partitions from Iceberg's binary single-value form.
 
-A bound written before its column was promoted has the bytes of the earlier type. A value of any
-other size is null: an unknown bound.
+A bound that was written before the type was promoted has the size of the earlier type. A value of
+any other size becomes null, an unknown bound.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ __all__ = ["bounds_of", "single_values"]
 
 _MICROS_PER_DAY = 86_400_000_000
 _NEGATIVE = b"\x80"
-"""The first of the bytes with the sign of a negative number."""
-# The forms of each type: numpy's type of the bytes, and how many units of today one unit is.
+"""The first byte of negative numbers begins with this bit."""
+# For each type: the numpy types of its stored form, and the factor to the current unit.
 _NUMBERS: dict[str, tuple[tuple[str, int], ...]] = {
     "boolean": (("<u1", 1),),
     "int": (("<i4", 1),),
@@ -41,7 +41,7 @@ _NUMBERS: dict[str, tuple[tuple[str, int], ...]] = {
 
 
 def single_values(encoded: pa.Array, kind: PrimitiveType) -> pa.Array:
-    """Return a binary array of single values as an array of the type; null if it cannot be read."""
+    """Return an array of the type from binary values; null for a value that cannot be decoded."""
     wanted = to_arrow_type(kind)
     if kind.name in _NUMBERS:
         return _numbers(encoded, _NUMBERS[kind.name], wanted)
@@ -58,10 +58,10 @@ def single_values(encoded: pa.Array, kind: PrimitiveType) -> pa.Array:
 
 
 def bounds_of(lower: pa.Array, upper: pa.Array, kind: PrimitiveType) -> tuple[pa.Array, pa.Array]:
-    """Return bounds that hold in the order in which values are compared.
+    """Return lower and upper bounds that are valid in the order in which values are compared.
 
-    Java before 1.11 ordered UUIDs as two signed numbers. So their bounds are known only if both
-    have the same sign, and by their first half.
+    Java before 1.11 compared UUIDs as two signed numbers. So bounds of UUIDs are used only if both
+    have the same sign, and only their first half.
     """
     least, most = single_values(lower, kind), single_values(upper, kind)
     if kind.name != "uuid":
@@ -81,7 +81,9 @@ def _where(fits: pa.Array, encoded: pa.Array) -> pa.Array:
 
 
 def _checked(decode: Callable[[pa.Array], pa.Array], encoded: pa.Array) -> pa.Array:
-    """Decode all values at once; if one of them is damaged, each on its own."""
+    """Decode all values at once. If that fails, decode halves, so that only damaged values become
+    null.
+    """
     try:
         return decode(encoded)
     except (pa.ArrowInvalid, ValueError):

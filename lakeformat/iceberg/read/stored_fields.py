@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fields that a data file stores, with their ids.
+"""Finds the fields that a data file stores, by their ids.
 
-The ids come from the file. A file without any ids was written by another program; then the table's
-name mapping gives an id to each known name, and fields with other names have none.
+A file without any ids was written by another program. Then the table's name mapping gives an id to
+each known name; fields with other names get none.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NameMapping: TypeAlias = "Mapping[str, MappedName]"
 
 @dataclass(frozen=True, slots=True)
 class MappedName:
-    """The id that a mapping gives to one name, and the mapping of the fields inside."""
+    """The id that a name mapping gives to one name, and the mapping of the fields inside."""
 
     id: int | None
     inner: NameMapping
@@ -35,23 +35,23 @@ class MappedName:
 
 @dataclass(frozen=True, slots=True)
 class StoredField:
-    """A column of a file, or a field inside a column."""
+    """A column of a file, or a field inside of a column."""
 
     name: str
     id: int | None
-    """None if no field of the table is stored here."""
+    """The field id; None if the table has no such field."""
     type: pa.DataType
     inner: tuple[StoredField, ...]
-    """The fields of a struct, the element of a list, or key and value of a map."""
+    """The fields of a struct, the element of a list, or the key and the value of a map."""
 
     @property
     def has_ids(self) -> bool:
-        """Return True if this field or one inside has an id."""
+        """Return True if this field, or a field inside of it, has an id."""
         return self.id is not None or any(each.has_ids for each in self.inner)
 
 
 def stored_fields(schema: pa.Schema, mapping: NameMapping | None) -> list[StoredField]:
-    """Return the columns of a file."""
+    """Return the columns that a file stores."""
     found = [_of_file(field) for field in schema]
     if any(each.has_ids for each in found) or not found:
         return found
@@ -65,7 +65,7 @@ def stored_fields(schema: pa.Schema, mapping: NameMapping | None) -> list[Stored
 
 
 def parse_name_mapping(text: str) -> NameMapping:
-    """Return the mapping of the table property ``schema.name-mapping.default``."""
+    """Parse the table property ``schema.name-mapping.default``."""
     try:
         return _mapping(json.loads(text))
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as reason:
@@ -112,7 +112,7 @@ def _inner(kind: pa.DataType) -> Iterator[pa.Field]:
 
 
 def _mapped(field: StoredField, name: str, mapping: NameMapping) -> StoredField:
-    """Return a field with the ids that the mapping gives to ``name`` and to the names inside."""
+    """Return a field with the ids that the name mapping gives to it and to the fields inside."""
     found = mapping.get(name) or MappedName(None, {})
     inner = tuple(
         _mapped(each, inside, found.inner)
@@ -122,7 +122,9 @@ def _mapped(field: StoredField, name: str, mapping: NameMapping) -> StoredField:
 
 
 def _inner_names(field: StoredField) -> list[str]:
-    """Return the names that a mapping gives to the fields inside; a file may use other names."""
+    """Return the names that a name mapping uses for inner fields; the names in a file may
+    differ.
+    """
     if pa.types.is_map(field.type):
         return ["key", "value"]
     if pa.types.is_struct(field.type):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time travel: find the snapshot to read, and its schema, by id, tag, branch or time."""
+"""Finds the snapshot to read, and its schema: by id, tag, branch or time."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def find_state(
     branch: str | None = None,
     as_of: Moment | None = None,
 ) -> TableState:
-    """Return what a scan reads; the newest snapshot of the main branch without an argument.
+    """Return the snapshot and schema to read; by default the newest snapshot of the main branch.
 
-    A branch is read with the current schema of the table, any other choice with the schema of the
-    snapshot. Raise if two arguments are given.
+    For a branch the schema is the current one of the table; for any other choice it is that of the
+    snapshot. Raise if more than one argument is given.
     """
     asked = {"snapshot": snapshot, "tag": tag, "branch": branch, "as_of": as_of}
     given = [name for name, value in asked.items() if value is not None]
@@ -71,7 +71,7 @@ def _reference(metadata: TableMetadata, name: str, kind: str) -> Reference:
 
 
 def _at(metadata: TableMetadata, as_of: Moment) -> Snapshot:
-    """Return the snapshot that was current on the main branch at a time."""
+    """Return the snapshot that was the newest of the main branch at a time."""
     millis = to_millis(as_of)
     for entry in reversed(metadata.snapshot_log):
         if entry.timestamp_ms <= millis:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that a scan reads as if a commit had published them already."""
+"""Lets a scan read files before they are published."""
 
 from __future__ import annotations
 
@@ -18,23 +18,25 @@ __all__ = ["UnpublishedFiles"]
 
 @dataclass(frozen=True, slots=True)
 class UnpublishedFiles:
-    """New data files, and the published ones that their commit will remove."""
+    """New data files, and the published files that their commit will remove."""
 
     entries: tuple[pa.Table, ...]
-    """The entries of the new files, one table for each partition spec."""
+    """Manifest entries of the new files, as one table for each partition spec."""
     removed: Set[str] = frozenset()
-    """The addresses of the files that the commit will remove."""
+    """The URIs of the files that the commit will remove."""
 
     @classmethod
     def of(
         cls, metadata: TableMetadata, entries: Sequence[pa.Table], removed: Set[str]
     ) -> UnpublishedFiles:
-        """Give new files the sequence number of the next commit: no earlier delete applies."""
+        """Return the files with the sequence number of the next commit, so that no delete applies
+        to them.
+        """
         number = next_sequence_number(metadata)
         return cls(tuple(_numbered(each, number) for each in entries if each.num_rows), removed)
 
     def merged(self, plan: FilePlan) -> FilePlan:
-        """Return a plan that also reads the new files, without the removed ones."""
+        """Return a plan that also reads the new files, and leaves out the removed ones."""
         kept = [each.filter(self._is_kept(each)) for each in plan.entries]
         new = sum(each.num_rows for each in self.entries)
         return replace(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The condition of a scan, made of a filter and of partition values."""
+"""Combines the conditions of a scan: a filter, and values of partition columns."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def row_filter(
 ) -> PredicateFilter | None:
     """Combine ``where`` and ``partitions`` into one checked condition; None selects all rows.
 
-    ``where`` may name the columns of ``schema``, fields inside of their structs by dotted names,
-    and the columns of ``more``.
+    ``where`` may name columns of ``schema``, fields inside of their structs by dotted names, and
+    the columns in ``more``.
     """
     asked: list[Predicate] = []
     if partitions is not None:
@@ -57,7 +57,8 @@ def row_filter(
     fields = (*more, *condition_fields(schema), *inner_condition_fields(schema))
     if where is not None:
         asked.append(_with_uuids(as_predicate(where), schema))
-        bind_predicate(asked[-1], fields)  # alone first, so that errors quote the user's condition
+        # Checked alone first, so that an error quotes the condition of the caller.
+        bind_predicate(asked[-1], fields)
     return bind_predicate(And(tuple(asked)), fields) if asked else None
 
 
@@ -90,7 +91,7 @@ def _of_values(values: Any, names: Sequence[str], metadata: TableMetadata) -> Pr
 
 
 def _partition_columns(metadata: TableMetadata, schema: Schema) -> list[str]:
-    """Return the columns that any spec has as partitions, with their values unchanged."""
+    """Return the columns that are a partition field without a transform, in any partition spec."""
     ids = {
         field.source_id
         for spec in metadata.partition_specs
@@ -101,7 +102,7 @@ def _partition_columns(metadata: TableMetadata, schema: Schema) -> list[str]:
 
 
 def _with_uuids(part: Predicate, schema: Schema) -> Predicate:
-    """Return the condition with texts of UUIDs as the bytes that their columns hold."""
+    """Return the condition with UUIDs as bytes instead of text, as columns hold them."""
     match part:
         case Not(inner):
             return Not(_with_uuids(inner, schema))
@@ -117,7 +118,7 @@ def _with_uuids(part: Predicate, schema: Schema) -> Predicate:
 
 
 def uuid_bytes(schema: Schema, column: str, value: Any) -> Any:
-    """Return the bytes that a column of UUIDs holds for a text; any other value as it is."""
+    """Return the bytes of a UUID given as text, if the column is a UUID; else the value itself."""
     field = schema.named(column)
     if field is None or field.type != _UUID:
         return value

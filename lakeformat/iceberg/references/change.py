@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of one branch or tag, each published as one commit of metadata."""
+"""Changes one branch or tag in a commit that changes nothing else."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """The times and counts that a new branch or tag has in place of the table's."""
+    """The retention of a branch or tag; None means that the table properties decide."""
 
     retain: Retain | None = None
-    """Age of its snapshot at which an expiry removes the branch or tag itself."""
+    """An expiry removes the branch or tag when its snapshot is older than this."""
     min_snapshots: int | None = None
     max_snapshot_age: Retain | None = None
 
     def on(self, reference: Reference) -> Reference:
-        """Return the reference with this retention."""
+        """Return the branch or tag with this retention."""
         if self.min_snapshots is not None and self.min_snapshots < 1:
             raise InvalidRequestError(
                 f"min_snapshots_to_keep must be at least 1, got {self.min_snapshots!r}"
@@ -56,7 +56,7 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceChange:
-    """A branch or tag after its change, and the new metadata; None if nothing changes."""
+    """A branch or tag after a change, and the changed metadata; None if nothing changes."""
 
     reference: Reference
     snapshot: Snapshot
@@ -69,7 +69,7 @@ Plan = Callable[[LoadedMetadata], ReferenceChange]
 
 
 def publish(handle: TableHandle, plan: Plan, *, dry_run: bool) -> ReferenceChange:
-    """Plan on the newest metadata and publish the result; a dry run only plans."""
+    """Apply a change to the newest metadata and publish the result; a dry run publishes nothing."""
     if dry_run:
         return plan(handle.load())
     made: list[ReferenceChange] = []
@@ -93,7 +93,7 @@ def create_reference(
     *,
     exist_ok: bool,
 ) -> Plan:
-    """Return the plan that creates a branch or tag; with ``exist_ok`` an existing one is kept."""
+    """Return a change that creates a branch or tag; with ``exist_ok`` an existing one is kept."""
     _check_name(kind, name)
 
     def plan(loaded: LoadedMetadata) -> ReferenceChange:
@@ -112,7 +112,7 @@ def create_reference(
 def replace_reference(
     handle: TableHandle, kind: str, name: str, origin: Origin, retention: Retention
 ) -> Plan:
-    """Return the plan that moves a branch or tag to another snapshot, with a new retention."""
+    """Return a change that moves a branch or tag to another snapshot, with a new retention."""
 
     def plan(loaded: LoadedMetadata) -> ReferenceChange:
         old = find_reference(loaded.metadata, name, kind, loaded.places.uri)
@@ -126,7 +126,7 @@ def replace_reference(
 
 
 def rename_reference(handle: TableHandle, kind: str, name: str, new_name: str) -> Plan:
-    """Return the plan that renames a branch or tag in one commit."""
+    """Return a change that renames a branch or tag."""
     _check_name(kind, new_name)
 
     def plan(loaded: LoadedMetadata) -> ReferenceChange:

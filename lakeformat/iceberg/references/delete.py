@@ -20,7 +20,9 @@ __all__ = ["delete_chosen", "delete_references"]
 def delete_references(
     handle: TableHandle, kind: str, names: Sequence[str], *, missing_ok: bool, dry_run: bool
 ) -> DeletionReport:
-    """Delete branches or tags in one commit; a missing one is refused without ``missing_ok``."""
+    """Delete branches or tags in one commit; raise for a missing one, unless ``missing_ok`` is
+    set.
+    """
     if not names:
         raise InvalidRequestError(f"name the {kind} to delete")
 
@@ -39,9 +41,9 @@ def delete_chosen(
     none: str,
     dry_run: bool,
 ) -> DeletionReport:
-    """Delete the branches or tags that each attempt of the commit chooses.
+    """Delete the branches or tags that ``choose`` selects in the newest metadata.
 
-    ``why`` is the reason of the deletion, and ``none`` the whole report if nothing is chosen.
+    ``why`` is added to the report as the reason; ``none`` is the report if nothing is selected.
     """
     found: list[str] = []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes tags whose snapshots are older than the tags are kept."""
+"""Deletes tags whose retention is over."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ __all__ = ["expire_tags"]
 def expire_tags(
     handle: TableHandle, *, older_than: PastTime | None = None, dry_run: bool = False
 ) -> DeletionReport:
-    """Delete the tags that an expiry of snapshots would delete, and those of older snapshots."""
+    """Delete tags whose retention is over, and those whose snapshot is older than
+    ``older_than``.
+    """
     now = handle.environment.now_millis()
     before = None if older_than is None else past_millis("older_than", older_than, now)
 

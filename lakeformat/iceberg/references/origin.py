@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the snapshot at which a tag or branch is created, or to which a branch returns."""
+"""Finds the snapshot for a new tag or branch, from the arguments of the caller."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Origin", "find_reference"]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A snapshot, as the caller named it; without any name the newest of the branch."""
+    """The arguments that choose a snapshot; without any, the newest snapshot of the branch."""
 
     branch: str
     snapshot: AnyPosition | None = None
@@ -29,7 +29,7 @@ class Origin:
     watermark: int | None = None
 
     def find(self, loaded: LoadedMetadata) -> Snapshot:
-        """Return the snapshot in the newest metadata."""
+        """Return the chosen snapshot."""
         self._check()
         metadata, table = loaded.metadata, loaded.places.uri
         if self.tag is not None:
@@ -59,7 +59,9 @@ class Origin:
 
 
 def find_reference(metadata: TableMetadata, name: str, kind: str, table: str) -> Reference:
-    """Return a branch or tag; ``NotFoundError`` proposes the nearest name."""
+    """Return a branch or tag; raise ``NotFoundError`` with the nearest name if it does not
+    exist.
+    """
     found = metadata.references.get(name)
     if found is not None and found.type == kind:
         return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``table.branches`` of an Iceberg table: lists, creates, forwards and deletes branches."""
+"""The methods of ``table.branches``: list, create, rename, delete and fast-forward branches."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ __all__ = ["BranchInfo", "TableBranches"]
 
 @dataclass(frozen=True, slots=True)
 class BranchInfo:
-    """One branch of a listing."""
+    """A branch in a listing."""
 
     name: str
     snapshots: int
-    """Number of its snapshots that are kept, including those shared with main."""
+    """The number of its snapshots that have not expired, including those shared with main."""
     first_snapshot: int
     last_snapshot: int
     min_snapshots_to_keep: int | None = None
@@ -59,12 +59,12 @@ class BranchInfo:
 
 @dataclass(frozen=True, slots=True)
 class TableBranches:
-    """The branches of one table, without main."""
+    """The branches of one table, except main."""
 
     _handle: TableHandle
 
     def list(self) -> Sequence[BranchInfo]:
-        """Return every branch, sorted by name."""
+        """Return all branches, sorted by name."""
         metadata = self._handle.load().metadata
         branches = [
             each
@@ -85,11 +85,11 @@ class TableBranches:
         exist_ok: bool = False,
         dry_run: bool = False,
     ) -> BranchReport:
-        """Create a branch from a tag or snapshot; without either from the newest snapshot.
+        """Create a branch at a tag or snapshot; by default at the newest snapshot.
 
         An expiry keeps ``min_snapshots_to_keep`` snapshots of the branch, and those younger than
-        ``max_snapshot_age``; it removes the branch once its newest snapshot is older than
-        ``retain``. By default the table's properties decide.
+        ``max_snapshot_age``. It removes the branch when its newest snapshot is older than
+        ``retain``. By default the table properties decide.
         """
         origin = Origin(self._handle.branch, snapshot, tag)
         kept = Retention(retain, min_snapshots_to_keep, max_snapshot_age)
@@ -108,7 +108,8 @@ class TableBranches:
         dry_run: bool = False,
         on_progress: Callable[..., object] | None = None,
     ) -> DeletionReport:
-        """Delete a branch; the next expiry removes the snapshots and files that only it needed.
+        """Delete a branch. The next expiry removes the snapshots and files that only this branch
+        needed.
 
         ``on_progress`` is never called, because no file is deleted.
         """
@@ -117,7 +118,7 @@ class TableBranches:
     def fast_forward(self, name: str, *, dry_run: bool = False) -> FastForwardReport:
         """Move main to the newest snapshot of a branch.
 
-        This is refused if main has other commits since the branch began: main never loses a commit.
+        Refused if main has commits that the branch does not have: main never loses a commit.
         """
         if name == MAIN_BRANCH:
             raise InvalidRequestError("'main' cannot be moved to itself: name another branch")
@@ -164,7 +165,7 @@ class TableBranches:
 
 
 def _ahead_of_main(loaded: LoadedMetadata, name: str) -> list[int]:
-    """Return the snapshots of a branch after the newest of main, oldest first."""
+    """Return the snapshots of a branch that main does not have, oldest first."""
     metadata = loaded.metadata
     head = find_reference(metadata, name, BRANCH, loaded.places.uri).snapshot_id
     ahead: list[int] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``table.tags`` of an Iceberg table: lists, creates, replaces, renames, deletes, expires."""
+"""The methods of ``table.tags``: list, create, replace, rename, delete and expire tags."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ from lakeformat.types.duration_text import java_duration
 __all__ = ["TableTags", "TagInfo"]
 
 _FOR_EVER = 1 << 47
-"""Tags of other programs that never expire may have the largest number as their age; this is
-thousands of years in milliseconds."""
+"""Thousands of years in milliseconds. Programs store such an age for tags that never expire."""
 
 
 @dataclass(frozen=True, slots=True)
 class TagInfo:
-    """One tag of a listing."""
+    """A tag in a listing."""
 
     name: str
     snapshot_id: int
     schema_id: int | None
     commit_millis: int
-    """Commit time of its snapshot."""
+    """The commit time of its snapshot."""
     rows: int | None
-    """None if the snapshot has delete files, or its writer did not count its rows."""
+    """The number of rows; None if the snapshot has delete files, or if its writer did not count
+    rows."""
     retained: timedelta | None = None
-    """The age of its snapshot at which an expiry removes the tag; None for never."""
+    """An expiry removes the tag when its snapshot is older than this; None for never."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -67,12 +67,12 @@ class TagInfo:
 
 @dataclass(frozen=True, slots=True)
 class TableTags:
-    """The tags of one table; without other arguments they name the newest snapshot."""
+    """The tags of one table."""
 
     _handle: TableHandle
 
     def list(self) -> Sequence[TagInfo]:
-        """Return every tag, sorted by name."""
+        """Return all tags, sorted by name."""
         metadata = self._handle.load().metadata
         tags = [each for each in metadata.references.values() if each.type == TAG]
         return [
@@ -93,11 +93,11 @@ class TableTags:
         exist_ok: bool = False,
         dry_run: bool = False,
     ) -> TagReport:
-        """Create a tag, which keeps a snapshot from expiring; without arguments the newest.
+        """Create a tag, which keeps a snapshot from expiring; by default the newest snapshot.
 
-        ``snapshot`` is an id or a position; ``tag`` is another tag of it; ``at_or_after`` chooses
-        the first snapshot committed at that time or later. An expiry removes the tag once its
-        snapshot is older than ``retain`` (``"7 d"``).
+        ``snapshot`` is an id or a position. ``tag`` is another tag at the snapshot. ``at_or_after``
+        chooses the first snapshot that was committed at that time or later. An expiry removes the
+        tag when its snapshot is older than ``retain``, such as ``"7 d"``.
         """
         origin = Origin(self._handle.branch, snapshot, tag, at_or_after, watermark)
         plan = create_reference(
@@ -115,9 +115,9 @@ class TableTags:
         force: bool = False,
         dry_run: bool = False,
     ) -> TagReport:
-        """Move a tag to another snapshot; without arguments to the newest.
+        """Move a tag to another snapshot; by default to the newest snapshot.
 
-        ``force`` changes nothing, because no branch of an Iceberg table depends on a tag.
+        ``force`` has no effect, because no branch of an Iceberg table depends on a tag.
         """
         origin = Origin(self._handle.branch, snapshot, tag)
         plan = replace_reference(self._handle, TAG, name, origin, Retention(retain))
@@ -136,10 +136,10 @@ class TableTags:
         dry_run: bool = False,
         on_progress: Callable[..., object] | None = None,
     ) -> DeletionReport:
-        """Delete tags; the next expiry removes the snapshots and files that only they needed.
+        """Delete tags. The next expiry removes the snapshots and files that only these tags needed.
 
-        A missing tag is refused without ``missing_ok``, before any tag is deleted. ``force`` and
-        ``on_progress`` change nothing, because no file is deleted.
+        If a tag does not exist, no tag is deleted and an error is raised, unless ``missing_ok`` is
+        set. ``force`` and ``on_progress`` have no effect, because no file is deleted.
         """
         return delete_references(self._handle, TAG, names, missing_ok=missing_ok, dry_run=dry_run)
 
@@ -150,10 +150,10 @@ class TableTags:
         dry_run: bool = False,
         on_progress: Callable[..., object] | None = None,
     ) -> DeletionReport:
-        """Delete the tags whose snapshot is older than ``retain``, or made before ``older_than``.
+        """Delete tags whose snapshot is older than their ``retain``, or older than ``older_than``.
 
-        Tags without ``retain`` follow the table's ``history.expire.max-ref-age-ms``, which is
-        unlimited by default. ``on_progress`` changes nothing, because no file is deleted.
+        Tags without ``retain`` follow the property ``history.expire.max-ref-age-ms``, which is
+        unlimited by default. ``on_progress`` has no effect, because no file is deleted.
         """
         return expire_tags(self._handle, older_than=older_than, dry_run=dry_run)
 
