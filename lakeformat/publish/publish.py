@@ -86,22 +86,23 @@ def publish_head(handle: TableHandle, *, follows_upkeep: bool) -> PublishReport:
 
     With ``follows_upkeep`` also publish the tags, and remove expired snapshots.
     """
-    return _Publication(_newest_schema(handle)).run(follows_upkeep=follows_upkeep)
+    return _Publication(_newest_schema(handle), follows_upkeep=follows_upkeep).run()
 
 
 class _Publication:
     """One call of ``publish_head``; it publishes one snapshot after the other."""
 
-    def __init__(self, handle: TableHandle) -> None:
+    def __init__(self, handle: TableHandle, *, follows_upkeep: bool) -> None:
         require_publishable(handle.schema)
         self._handle = handle
+        self._follows_upkeep = follows_upkeep
         self._versions = versions_of(handle)
         self._schemas: Callable[[int], tuple[TableSchema, Schema]] = cache(self._both_schemas)
         self._published: list[int] = []
         self._rebuilt = False
         self._updated = False
 
-    def run(self, *, follows_upkeep: bool) -> PublishReport:
+    def run(self) -> PublishReport:
         handle = self._handle
         if isinstance(self._versions.storage, ProvesCreation):
             self._versions.storage.prove_creation(self._versions.path(1))
@@ -113,7 +114,7 @@ class _Publication:
                 if newest is not base:
                     self._versions.delete_above(head.id)
                     self._updated = True
-                if follows_upkeep and self._with_upkeep(base) is not base:
+                if self._follows_upkeep and self._with_upkeep(base) is not base:
                     known = None  # a commit may have published on top of the file that was replaced
                     continue
                 self._versions.point_to(base, None)
@@ -173,7 +174,21 @@ class _Publication:
             return None
         self._published.append(snapshot.id)
         self._versions.point_to(made, base)
+        if self._is_replaced(base):
+            return self._rebuild(made, snapshot)
         return made
+
+    def _is_replaced(self, base: LoadedMetadata) -> bool:
+        """Return True if the base shows other rows by now; note if it lost snapshots or tags.
+
+        An expiry replaces the newest metadata before it deletes files: either it finds what was
+        published on the base, or this look finds the replaced base.
+        """
+        now = self._versions.find(_number(base))
+        if now is None:
+            return False
+        self._follows_upkeep |= _names_in(now.metadata) != _names_in(base.metadata)
+        return _manifest_list(now) != _manifest_list(base)
 
     def _rebuild(self, newest: LoadedMetadata | None, head: Snapshot) -> LoadedMetadata | None:
         """Publish the newest snapshot without the history before it; None if another publication
@@ -298,6 +313,21 @@ def _number(metadata: LoadedMetadata) -> int:
     """Return the number of the snapshot that the metadata shows; -1 without a snapshot."""
     number = metadata.metadata.current_snapshot_id
     return -1 if number is None else number
+
+
+def _state_of(loaded: LoadedMetadata) -> tuple[object, object]:
+    """Return what an upkeep changes: the snapshots, and the tags."""
+    return {each.snapshot_id for each in loaded.metadata.snapshots}, loaded.metadata.references
+
+
+def _names_in(metadata: TableMetadata) -> tuple[object, object]:
+    """Return the snapshots and references, which an expiry or a deleted tag replaces."""
+    return {each.snapshot_id for each in metadata.snapshots}, dict(metadata.references)
+
+
+def _manifest_list(loaded: LoadedMetadata) -> str | None:
+    current = loaded.metadata.current_snapshot
+    return None if current is None else current.manifest_list
 
 
 def _newest_schema(handle: TableHandle) -> TableHandle:

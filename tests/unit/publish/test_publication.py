@@ -326,6 +326,39 @@ def test_a_commit_during_an_expiry_does_not_publish_expired_snapshots(storage, m
 
 
 @pytest.mark.parametrize("by_tag", [False, True])
+def test_a_commit_that_read_the_metadata_before_an_expiry_publishes_nothing_expired(
+    storage, monkeypatch, by_tag
+):
+    table = published_table(storage, COLUMNS)
+    table.write(rows_of(id=[0], note=["x"]))
+    if by_tag:
+        table.tags.create("first", snapshot=1)
+    table.write(rows_of(id=[1], note=["x"]), overwrite="table")
+    if by_tag:
+        table.expire_snapshots(retain_max=1, retain_min=1)
+    create, others = PublishedVersions.create, [catalog_in(storage).table("shop.orders")]
+
+    def expires_before(versions, number, metadata):
+        while others:
+            other = others.pop()
+            # The expiry sees the table before the commit, whose snapshot is durable already.
+            late = storage.files()[f"{ROOT}/snapshot/snapshot-3"]
+            storage.delete(f"{ROOT}/snapshot/snapshot-3")
+            if by_tag:
+                other.tags.delete("first")
+            else:
+                other.expire_snapshots(retain_max=1, retain_min=1)
+            storage.create(f"{ROOT}/snapshot/snapshot-3", late)
+        return create(versions, number, metadata)
+
+    monkeypatch.setattr(PublishedVersions, "create", expires_before)
+    table.write(rows_of(id=[2], note=["x"]))
+    shown = iceberg(table)
+    assert ([each.id for each in shown.snapshots()], shown.tags.list()) == ([2, 3], [])
+    assert seen(table) == content(table.scan().to_arrow())
+
+
+@pytest.mark.parametrize("by_tag", [False, True])
 def test_no_file_is_deleted_while_published_snapshots_name_it(storage, monkeypatch, by_tag):
     table = published_table(storage, COLUMNS)
     table.write(rows_of(id=[1], note=["a"]))
