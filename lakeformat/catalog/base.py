@@ -246,7 +246,9 @@ class Catalog(ABC):
                 "force=True"
             )
         self._move_table(source, target, layout, self._layout(target))
-        return self.table(new)
+        renamed = self.table(new)
+        renamed._handle.observe_upkeep()  # published metadata has absolute addresses
+        return renamed
 
     @abstractmethod
     def repair(self, name: str | None = None) -> RepairReport:

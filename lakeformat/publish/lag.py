@@ -22,12 +22,19 @@ def publication_lag(handle: TableHandle) -> str | None:
     if head is None:
         return None
     try:
-        newest = versions_of(handle).newest()
+        versions = versions_of(handle)
+        newest = versions.newest()
     except LakeError as reason:
         return f"the Iceberg metadata of the table cannot be read: {reason}"
     shown = None if newest is None else newest.metadata.current_snapshot
     if shown is None:
         return "the table has no Iceberg metadata yet, so readers of Iceberg do not find it"
+    assert newest is not None
+    if newest.metadata.location.rstrip("/") != versions.location:
+        return (
+            f"the Iceberg metadata names the files at the earlier address of the table, "
+            f"{newest.metadata.location}, where readers do not find them"
+        )
     if shown.snapshot_id == head.id and shown.summary.get(IDENTITY) == head.identity:
         return None
     if shown.snapshot_id < head.id:

@@ -72,16 +72,18 @@ class NextState:
         metadata = self.base.metadata
         parent = metadata.current_snapshot
         assert parent is not None
-        manifests = read_manifest_list(self.base.places, parent)
-        started = self._base(parent, manifests)
-        return self._with(started, self._changed(started))
+        delta = self._delta()
+        if not len(delta) and self.snapshot.delta_record_count:
+            # A removal of missing manifests loses files that no manifest names.
+            started = self._base(parent, MANIFEST_SCHEMA.empty_table())
+            return self._with(started, replace(self._all_of(started), operation="overwrite"))
+        started = self._base(parent, read_manifest_list(self.base.places, parent))
+        return self._with(started, self._changed(started, delta))
 
     def on_its_own(self) -> TableMetadata:
         """Return metadata with this snapshot alone, which lists all files of the table as added."""
         started = self._base(None, MANIFEST_SCHEMA.empty_table())
-        live = plan_columns(self.handle, self.snapshot).columns
-        shown = live.filter(self._visible(live))
-        return self._with(started, self._all_of(started, shown))
+        return self._with(started, self._all_of(started))
 
     def _base(self, parent: IcebergSnapshot | None, manifests: pa.Table) -> Base:
         metadata = self.base.metadata
@@ -94,14 +96,15 @@ class NextState:
         )
         return Base(self.base, parent, manifests, made, self.files)
 
-    def _changed(self, base: Base) -> FileChange:
-        """Return the files that the commit added and removed; files that need a merge are left
-        out.
-        """
+    def _delta(self) -> ManifestColumns:
+        """Return the files that the commit added and removed."""
         storage, layout = self.handle.storage, self.handle.layout
         delta = manifests_of(storage, layout, self.snapshot, ListKind.DELTA)
         changes = read_manifests(storage, layout, delta)
-        changes = changes.take(meet(changes).left)
+        return changes.take(meet(changes).left)
+
+    def _changed(self, base: Base, changes: ManifestColumns) -> FileChange:
+        """Return the change of the files that readers see; files that need a merge are left out."""
         is_visible = self._visible(changes)
         added, removed = _apart(changes.filter(is_visible), self.entries)
         if self.handle.schema.id:
@@ -134,10 +137,12 @@ class NextState:
             most = max(each.table_options.level_count for each in schemas)
         return visible_files(newest, files, most)
 
-    def _all_of(self, base: Base, shown: ManifestColumns) -> FileChange:
+    def _all_of(self, base: Base) -> FileChange:
         """Return a change that adds all files, ordered by partition, so that a manifest has few
         partitions.
         """
+        live = plan_columns(self.handle, self.snapshot).columns
+        shown = live.filter(self._visible(live))
         if not len(shown):
             return FileChange("append", base.manifests, FileCounts())
         ordered = shown.take(_by_partition(shown))
@@ -166,7 +171,9 @@ class NextState:
         return following(changed, metadata, self.base.metadata_file, self.snapshot.time_millis)
 
     def _summary(self, base: Base, change: FileChange) -> Mapping[str, str]:
-        before = FileCounts() if base.parent is None else totals_in(base.parent.summary)
+        before: FileCounts | None = FileCounts()
+        if base.parent is not None and len(base.manifests):
+            before = totals_in(base.parent.summary)
         assert before is not None  # every published summary has totals
         return {
             "operation": change.operation,

@@ -169,6 +169,7 @@ def _publish(handle: TableHandle, head: Snapshot, live: ManifestColumns) -> int:
             "changed: try again"
         )
     write_hints(handle.storage, handle.layout, snapshot.id)
+    handle.observe_commit()
     return snapshot.id
 
 

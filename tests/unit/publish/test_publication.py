@@ -445,6 +445,45 @@ def test_health_names_the_snapshots_that_readers_miss(storage):
     assert "shows snapshot 3, which the table left by a rollback" in reason.finding
 
 
+def test_rows_that_are_lost_with_their_manifests_leave_the_metadata(storage):
+    table = published_table(storage, COLUMNS)
+    for number in range(3):
+        table.write(rows_of(id=[number], note=["x"]))
+    [lost, *_] = sorted(name for name in storage.files() if "/manifest/manifest-0" in name)
+    storage.delete(lost)
+    assert table.remove_missing_manifests(dry_run=False).rows_after == 2
+    assert seen(table) == content(table.scan().to_arrow())
+    newest = iceberg(table)._loaded().metadata.snapshots
+    assert [each.snapshot_id for each in newest] == [1, 2, 3, 4]
+    assert newest[-1].summary["total-records"] == "2"
+    table.write(rows_of(id=[3], note=["x"]))
+    assert seen(table) == content(table.scan().to_arrow())
+    assert iceberg(table)._loaded().metadata.snapshots[-1].summary["total-records"] == "3"
+
+
+def test_a_renamed_table_is_published_at_its_new_address(storage):
+    table = published_table(storage, COLUMNS)
+    table.write(rows_of(id=[1], note=["a"]))
+    renamed = catalog_in(storage).rename_table("shop.orders", "shop.sales", force=True)
+    assert seen(renamed) == [{"id": 1, "note": "a"}]
+    assert renamed.health().reasons == ()
+    assert iceberg(renamed)._loaded().metadata.location.endswith("/sales")
+
+
+def test_health_names_metadata_of_an_earlier_address_until_a_publication(storage):
+    table = published_table(storage, COLUMNS)
+    table.write(rows_of(id=[1], note=["a"]))
+    for name, data in storage.files().items():  # as the command mv does
+        storage.create(name.replace("/orders/", "/sales/"), data)
+    moved = catalog_in(storage).table("shop.sales")
+    [reason] = moved.health().reasons
+    assert "names the files at the earlier address of the table" in reason.finding
+    assert reason.advice == "lake publish shop.sales"
+    assert lake.publish_table(moved).rebuilt
+    assert moved.health().reasons == ()
+    assert seen(moved) == [{"id": 1, "note": "a"}]
+
+
 def test_only_tables_with_the_option_are_published(storage):
     table = catalog_in(storage).create_table("shop.plain", COLUMNS)
     with pytest.raises(lake.InvalidRequestError, match=r"metadata\.iceberg\.storage"):
