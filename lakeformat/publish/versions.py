@@ -100,7 +100,7 @@ class PublishedVersions:
 
         Readers look for the next number until a file is missing. So the highest number is deleted
         first: after a crash no gap hides a remaining file. The hint moves before, so it names an
-        existing file at each moment.
+        existing file at each moment; if it cannot be written, nothing is deleted.
         """
         found = [
             (version, info.path)
@@ -108,7 +108,7 @@ class PublishedVersions:
             if (version := version_of(info.path)) is not None and version > number
         ]
         if found and self._hinted() != number:
-            write_hint(self.storage, self.root, number)
+            self.storage.overwrite(f"{self.root}/{METADATA}/{HINT}", str(number).encode())
         for _, path in sorted(found, reverse=True):
             self.storage.delete(path)
 

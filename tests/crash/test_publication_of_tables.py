@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import pyarrow as pa
 
 import lakeformat as lake
+from lakeformat.environment import Environment
 from lakeformat.publish.versions import PublishedVersions
 from lakeformat.testing import CrashableStorage, every_fault
 from tests.crash.simulated import simulated
-from tests.sampling import SEED, sample
-from tests.unit.publish.published import ROOT, catalog_in, content, iceberg, published_table, seen
+from tests.sampling import IS_WHOLE, SEED, sample
+from tests.unit.publish.published import (
+    ROOT,
+    catalog_in,
+    content,
+    iceberg,
+    published_table,
+    seen,
+    unobserved,
+)
 
 COLUMNS = [("id", "BIGINT")]
 
 
 def start() -> CrashableStorage:
     storage = CrashableStorage()
-    table = published_table(storage, COLUMNS)
-    table.write(pa.table({"id": [0]}))
+    published_table(storage, COLUMNS)
+    opened(storage).write(pa.table({"id": [0]}))
     return storage
 
 
 def opened(storage) -> lake.Table:
     table = catalog_in(storage).table("shop.orders")
-    object.__setattr__(table._handle, "environment", simulated(len(storage.files()) + 1))
+    object.__setattr__(table._handle, "environment", uuids(len(storage.files()) + 1))
     return table
+
+
+def uuids(first: int) -> Environment:
+    """A simulation whose names are those of files that may be orphans."""
+    world = simulated(first)
+    return replace(world, new_id=lambda: f"{world.new_id()}-0000-0000-0000-000000000000")
 
 
 def work(storage, acknowledged):
@@ -51,6 +69,70 @@ def test_readers_see_a_state_of_the_table_and_the_next_publication_mends_it():
         except (AssertionError, lake.LakeError) as error:
             error.add_note(f"in {trial}\n{trial.storage.trace()}")
             raise
+
+
+def cut(storage, acknowledged):
+    """A rollback that deletes newer snapshots, of which one has replaced all files."""
+    opened(storage).rollback(snapshot=1, as_latest=False)
+    acknowledged.append("done")
+
+
+def long_history() -> CrashableStorage:
+    storage = start()
+    for number in (1, 2):
+        opened(storage).write(
+            pa.table({"id": [number]}), overwrite="table" if number == 1 else None
+        )
+    return storage
+
+
+def commit(table: lake.Table) -> None:
+    table.write(pa.table({"id": [9]}))
+
+
+def commits_of_another_engine(table: lake.Table) -> None:
+    theirs = unobserved(table)
+    for number in (7, 8, 9):
+        theirs.write(pa.table({"id": [number]}))
+    lake.publish_table(table)
+
+
+def expire(table: lake.Table) -> None:
+    table.expire_snapshots(retain_max=1, retain_min=1)
+
+
+MENDS = (commit, commits_of_another_engine, expire, lake.publish_table)
+
+
+def test_an_interrupted_rollback_is_mended_by_whatever_publishes_next():
+    faults = every_fault(cut, start=long_history(), seed=SEED)
+    for place, trial in enumerate(sample(faults, 10, kind=lambda each: each.call.operation)):
+        left = trial.run()
+        for mend in MENDS if IS_WHOLE else [MENDS[place % len(MENDS)]]:
+            try:
+                check_mended(left.reopened(), mend)
+            except (AssertionError, lake.LakeError) as error:
+                error.add_note(f"{mend.__name__} in {trial}\n{trial.storage.trace()}")
+                raise
+
+
+def check_mended(storage: CrashableStorage, mend: Callable[[lake.Table], object]) -> None:
+    assert_hinted_file_is_there(storage)
+    table = opened(storage)
+    table.remove_orphans(dry_run=False, allow_younger=True, max_share=1)
+    assert seen(table)
+    mend(table)
+    check(table, storage)
+    newest = table.latest_snapshot()
+    assert newest is not None
+    assert storage.files()[f"{ROOT}/metadata/version-hint.text"] == str(newest.id).encode()
+    assert not storage.exists(f"{ROOT}/metadata/v{newest.id + 1}.metadata.json")
+
+
+def assert_hinted_file_is_there(storage) -> None:
+    """Readers that follow the hint do not look for lower numbers."""
+    hint = storage.files().get(f"{ROOT}/metadata/version-hint.text", b"").decode()
+    assert not hint or storage.exists(f"{ROOT}/metadata/v{hint}.metadata.json")
 
 
 def check(table: lake.Table, storage) -> None:

@@ -80,6 +80,8 @@ def remove_orphans(
     assumes that a commit is made now. If the removal is interrupted, the next run removes the rest.
     """
     require_same_table(handle)
+    if not dry_run:
+        handle.require_published()  # an interrupted rollback leaves metadata that names its orphans
     floor = find_floor(
         handle.environment.now_millis(),
         older_than=options.older_than,
