@@ -51,8 +51,13 @@ class Fence:
 def write_fence(
     storage: Storage, layout: TableLayout, unique: str, removed: Iterable[Snapshot]
 ) -> None:
-    """Write the list of snapshots to remove, before they are deleted; replace an older list."""
-    storage.overwrite(layout.fence(unique), _content(removed))
+    """Write the list of snapshots to remove, before they are deleted; replace an older list.
+
+    A crash leaves a new list whole or absent: half of one would stop every expiry.
+    """
+    path, content = layout.fence(unique), _content(removed)
+    if not storage.create(path, content):
+        storage.overwrite(path, content)
 
 
 def create_fence(
