@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``table.rollback``: moves a branch back to a snapshot of its history.
+"""Moves a branch back to an earlier snapshot of its history, for ``table.rollback``.
 
-Nothing is deleted: the newer snapshots are kept until they expire. A branch or tag at one of them
-makes it possible to return.
+Nothing is deleted: the newer snapshots are kept until they expire. To be able to return to one of
+them, create a branch or tag at it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["rollback"]
 
 
 def rollback(handle: TableHandle, request: RollbackRequest) -> RollbackReport:
-    """Move the branch back; a snapshot outside of its history is refused, as in Java."""
+    """Move the branch back; raise if the snapshot is not in its history, as Java does."""
     _refuse_foreign_arguments(request)
     asked = {"snapshot": request.snapshot, "tag": request.tag, "as_of": request.as_of}
     given = [f"{name}=" for name, value in asked.items() if value is not None]
@@ -68,7 +68,7 @@ def rollback(handle: TableHandle, request: RollbackRequest) -> RollbackReport:
 
 
 def _refuse_foreign_arguments(request: RollbackRequest) -> None:
-    """Refuse arguments of a rollback that have no meaning in an Iceberg table."""
+    """Raise for arguments of a rollback that only Paimon tables have."""
     if request.watermark is not None:
         raise UnsupportedError("Iceberg tables have no watermarks: pass as_of or snapshot instead")
     if not request.as_latest or request.force:
@@ -81,7 +81,7 @@ def _refuse_foreign_arguments(request: RollbackRequest) -> None:
 def _target(
     handle: TableHandle, loaded: LoadedMetadata, request: RollbackRequest
 ) -> tuple[Snapshot, list[Snapshot]]:
-    """Return the snapshot to return to, and the newer ones of the branch."""
+    """Return the snapshot to which the branch moves back, and the newer snapshots of the branch."""
     metadata, table = loaded.metadata, handle.uri
     history = history_of(metadata, handle.branch, table)
     kept = [each.snapshot for each in history.snapshots]
@@ -121,12 +121,15 @@ def _outside(loaded: LoadedMetadata, history: BranchHistory, found: int) -> Lake
 
 
 def _has_returned(metadata: TableMetadata, target: Snapshot, commit: CommitId) -> bool:
-    """Return True if main has returned to the target since the first attempt of a rollback."""
+    """Return True if main was moved to the target after the first attempt of this rollback
+    began.
+    """
     since = commit.first_try_millis
     return since is not None and any(
         entry.snapshot_id == target.snapshot_id
         and entry.timestamp_ms >= since
-        and entry.timestamp_ms != target.timestamp_ms  # the entry of its own commit
+        # Not the entry that the commit of the target made.
+        and entry.timestamp_ms != target.timestamp_ms
         for entry in metadata.snapshot_log
     )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One version of a table's schema: its columns, found by id or by name."""
+"""One version of a table's schema: its columns, which are found by id or by name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Schema", "named_fields", "schema_from_json", "schema_to_json"]
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table under one schema id."""
+    """The columns of a table in one version of its schema."""
 
     schema_id: int
     fields: tuple[Field, ...]
@@ -28,7 +28,7 @@ class Schema:
 
     @property
     def column_names(self) -> list[str]:
-        """The names of the columns, in order."""
+        """The names of the columns, in their order."""
         return [field.name for field in self.fields]
 
     @property
@@ -37,19 +37,21 @@ class Schema:
         return StructType(self.fields)
 
     def field(self, field_id: int) -> Field | None:
-        """Return the column or nested field with an id; None if the schema has none."""
+        """Return the column or nested field with an id; None if it does not exist."""
         found = self._by_id.get(field_id)
         return None if found is None else found[1]
 
     def name_of(self, field_id: int) -> str | None:
-        """Return the dotted name of a field, such as ``tags.element``; None without such an id."""
+        """Return the dotted name of a field, such as ``tags.element``; None if the id does not
+        exist.
+        """
         found = self._by_id.get(field_id)
         return None if found is None else found[0]
 
     def named(self, name: str) -> Field | None:
         """Return the field with a dotted name, such as ``address.city`` or ``tags.element``.
 
-        None if the schema has none.
+        None if it does not exist.
         """
         return self._by_name.get(name)
 
@@ -67,7 +69,7 @@ class Schema:
 
 
 def schema_from_json(written: Mapping[str, Any]) -> Schema:
-    """Return the schema that table metadata has as JSON; version 1 may leave its id out."""
+    """Parse a schema from table metadata; version 1 may leave out its id."""
     fields = struct_from_json(written).fields
     schema_id = require_int(written, "schema-id") if "schema-id" in written else 0
     named = list(named_fields(StructType(fields)))
@@ -81,7 +83,7 @@ def schema_from_json(written: Mapping[str, Any]) -> Schema:
 
 
 def schema_to_json(schema: Schema) -> dict[str, Any]:
-    """Return the schema as table metadata writes it."""
+    """Return a schema as JSON of table metadata."""
     written = {**struct_to_json(schema.struct), "schema-id": schema.schema_id}
     if schema.identifier_field_ids:
         written["identifier-field-ids"] = [*schema.identifier_field_ids]
@@ -94,7 +96,7 @@ def _require_once(schema_id: int, what: str, given: Sequence[int] | Sequence[str
 
 
 def named_fields(kind: Type, prefix: str = "") -> Iterator[tuple[str, Field]]:
-    """Return every field inside a type with its dotted name, from the outside in."""
+    """Yield all fields inside of a type with their dotted names, the outer ones first."""
     for field in inner_fields(kind):
         name = f"{prefix}{field.name}"
         yield name, field

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sort orders: the order of rows that writers keep inside a file."""
+"""Sort orders: the order in which writers store the rows of a file."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class SortField:
 
 @dataclass(frozen=True, slots=True)
 class SortOrder:
-    """The keys of a sort order; order 0 has none."""
+    """A sort order with its keys; order 0 has no keys."""
 
     order_id: int
     fields: tuple[SortField, ...] = ()
 
 
 def order_from_json(written: Mapping[str, Any]) -> SortOrder:
-    """Return a sort order that table metadata has as JSON."""
+    """Parse a sort order from table metadata."""
     return SortOrder(
         require_int(written, "order-id"),
         tuple(_field(each) for each in require_list(written, "fields")),
@@ -42,7 +42,7 @@ def order_from_json(written: Mapping[str, Any]) -> SortOrder:
 
 
 def order_to_json(order: SortOrder) -> dict[str, Any]:
-    """Return the sort order as table metadata writes it."""
+    """Return a sort order as JSON of table metadata."""
     fields = [
         {
             **sources_to_json(each.source_ids),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transforms of a partition spec, from columns to the values of partitions.
+"""The transforms of partition specs: they calculate partition values from columns.
 
-They work on whole Arrow arrays; a null remains null.
+They are applied to whole Arrow arrays. A null gives null.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
 class TransformKind(StrEnum):
-    """The transforms of the format."""
+    """The kinds of transforms in the specification."""
 
     IDENTITY = "identity"
     BUCKET = "bucket"
@@ -42,7 +42,7 @@ class TransformKind(StrEnum):
     HOUR = "hour"
     VOID = "void"
     UNKNOWN = "unknown"
-    """A transform of a newer version, or of another engine: it never skips a file."""
+    """A transform that this version does not know: it never excludes a file."""
 
 
 _PLAIN = {
@@ -50,27 +50,27 @@ _PLAIN = {
     for kind in TransformKind
     if kind not in (TransformKind.BUCKET, TransformKind.TRUNCATE, TransformKind.UNKNOWN)
 }
-# Early versions of Java wrote the plural.
+# Early versions of Java wrote these in the plural.
 _PLAIN |= {f"{name}s": _PLAIN[name] for name in ("year", "month", "day", "hour")}
 _IN_TIME = (TransformKind.YEAR, TransformKind.MONTH, TransformKind.DAY, TransformKind.HOUR)
 
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """One transform; ``number`` is the count of buckets, or the width of ``truncate``."""
+    """A transform; ``number`` is the number of buckets, or the width of ``truncate``."""
 
     kind: TransformKind
     number: int = 0
     text: str = ""
-    """The text in the metadata."""
+    """The transform as the metadata writes it."""
 
     @property
     def keeps_order(self) -> bool:
-        """Return True if a larger value never has a smaller result."""
+        """True if a larger value never gives a smaller result."""
         return self.kind in (TransformKind.IDENTITY, TransformKind.TRUNCATE, *_IN_TIME)
 
     def result_type(self, source: pa.DataType) -> pa.DataType:
-        """Return the Arrow type of the results for a column of type ``source``."""
+        """Return the Arrow type of the results for values of type ``source``."""
         match self.kind:
             case TransformKind.IDENTITY | TransformKind.TRUNCATE | TransformKind.VOID:
                 return source
@@ -81,7 +81,7 @@ class Transform:
         return pa.int32()
 
     def apply(self, values: pa.Array) -> pa.Array:
-        """Return the result for each value, in the type of ``result_type``."""
+        """Return the result for each value; its type is ``result_type``."""
         match self.kind:
             case TransformKind.IDENTITY:
                 return values
@@ -105,7 +105,7 @@ class Transform:
 
 
 def parse_transform(text: str) -> Transform:
-    """Return the transform with this text in the metadata; UNKNOWN for any other text."""
+    """Parse a transform from metadata; any unknown text gives UNKNOWN."""
     if text in _PLAIN:
         return Transform(_PLAIN[text], text=text)
     found = _WITH_NUMBER.fullmatch(text)
@@ -127,7 +127,7 @@ def _buckets(values: pa.Array, count: int) -> pa.Array:
 
 
 def _as_longs(values: pa.Array) -> NDArray[np.int64]:
-    """Return numbers, days, and times in microseconds, as 64-bit numbers."""
+    """Return numbers, days and times as 64-bit integers; times count in microseconds."""
     found: NDArray[np.int64] = numbers(values).astype(np.int64)
     unit = getattr(values.type, "unit", None)
     if unit == "ns":
@@ -149,7 +149,7 @@ def _truncated(values: pa.Array, width: int) -> pa.Array:
 
 
 def _truncated_decimals(values: pa.Array, width: int) -> pa.Array:
-    """Truncate the digits without the point, each a number of 128 bits in two halves."""
+    """Truncate decimals, given as unscaled integers of 128 bits in two halves."""
     halves = numbers(values)
     low, high = halves[:, 0], halves[:, 1].view(np.int64)
     divisor = np.uint64(width)
@@ -158,14 +158,14 @@ def _truncated_decimals(values: pa.Array, width: int) -> pa.Array:
     result = np.empty_like(halves)
     result[:, 0] = low - rest
     result[:, 1] = halves[:, 1] - (low < rest)
-    # The validity of a slice starts at its own first value.
+    # The validity bits of a slice are counted from its own first value.
     validity = None if not values.null_count else pc.is_valid(values).buffers()[1]
     return pa.Array.from_buffers(values.type, len(values), [validity, pa.py_buffer(result)])
 
 
 def _months(values: pa.Array, kind: TransformKind) -> pa.Array:
     local = values
-    if pa.types.is_timestamp(values.type):  # without its zone, which is UTC
+    if pa.types.is_timestamp(values.type):  # remove the time zone, which is UTC
         local = values.cast(pa.timestamp(values.type.unit))
     years = pc.subtract(pc.year(local), 1970)
     if kind is TransformKind.MONTH:
@@ -174,7 +174,7 @@ def _months(values: pa.Array, kind: TransformKind) -> pa.Array:
 
 
 def _steps(values: pa.Array, kind: TransformKind) -> pa.Array:
-    """Return the days or hours since 1970, rounded down."""
+    """Return the number of days or hours since 1970, rounded down."""
     if pa.types.is_date(values.type):
         return values
     step = _SECONDS[kind] * _TICKS[values.type.unit]
@@ -183,7 +183,7 @@ def _steps(values: pa.Array, kind: TransformKind) -> pa.Array:
 
 
 def _null_like(found: pa.Array, values: pa.Array) -> pa.Array:
-    """Return an array that is null where ``values`` is."""
+    """Return the array ``found``, with nulls where ``values`` has nulls."""
     if not values.null_count:
         return found
     return pc.if_else(pc.is_valid(values), found, pa.scalar(None, found.type))

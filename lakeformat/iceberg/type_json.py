@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types and fields as the JSON of table metadata has them.
+"""Converts types and fields to and from the JSON of table metadata.
 
-On reading, a value of the wrong kind raises ``ValueError`` and a missing member ``KeyError``; the
-caller names the file.
+Parsing raises ``ValueError`` for a wrong value and ``KeyError`` for a missing member; the caller
+adds the name of the file.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ _INT = range(-(1 << 31), 1 << 31)
 
 
 def type_from_json(written: Any, levels: int = MAX_DEPTH) -> Type:
-    """Return the type that the metadata writes as a text, or as an object with members.
+    """Parse a type; primitive types are strings, all other types are objects.
 
-    ``levels`` is the number of types that may lie inside each other.
+    ``levels`` limits how deep types may be nested.
     """
     if isinstance(written, str):
         return _primitive(written)
@@ -87,13 +87,13 @@ def type_from_json(written: Any, levels: int = MAX_DEPTH) -> Type:
 
 
 def struct_from_json(written: Mapping[str, Any], levels: int = MAX_DEPTH) -> StructType:
-    """Return the struct of an object with ``fields``, such as a schema."""
+    """Parse a struct, such as a schema, from an object with ``fields``."""
     fields = require_list(written, "fields")
     return StructType(tuple(_field_from_json(each, levels - 1) for each in fields))
 
 
 def _field_from_json(written: Mapping[str, Any], levels: int) -> Field:
-    """Return a field of a struct; an error about its type names the field."""
+    """Parse a field of a struct; an error about its type names the field."""
     name = require_text(written, "name")
     try:
         kind = type_from_json(written["type"], levels)
@@ -111,7 +111,7 @@ def _field_from_json(written: Mapping[str, Any], levels: int) -> Field:
 
 
 def type_to_json(kind: Type) -> Any:
-    """Return a type as table metadata writes it: a text, or an object with members."""
+    """Return a type as JSON of table metadata."""
     match kind:
         case PrimitiveType():
             return str(kind)
@@ -152,7 +152,7 @@ def _field_to_json(field: Field) -> dict[str, Any]:
 
 
 def require_int(members: Mapping[str, Any], key: str) -> int:
-    """Return the int at a key."""
+    """Return the member ``key``; raise unless it is an int."""
     value = members[key]
     if isinstance(value, bool) or not isinstance(value, int) or value not in _INT:
         raise ValueError(f"{key} is {value!r}, not an int")
@@ -160,16 +160,16 @@ def require_int(members: Mapping[str, Any], key: str) -> int:
 
 
 def require_text(members: Mapping[str, Any], key: str) -> str:
-    """Return the text at a key."""
+    """Return the member ``key``; raise unless it is a str."""
     value = members[key]
     if not isinstance(value, str):
         raise ValueError(f"{key} is {value!r}, not a text")
-    value.encode()  # half of a surrogate pair is not text
+    value.encode()  # raises for half of a surrogate pair, which is not text
     return value
 
 
 def require_list(members: Mapping[str, Any], key: str) -> list[Any]:
-    """Return the list of objects at a key."""
+    """Return the member ``key``; raise unless it is a list of objects."""
     value = members[key]
     if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
         raise ValueError(f"{key} is {value!r}, not a list of objects")
@@ -177,12 +177,12 @@ def require_list(members: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def texts_at(members: Mapping[str, Any], key: str) -> dict[str, str]:
-    """Return the dict of str at a key, such as properties; empty if the key is absent."""
+    """Return the member ``key``, a dict of str such as properties; empty if it is missing."""
     value = members.get(key) or {}
     if not isinstance(value, Mapping):
         raise ValueError(f"{key} is {value!r}, not an object")
     for name in value:
-        name.encode()  # half of a surrogate pair is not text
+        name.encode()  # raises for half of a surrogate pair, which is not text
     return {name: require_text(value, name) for name in value}
 
 

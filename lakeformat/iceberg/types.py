@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Iceberg's types: primitive ones, structs, lists and maps, with the ids of their fields.
+"""The types of Iceberg: primitive types, structs, lists and maps, with ids for their fields.
 
-``type_json.py`` reads them from JSON; ``arrow_types.py`` maps them to Arrow.
+``type_json.py`` parses them from JSON; ``arrow_types.py`` converts them to Arrow.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class PrimitiveType:
-    """A type without fields: its name, such as ``decimal``, and its parameters."""
+    """A primitive type: its name, such as ``decimal``, and its parameters."""
 
     name: str
     parameters: tuple[int | str, ...] = ()
@@ -52,14 +52,14 @@ class PrimitiveType:
 
 @dataclass(frozen=True, slots=True)
 class StructType:
-    """Named fields."""
+    """A struct: named fields."""
 
     fields: tuple[Field, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ListType:
-    """A list; its elements have an id of their own."""
+    """A list; its element has an id."""
 
     element_id: int
     element: Type
@@ -68,7 +68,7 @@ class ListType:
 
 @dataclass(frozen=True, slots=True)
 class MapType:
-    """A map; its keys and values have ids of their own, and keys are never null."""
+    """A map; its key and its value have ids. A key is never null."""
 
     key_id: int
     key: Type
@@ -82,7 +82,7 @@ Type: TypeAlias = PrimitiveType | StructType | ListType | MapType
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column or a nested field; the id is its identity, the name may change."""
+    """A column or a nested field. The id identifies it, because the name can change."""
 
     id: int
     name: str
@@ -90,13 +90,15 @@ class Field:
     required: bool = False
     doc: str | None = None
     initial_default: Any = None
-    """The value of rows written before the field was added, in the form that JSON has it."""
+    """The value for rows that were written before the field was added, as in JSON."""
     write_default: Any = None
-    """The value of new rows that leave the field out, in the form that JSON has it."""
+    """The value for new rows that lack the field, as in JSON."""
 
 
 def inner_fields(kind: Type) -> Iterator[Field]:
-    """Return the fields right inside a type: those of a struct, ``element``, ``key``, ``value``."""
+    """Return the direct fields of a type: those of a struct, or ``element``, ``key`` and
+    ``value``.
+    """
     match kind:
         case StructType():
             yield from kind.fields

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes, updates and upserts of single rows: finds the rows, writes and publishes the change."""
+"""DELETE, UPDATE and UPSERT of rows in Iceberg tables."""

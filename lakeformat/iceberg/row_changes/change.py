@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """DELETE and UPDATE of the rows that meet a condition.
 
-Files of which all rows are deleted are removed. In other files the rows are deleted by position,
-or the files are rewritten without them. New rows of an UPDATE are added in the same commit.
+A file of which all rows are deleted is removed. In any other file the rows are deleted by position,
+or the file is rewritten without them. An UPDATE adds the new rows in the same commit.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["delete_rows", "update_rows"]
 
 
 class _UndecidedError(LakeError):
-    """The partitions do not decide which rows meet a condition."""
+    """Raised if partitions alone do not decide which rows meet the condition."""
 
 
 def delete_rows(
@@ -83,7 +83,10 @@ def update_rows(
 def _delete_partitions(
     handle: TableHandle, request: ChangeRequest, where: Where
 ) -> RowChangeReport | None:
-    """Delete whole files, with those of commits made meanwhile; None if rows must be searched."""
+    """Delete whole files if partitions decide which rows meet the condition; else return None.
+
+    Files that other commits add in the meantime are deleted, too.
+    """
     metadata = handle.load().metadata
 
     def choose(newest: TableMetadata) -> FilesWhere:
@@ -95,7 +98,7 @@ def _delete_partitions(
     try:
         choose(metadata)
         published = delete_chosen(handle, choose, commit=request.commit)
-    except _UndecidedError:  # perhaps since another commit has changed columns or partitions
+    except _UndecidedError:  # another commit may have changed columns or partitions meanwhile
         return None
     if published.is_replayed:
         return replayed_report(handle, request, published)
@@ -104,7 +107,8 @@ def _delete_partitions(
     deleted = [
         int(summary.get(key, "0")) for key in ("deleted-records", "removed-position-deletes")
     ]
-    # Files of deletes may also name rows that are gone, and vectors only those that are there.
+    # Delete files may also list rows that are already deleted; a deletion vector lists only live
+    # rows.
     is_open = {"removed-equality-deletes", "removed-position-delete-files"} & summary.keys()
     rows = None if is_open else deleted[0] - deleted[1]
     snapshot_id = None if snapshot is None else snapshot.snapshot_id
@@ -128,7 +132,7 @@ def _prepared(
     where: Where,
     new_values: NewValues | None = None,
 ) -> PreparedChange:
-    """Plan the newest snapshot; without new values its rows are deleted."""
+    """Plan the change of the newest snapshot; without ``new_values`` it is a DELETE."""
     is_delete, name = new_values is None, request.operation.lower()
     loaded = handle.load()
     metadata = loaded.metadata

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Works on the files of a change: finds the rows, and writes those that move to new files."""
+"""Finds the rows to change in data files, and writes rows that must be in new files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["ChangeUnit", "ChangedUnit", "UnitWork", "units_of"]
 
 @dataclass(frozen=True, slots=True)
 class ChangeUnit:
-    """Files of one partition whose rows are changed together."""
+    """Files of one partition that are changed together."""
 
     files: tuple[FileToChange, ...]
 
@@ -41,29 +41,29 @@ class ChangeUnit:
 
 @dataclass(frozen=True, slots=True)
 class ChangedUnit:
-    """The outcome of a unit; nothing is published yet."""
+    """The result of one unit; it is not published yet."""
 
     unit: ChangeUnit
     removed: tuple[MatchedFile, ...] = ()
-    """The files that leave, because no row is left in them or because their rows moved."""
+    """Files to remove: all their rows are deleted, or their remaining rows are in new files."""
     marked: tuple[MatchedFile, ...] = ()
-    """The files whose rows are deleted by their positions."""
+    """Files that are kept, with some rows deleted by position."""
     entries: pa.Table | None = None
-    """The entries of new files; None if no row moved."""
+    """The manifest entries of new files; None if there are none."""
 
     @property
     def rows(self) -> int:
-        """The number of rows that were found."""
+        """The number of rows that meet the condition."""
         return sum(each.positions.cardinality for each in (*self.removed, *self.marked))
 
     @property
     def rewritten(self) -> int:
-        """The number of files whose other rows moved."""
+        """The number of removed files whose remaining rows are in new files."""
         return sum(not each.is_whole for each in self.removed)
 
     @property
     def paths(self) -> list[str]:
-        """The addresses of the new files."""
+        """The URIs of the new files."""
         found: list[str] = []
         if self.entries is not None:
             found += self.entries.column("file_path").to_pylist()
@@ -71,7 +71,7 @@ class ChangedUnit:
 
 
 def units_of(files: Sequence[FileToChange], most_bytes: int) -> list[ChangeUnit]:
-    """Return the files by partition, in units of about ``most_bytes``."""
+    """Divide files into units of one partition and of about ``most_bytes``."""
     units: list[list[FileToChange]] = []
     last: dict[str, tuple[list[FileToChange], int]] = {}
     for file in files:
@@ -86,19 +86,19 @@ def units_of(files: Sequence[FileToChange], most_bytes: int) -> list[ChangeUnit]
 
 @dataclass(frozen=True)
 class UnitWork:
-    """Changes the rows of units of one plan."""
+    """Changes the rows in the files of each unit."""
 
     plan: MatchPlan
     method: Method
     find: Callable[[FileToChange], MatchedFile]
-    """Returns the rows of a file that are changed."""
+    """Returns the rows of a file to change."""
     update: Update | None
-    """Returns new rows for old ones; None deletes them."""
+    """Returns new rows for given rows; None if the rows are deleted."""
     environment: Environment
     is_dry_run: bool
 
     def __call__(self, unit: ChangeUnit) -> ChangedUnit:
-        """Work on a unit; when this raises, no new file is left."""
+        """Change the rows of a unit; if this raises an error, no new file is left."""
         found = [each for each in map(self.find, unit.files) if each.positions.cardinality]
         is_moved = [each.is_whole or self.method is Method.REWRITE for each in found]
         removed = tuple(each for each, moved in zip(found, is_moved, strict=True) if moved)
@@ -118,7 +118,7 @@ class UnitWork:
         return ChangedUnit(unit, removed, marked, entries)
 
     def count(self, files: Sequence[FileToChange]) -> int:
-        """Return the number of live rows of files."""
+        """Return the number of live rows in the files."""
         rows = 0
         for each in files:
             known = self._live.known_count(each.split)
@@ -126,14 +126,14 @@ class UnitWork:
         return rows
 
     def _updated(self, matched: MatchedFile) -> Iterator[pa.RecordBatch]:
-        """Yield the new rows for the found rows of a file."""
+        """Yield the new rows for the rows of a file that meet the condition."""
         assert self.update is not None
         for batch, mask in self._read(self.plan.scan, matched):
             if mask.any():
                 yield self.update(batch.filter(array_of(mask)))
 
     def _moved(self, matched: MatchedFile) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a file as they are after the change, in their order."""
+        """Yield all rows that remain of a file, with new values where the condition is met."""
         for batch, mask in self._read(self._live, matched):
             kept = batch.filter(array_of(~mask))
             if self.update is None or not mask.any():
@@ -145,7 +145,7 @@ class UnitWork:
             yield from both.take(array_of(order)).to_batches()
 
     def _read(self, scan: Scan, matched: MatchedFile) -> Iterator[tuple[pa.RecordBatch, Mask]]:
-        """Yield rows of a file, with the mask of the found ones."""
+        """Yield rows of a file, with a mask of those that meet the condition."""
         chosen = RowPositions(matched.positions.to_numpy())
         fields = (*self.plan.loaded.metadata.schema.fields, *self._lineage)
         for batch in scan.read_fields(matched.file.split, (*fields, POSITION)):
@@ -154,7 +154,7 @@ class UnitWork:
 
     @cached_property
     def _live(self) -> Scan:
-        """Reads all live rows."""
+        """Reads all live rows of the snapshot."""
         plan = self.plan
         metadata = plan.loaded.metadata
         return Scan(TableState(plan.loaded.places, metadata, plan.snapshot, metadata.schema))

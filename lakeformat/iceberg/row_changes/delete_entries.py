@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The entries of new deletes, by the partition spec of the data files that they apply to."""
+"""Makes the manifest entries of new delete files."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["delete_entries"]
 def delete_entries(
     metadata: TableMetadata, made: Iterable[tuple[FileToChange, NewFile]]
 ) -> list[pa.Table]:
-    """Return the entries of deletes by position, one table for each spec.
+    """Return the entries of new delete files, as one table for each partition spec.
 
-    Each comes with a data file that has its spec and its partition.
+    Each delete file is given with a data file of the same partition.
     """
     by_spec: dict[int, list[NewFile]] = {}
     for file, new in made:

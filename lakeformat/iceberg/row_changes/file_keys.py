@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keys of rows in new files: read from the files, in parts that fit into memory."""
+"""Reads the keys of rows in new files, in parts that fit into memory."""
 
 from __future__ import annotations
 
@@ -27,11 +27,13 @@ from lakeformat.tables.row_checks.repeated_values import RepeatedValues
 __all__ = ["FileKeys"]
 
 _MOST_ROWS = 4 << 20
-"""The most keys that are in memory at a time, unless one file has more."""
+"""The largest number of keys in memory at a time; a file with more keys is a part by itself."""
 
 
 class FileKeys:
-    """The keys of files that no snapshot has yet. It can be pickled: workers read the keys."""
+    """The keys of files that are not published yet; it can be pickled, so that workers read the
+    keys.
+    """
 
     def __init__(self, loaded: LoadedMetadata, entries: pa.Table, fields: Sequence[Field]) -> None:
         metadata = loaded.metadata
@@ -45,9 +47,10 @@ class FileKeys:
         return {**self.__dict__, "_last": None}
 
     def condition(self) -> Predicate:
-        """Read all keys; return the condition that they meet. Raise if a key is null or repeated.
+        """Read all keys; return a condition that every key meets. Raise if a key is null or
+        repeated.
 
-        Memory is bounded: what does not fit waits in temporary files.
+        Memory is bounded: what does not fit is written to temporary files.
         """
         names = [each.name for each in self.fields]
         columns = {each.name: each for each in condition_fields(self._schema)}
@@ -67,7 +70,9 @@ class FileKeys:
         return And(tuple(each.condition() for each in values))
 
     def parts(self) -> Iterator[EqualityKeys]:
-        """Yield the keys, as many at a time as fit into memory. The last ones are kept."""
+        """Yield the keys in parts that fit into memory; the last part is cached for the next
+        call.
+        """
         for number, splits in enumerate(self._parts):
             last = self._last
             if last is None or last[0] != number:
@@ -91,7 +96,7 @@ def _splits(entries: pa.Table) -> Iterator[FileSplit]:
 
 
 def _parts(splits: Iterator[FileSplit]) -> Iterator[list[FileSplit]]:
-    """Yield the files in parts of about the same number of rows."""
+    """Divide the files into parts of a limited number of rows."""
     part: list[FileSplit] = []
     rows = 0
     for split in splits:

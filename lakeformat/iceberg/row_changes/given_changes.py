@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows that a caller gives to an upsert, by their kinds: the last change of each key counts."""
+"""Reads the rows of an upsert; if they have kinds, only the last change of each key counts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["GivenChanges", "NumberedRows", "conformed", "given_changes"]
 
 
 class NumberedRows(NamedTuple):
-    """Rows as they were given, each with its number for messages."""
+    """Given rows, with the number of each row for error messages."""
 
     batch: pa.RecordBatch
     numbers: Sequence[int] | Positions
@@ -32,17 +32,17 @@ class NumberedRows(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GivenChanges:
-    """The rows to store, and those whose keys are deleted."""
+    """The rows to store, and the rows whose keys are to be deleted."""
 
     stored: Sequence[NumberedRows]
     deleted: Sequence[NumberedRows] = ()
 
     def rows(self, schema: Schema) -> pa.Table:
-        """Return the rows to store, with the columns of a table."""
+        """Return the rows to store, converted to the columns of the table."""
         return conformed(schema, self.stored)
 
     def keys(self, schema: Schema, fields: Sequence[Field], rows: pa.Table) -> pa.Table:
-        """Return the keys of ``rows``, which are those to store, then the keys to delete."""
+        """Return the keys of the rows to store, then the keys to delete."""
         stored = rows.select([each.name for each in fields])
         return pa.concat_tables([stored, _keys(schema, fields, self.deleted)])
 
@@ -50,8 +50,9 @@ class GivenChanges:
 def given_changes(
     schema: Schema, data: Any, fields: Sequence[Field], kinds: Any = None
 ) -> GivenChanges:
-    """Read all rows. Without ``kinds`` all are stored; with them only the last change of a key
-    counts.
+    """Read all given rows.
+
+    Without ``kinds`` all are stored. With ``kinds`` only the last change of each key counts.
     """
     if kinds is None:
         return GivenChanges([*_numbered(to_batches(data))])
@@ -68,7 +69,7 @@ def given_changes(
 
 
 def conformed(schema: Schema, given: Iterable[NumberedRows]) -> pa.Table:
-    """Return rows with the columns of a table."""
+    """Return rows converted to the columns of the table."""
     conform = GivenRows(schema)
     return pa.Table.from_batches([conform(*each) for each in given], conform.schema)
 
@@ -82,7 +83,7 @@ def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[NumberedRows]:
 
 
 def _with_kinds(schema: Schema, data: Any, kinds: Any) -> Iterator[tuple[NumberedRows, Kinds]]:
-    """Yield rows without the column of their kinds, and the kinds."""
+    """Yield the rows without their kinds, and the kinds."""
     reader = GivenKinds([each.name for each in schema.fields], kinds)
     for given, numbers in _numbered(to_batches(data)):
         rows, own = reader.split(given)
@@ -91,7 +92,7 @@ def _with_kinds(schema: Schema, data: Any, kinds: Any) -> Iterator[tuple[Numbere
 
 
 def _last_of_keys(schema: Schema, fields: Sequence[Field], given: Sequence[NumberedRows]) -> Mask:
-    """Return a mask of the last change of each key."""
+    """Return a mask of the rows that are the last change of their key."""
     columns = key_columns(_keys(schema, fields, given), fields)
     own = np.arange(len(columns[0]), dtype=np.int64)
     is_last: Mask = EqualityKeys(columns, own).numbers(columns) == own
@@ -99,7 +100,7 @@ def _last_of_keys(schema: Schema, fields: Sequence[Field], given: Sequence[Numbe
 
 
 def _keys(schema: Schema, fields: Sequence[Field], given: Iterable[NumberedRows]) -> pa.Table:
-    """Return the columns of the key."""
+    """Return the key columns of the rows."""
     names = {each.name for each in fields}
     alone = (
         NumberedRows(rows.select([each for each in rows.schema.names if each in names]), numbers)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of an upsert, found by their keys: each key once, without nulls."""
+"""Searches stored rows by the keys of an upsert; each key occurs once and is not null."""
 
 from __future__ import annotations
 
@@ -28,26 +28,27 @@ _EXAMPLES = 3
 
 @dataclass(frozen=True)
 class GivenKeys:
-    """The keys of given rows; each has the number of its row."""
+    """The keys of given rows, indexed; each has the number of its given row."""
 
     fields: tuple[Field, ...]
     keys: EqualityKeys
     condition: Predicate
-    """A condition that every row with one of the keys meets, to skip files and row groups."""
+    """A condition that every row with one of these keys meets, to skip files and row groups."""
 
     def __len__(self) -> int:
         return len(self.keys)
 
     def rows_of(self, stored: pa.RecordBatch) -> Positions:
-        """Return the given row with the key of each stored row; -1 without one.
+        """Return for each stored row the number of the given row with the same key; -1 if there is
+        none.
 
-        The columns of the key come first.
+        The first columns of ``stored`` must be those of the key.
         """
         return self.keys.numbers(stored.columns[: len(self.fields)])
 
 
 def key_fields(schema: Schema, names: Sequence[str] | None) -> tuple[Field, ...]:
-    """Return the columns of a key: the named ones, or by default the identifier fields."""
+    """Return the columns of the key: those named, by default the identifier fields."""
     if names is None:
         names = [schema.name_of(each) or "" for each in schema.identifier_field_ids]
         if not names:
@@ -74,7 +75,7 @@ def key_fields(schema: Schema, names: Sequence[str] | None) -> tuple[Field, ...]
 
 
 def given_keys(rows: pa.Table, fields: Sequence[Field]) -> GivenKeys:
-    """Return the keys of rows; raise if one is null, or if two rows have the same."""
+    """Return the keys of rows; raise if a key is null, or if two rows have the same key."""
     columns = key_columns(rows, fields)
     own = np.arange(len(rows), dtype=np.int64)
     keys = EqualityKeys(columns, own)
@@ -93,13 +94,13 @@ def given_keys(rows: pa.Table, fields: Sequence[Field]) -> GivenKeys:
 
 
 def key_columns(rows: pa.Table, fields: Sequence[Field]) -> list[pa.Array]:
-    """Return the columns of a key; raise if one has a null."""
+    """Return the key columns of rows; raise if one has a null."""
     require_values(rows, fields)
     return [rows.column(each.name).combine_chunks() for each in fields]
 
 
 def require_values(rows: pa.Table | pa.RecordBatch, fields: Sequence[Field]) -> None:
-    """Raise if a column of a key has a null."""
+    """Raise if a key column has a null."""
     for each in fields:
         column = rows.column(each.name)
         if column.null_count:

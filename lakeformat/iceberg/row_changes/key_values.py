@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values of a key column as a condition, which skips files and row groups without them."""
+"""Makes a condition from the values of a key column, to skip files and row groups."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from lakeformat.rows.prune import Op
 __all__ = ["KeyValues"]
 
 _TIME = PrimitiveType("time")
-"""Conditions compare times by milliseconds only."""
+"""Times are not listed one by one, because conditions compare them only by milliseconds."""
 _MOST_LISTED = 100
-"""The most values of a key column that are compared with the bounds of files one by one."""
+"""With more values than this, the condition has only their bounds."""
 
 
 class KeyValues:
-    """Collects the values of a key column: all while they are few, then only their bounds."""
+    """Collects the values of a key column: all of them if they are few, else only their bounds."""
 
     def __init__(self, field: Field) -> None:
         self._field = field
@@ -27,7 +27,7 @@ class KeyValues:
         self._is_listed = True
 
     def add(self, column: pa.Array) -> None:
-        """Collect the values of rows; none is null."""
+        """Add the values of a column, which must not have nulls."""
         found = column.unique()
         if self._values is not None:
             found = pa.concat_arrays([self._values, found]).unique()
@@ -38,7 +38,7 @@ class KeyValues:
         self._values = found
 
     def condition(self) -> Predicate:
-        """Return the condition that each value meets: it is listed, or within the bounds."""
+        """Return a condition that every value meets: a list of the values, or their bounds."""
         name, values = self._field.name, self._values
         if self._field.type == _TIME:
             return Not(IsNull(name))

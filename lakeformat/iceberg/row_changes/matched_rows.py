@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows that meet a condition, by data file and position.
+"""Finds the rows that meet a condition, by data file and position.
 
-Metadata finds the files, and often knows that all rows of a file meet the condition. Of the other
-files only the columns of the condition are read.
+Metadata shows which files may have such rows, and often that all rows of a file meet the condition.
+In all other files only the columns of the condition are read.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ __all__ = ["FileToChange", "MatchPlan", "MatchedFile", "matched_rows", "plan_mat
 
 @dataclass(frozen=True, slots=True)
 class FileToChange(PlannedFile):
-    """A live data file with its deletes, and its partition."""
+    """A live data file with its delete files and its partition."""
 
     partition: pa.StructArray
-    """The values of the partition: one row."""
+    """The partition values, as an array of length one."""
 
     @property
     def own_deletes(self) -> list[DeleteFile]:
-        """The deletes by position that apply to no other data file."""
+        """The position deletes and deletion vectors that apply to this data file alone."""
         return [each for each in self.split.deletes if each.data_file is not None]
 
 
 @dataclass(frozen=True, slots=True)
 class MatchPlan:
-    """The files of one snapshot that may hold rows that meet a condition."""
+    """The files of one snapshot that may have rows that meet a condition."""
 
     loaded: LoadedMetadata
     snapshot: Snapshot | None
@@ -49,38 +49,38 @@ class MatchPlan:
     scan: Scan
     """Reads the rows that meet the condition."""
     whole: tuple[FileToChange, ...]
-    """The files of which all rows meet the condition."""
+    """Files of which all rows meet the condition."""
     open: tuple[FileToChange, ...]
-    """The files that must be read."""
+    """Files that must be read to find the rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatchedFile:
-    """A file that was read, and its rows that meet the condition, if any."""
+    """A data file that was read, with the rows that meet the condition."""
 
     file: FileToChange
     positions: DeletionVector
-    """The live rows that meet the condition."""
+    """The positions of live rows that meet the condition."""
     deleted: DeletionVector | None
-    """The rows that are deleted by position already; None if there are none."""
+    """The positions that were already deleted; None if there are none."""
 
     @property
     def all_deleted(self) -> DeletionVector:
-        """The rows to delete, and those that are deleted by position already."""
+        """The positions to delete, and those that were already deleted."""
         return self.positions if self.deleted is None else self.positions.merged(self.deleted)
 
     @property
     def is_whole(self) -> bool:
-        """Return True if the file has no other live row."""
+        """True if no live row remains in the file."""
         return self.all_deleted.cardinality == self.file.split.file.record_count
 
 
 def plan_matches(
     loaded: LoadedMetadata, branch: str, where: Where, *, with_all_deletes: bool
 ) -> MatchPlan:
-    """Plan which files of the newest snapshot hold rows that meet a condition; reads no rows.
+    """Return the files of the newest snapshot that may have matching rows; only metadata is read.
 
-    Equality deletes of other rows are left out, except ``with_all_deletes``.
+    Equality deletes of rows that do not match are left out, unless ``with_all_deletes`` is set.
     """
     metadata = loaded.metadata
     head = metadata.references.get(branch)
@@ -106,10 +106,7 @@ def plan_matches(
 
 
 def matched_rows(scan: Scan, file: FileToChange) -> MatchedFile:
-    """Read a file, and return the live rows that a scan of its snapshot finds.
-
-    Rows that any kind of delete removes are not among them.
-    """
+    """Read a file, and return the live rows that the scan selects."""
     positions = DeletionVector.of_parts(scan.positions(file.split))
     return MatchedFile(file, positions, scan.deleted_positions(file.split))
 

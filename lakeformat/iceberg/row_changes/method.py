@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way in which rows of a table are changed, by its version and its properties."""
+"""Chooses how rows are deleted: by vector, by position, or by rewriting files."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ __all__ = ["method_of"]
 
 _COPY, _MERGE = "copy-on-write", "merge-on-read"
 _WITH_DELETES, _WITH_VECTORS = 2, 3
-"""The first format versions with deletes by position, and with deletion vectors."""
+"""The first format versions with position deletes, and with deletion vectors."""
 
 
 def method_of(metadata: TableMetadata, operation: str) -> Method:
-    """Return the method of an operation: ``delete``, ``update`` or ``merge``.
+    """Return the method for an operation: ``delete``, ``update`` or ``merge``.
 
-    Deletes by position need version 2. There ``write.<operation>.mode`` may ask to rewrite files.
+    Since version 2 rows are deleted by position, unless ``write.<operation>.mode`` is
+    ``copy-on-write``. In version 1 files are always rewritten.
     """
     mode = word_property(metadata.properties, f"write.{operation}.mode", _MERGE, _COPY)
     if mode == _COPY or metadata.format_version < _WITH_DELETES:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New deletes of found rows, in the form of the table's format version."""
+"""Writes new deletes: deletion vectors in version 3, position delete files in version 2."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ from lakeformat.iceberg.row_changes.vector_file import write_vectors
 __all__ = ["NewDeletes", "new_deletes"]
 
 _WITH_VECTORS = 3
-"""The first format version whose rows are deleted by vectors."""
+"""The first format version with deletion vectors."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewDeletes:
-    """Durable deletes that no snapshot refers to yet."""
+    """New deletes that are written but not published."""
 
     entries: Sequence[pa.Table] = ()
-    """Their entries, one table for each spec."""
+    """Their manifest entries, as one table for each partition spec."""
     replaced: Sequence[str] = ()
-    """The ids of old deletes that leave in the same commit, because these have their positions."""
+    """The ids of older delete files to remove in the same commit: the new ones include their
+    positions."""
 
     @property
     def paths(self) -> list[str]:
-        """The addresses of the files, each once."""
+        """The URIs of the new files, each once."""
         found = (path for each in self.entries for path in each.column("file_path").to_pylist())
         return [*dict.fromkeys(found)]
 
@@ -39,16 +40,17 @@ class NewDeletes:
 def new_deletes(
     plan: MatchPlan, matched: Sequence[MatchedFile], environment: Environment
 ) -> NewDeletes:
-    """Write the deletes of found rows; if this raises, no file is left.
+    """Write the deletes of matched rows; if this raises an error, no file is left.
 
-    Older deletes by position that apply to one of the files alone are merged into the new ones.
+    Older deletes that apply to only one of the data files are merged into the new ones.
     """
     if not matched:
         return NewDeletes()
     metadata = plan.loaded.metadata
     own = [delete.id for each in matched for delete in each.file.own_deletes]
     if metadata.format_version >= _WITH_VECTORS:
-        # A vector hides every file of position deletes, so it has the rows of all of them.
+        # A deletion vector replaces all position deletes of its file, so it includes their
+        # positions.
         vectors = ((each.file, each.all_deleted) for each in matched)
         return NewDeletes(write_vectors(plan.loaded, vectors, environment), own)
     if is_by_file(metadata.properties):

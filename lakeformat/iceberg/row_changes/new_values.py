@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The new values of an UPDATE, in the columns and types of a table."""
+"""Applies the new values of an UPDATE to rows."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ __all__ = ["Update", "bind_update"]
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Changes rows that may also have columns of row lineage."""
+    """Returns rows with new values; they may also have columns of row lineage."""
 
     columns: int
-    """The number of the columns of the table, which come first."""
+    """The number of table columns; columns of row lineage follow them."""
     assignments: Assignments
 
     def __call__(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows with new values; a row keeps its id, and this commit is its last update."""
+        """Return the rows with new values; a row keeps its row id, and this commit is its last
+        update.
+        """
         own = rows.select(range(self.columns))
         found = self.assignments(own)
         for place in range(self.columns, rows.num_columns):
@@ -40,7 +42,7 @@ class Update:
 
 
 def bind_update(schema: Schema, given: NewValues | None) -> Update:
-    """Check new values against the columns of a table, before anything is read."""
+    """Check the new values against the columns of the table, before any row is read."""
 
     def conform(names: Sequence[str]) -> Conform:
         chosen = tuple(each for name in names for each in schema.fields if each.name == name)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of position deletes, as version 2 has them: one for each data file or each partition.
+"""Writes position delete files for version 2: one for each data file, or for each partition.
 
-Rows are sorted by the path and the position. A file about one data file names it, and its bounds
-are the same path, so that readers open it for that data file alone.
+Rows are sorted by path and position. A delete file for a single data file names it, and has its
+path as both bounds. So readers open it only for that data file.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from lakeformat.types.arrow_memory import array_of
 __all__ = ["is_by_file", "write_position_files"]
 
 _FORMAT = "write.format.default"
-"""Deletes are Parquet files, also of data files in other formats."""
+"""Delete files are always Parquet, even if data files have another format."""
 _GRANULARITY = "write.delete.granularity"
 _COLUMNS = (FILE_PATH, DELETED_POSITION)
 _EXACT = {each.id: StatisticsMode(Detail.BOUNDS) for each in _COLUMNS}
 _GROUP_ROWS = 1 << 20
-"""The most rows of a row group, whose paths are in memory."""
+"""The largest number of rows of a row group; their paths are in memory."""
 
 
 def is_by_file(properties: Mapping[str, str]) -> bool:
-    """Return True if each file of deletes is about one data file, as in Spark by default."""
+    """Return True if each delete file is for one data file, the default of Spark."""
     return word_property(properties, _GRANULARITY, "file", "partition") == "file"
 
 
@@ -50,9 +50,9 @@ def write_position_files(
     files: Iterable[tuple[FileToChange, DeletionVector]],
     environment: Environment,
 ) -> list[pa.Table]:
-    """Write deleted positions to durable files; return their entries by spec.
+    """Write deleted positions to delete files; return their entries by partition spec.
 
-    If this raises, no file is left.
+    If this raises an error, no file is left.
     """
     metadata = loaded.metadata
     writer = _Writer(loaded, environment.new_id())
@@ -70,19 +70,19 @@ _Group = list[tuple[FileToChange, DeletionVector]]
 def _groups(
     metadata: TableMetadata, files: Iterable[tuple[FileToChange, DeletionVector]]
 ) -> Iterator[_Group]:
-    """Yield the data files that share a file of deletes, ordered by path."""
+    """Yield groups of data files that share a delete file, sorted by path."""
     if is_by_file(metadata.properties):
         yield from ([each] for each in files)
         return
     by_scope: dict[str, _Group] = {}
     for each in files:
         by_scope.setdefault(each[0].scope, []).append(each)
-    # Readers compare paths as UTF-8.
+    # Readers compare paths by their UTF-8 bytes.
     yield from (sorted(each, key=lambda pair: pair[0].path.encode()) for each in by_scope.values())
 
 
 class _Writer:
-    """Writes the files of one change."""
+    """Writes the delete files of one change."""
 
     def __init__(self, loaded: LoadedMetadata, operation: str) -> None:
         metadata = loaded.metadata
@@ -95,7 +95,7 @@ class _Writer:
         self.uris: list[str] = []
 
     def write(self, group: _Group) -> tuple[FileToChange, NewFile]:
-        """Write one file; return it with a data file of its partition."""
+        """Write one delete file; return it with a data file of the same partition."""
         first = group[0][0]
         directory = self._splitter(first.spec_id).directory(first.partition)
         name = f"00000-0-{self._operation}-{len(self.uris) + 1:05}-deletes.parquet"
@@ -111,7 +111,7 @@ class _Writer:
         made = file.close()
         if len(group) == 1:
             made.members["referenced_data_file"] = first.path
-        else:  # as in Java: bounds of several paths exclude few files
+        else:  # As in Java, no bounds: those of several paths would exclude few files.
             made.members.update(lower_bounds=None, upper_bounds=None)
         return first, made
 
@@ -122,7 +122,7 @@ class _Writer:
 
 
 def _row_groups(group: _Group) -> Iterator[pa.Table]:
-    """Yield the rows of a file of deletes."""
+    """Yield the rows of a delete file, one row group at a time."""
     held: list[pa.Table] = []
     count = 0
     for file, vector in group:

@@ -2,8 +2,8 @@
 """UPSERT of files that other processes have written, in one commit.
 
 Only the keys of the new rows are read: once to check them, and by each worker that searches stored
-files for them. So memory does not grow with the number of new rows. The new files are the caller's:
-they are kept after an error.
+files. So memory does not depend on the number of new rows. After an error the new files are kept,
+because they belong to the caller.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def upsert_messages(
     commit: CommitId | None,
     properties: Mapping[str, str] | None,
 ) -> UpsertReport:
-    """Publish prepared files in place of the stored rows with their keys."""
+    """Publish prepared files; their rows replace the stored rows with the same keys."""
     request = ChangeRequest(
         operation=RowOperation.UPSERT,
         commit=commit,
@@ -83,18 +83,18 @@ def upsert_messages(
 
 @dataclass(frozen=True, slots=True)
 class _NewFiles:
-    """The files to publish; their keys are checked once for each schema."""
+    """The files to publish; their keys are checked once for each schema of the table."""
 
     handle: TableHandle
     entries: Sequence[pa.Table]
     names: Sequence[str]
     bases: set[int]
-    """The newest snapshots when the writers of the files began."""
+    """The ids of the snapshots that were the newest when the writers of the files began."""
     _conditions: dict[int, Predicate] = field(default_factory=dict)
-    """The condition of the keys by the id of the schema."""
+    """The condition that the keys meet, by schema id."""
 
     def prepared(self) -> PreparedChange:
-        """Plan the newest snapshot."""
+        """Plan the change of the newest snapshot."""
         loaded = self.handle.load()
         metadata = loaded.metadata
         if any(each["spec_id"][0].as_py() != metadata.default_spec_id for each in self.entries):
@@ -130,7 +130,7 @@ class _NewFiles:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """Finds the stored rows with a key of the new files."""
+    """Finds the stored rows that have a key of the new files."""
 
     scan: Scan
     keys: FileKeys

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commit of changed rows: new deletes and data files, unless other commits are in conflict.
+"""Commits changed rows: new delete files and data files.
 
-Each attempt compares its base with the planned state. A planned file that was removed or got other
-deletes by position is a conflict, and so is a new file that may hold rows of the change if the
-isolation is serializable. A conflict changes nothing: plan again.
+Each attempt compares the newest snapshot with the planned one. It is a conflict if a planned file
+was removed or got other position deletes. With serializable isolation, a new file that may have
+rows of the change is a conflict, too. After a conflict nothing is changed: plan again.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from lakeformat.rows.conditions.filter import PredicateFilter
 __all__ = ["RowDelta", "is_serializable"]
 
 _DELETES = 1
-"""The value of ``content`` in a manifest list for manifests of deletes."""
+"""The value of ``content`` of manifests of delete files, in a manifest list."""
 
 
 def is_serializable(properties: Mapping[str, str], operation: str) -> bool:
-    """Return the isolation of an operation such as ``delete``, by ``write.delete.isolation-level``.
+    """Return True if the operation must include rows that other commits add in the meantime.
 
-    True if rows that other commits add meanwhile belong to the operation, too.
+    The property ``write.<operation>.isolation-level`` decides it; the default is ``serializable``.
     """
     key = f"write.{operation}.isolation-level"
     return word_property(properties, key, "serializable", "snapshot") == "serializable"
@@ -53,28 +53,31 @@ def is_serializable(properties: Mapping[str, str], operation: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowDelta:
-    """Publishes a change of rows, which was planned on an earlier snapshot, in a new snapshot."""
+    """The change of rows that a commit publishes; it was planned on an earlier snapshot."""
 
     table: str
-    """The address of the table, for messages."""
+    """The URI of the table, for messages."""
     planned: Snapshot
     version: int
-    """The format version of the plan."""
+    """The format version of the table when the change was planned."""
     removed: Sequence[FileToChange] = ()
-    """The data files that leave, with the deletes of their own."""
+    """The data files to remove; deletes that apply to them alone are removed, too."""
     changed: Sequence[FileToChange] = ()
-    """The data files with new deletes."""
+    """The data files to which new deletes apply."""
     deletes: Sequence[pa.Table] = ()
-    """The entries of the new deletes, one table for each spec."""
+    """The manifest entries of the new deletes, as one table for each partition spec."""
     replaced: Sequence[str] = ()
-    """The ids of old deletes of changed files whose positions the new deletes have."""
+    """The ids of older delete files to remove, because the new deletes include their positions."""
     added: pa.Table | None = None
-    """The entries of new data files."""
+    """The manifest entries of new data files."""
     unseen: PredicateFilter | None = None
-    """The condition of rows that no other commit may have added meanwhile; None allows any."""
+    """A condition: if another commit added rows that may meet it, that is a conflict. None allows
+    any."""
 
     def __call__(self, base: Base) -> FileChange:
-        """Return the change; raise ``CommitConflictError`` if the plan does not fit any more."""
+        """Return the change for the newest snapshot; raise ``CommitConflictError`` if the plan is
+        outdated.
+        """
         self._plan.require_history(base)
         self._require_no_conflict(base, state_difference(self.planned, base))
         left = self._without_gone(base)
@@ -97,10 +100,12 @@ class RowDelta:
         return PlannedState(f"change of rows of {self.table}", self.planned, self.version)
 
     def _without_gone(self, base: Base) -> WithoutFiles:
-        """Return the manifests without the removed files; no other manifest is read."""
+        """Return the manifests without the removed files; no more manifests are read than
+        needed.
+        """
         gone = self._gone()
         searched = base.manifests
-        if not self.removed:  # then no data file leaves
+        if not self.removed:  # no data file is removed
             searched = searched.filter(pc.equal(searched.column("content"), _DELETES))
         if not gone:
             searched = searched.slice(0, 0)
@@ -117,13 +122,13 @@ class RowDelta:
         return replace(left, manifests=pa.concat_tables([kept, left.manifests]))
 
     def _gone(self) -> set[str]:
-        """Return the ids of all files that leave."""
+        """Return the ids of all files to remove."""
         found = {f"{each.path}@0" for each in self.removed}
         found |= {delete.id for each in self.removed for delete in each.own_deletes}
         return found | {*self.replaced}
 
     def _operation(self, *, has_new: bool) -> str:
-        """Return the kind of the commit, as Java names it."""
+        """Return the operation of the snapshot, as Java names it."""
         if not has_new:
             return "delete"
         return "overwrite" if self.deletes or self.removed else "append"
@@ -144,11 +149,11 @@ class RowDelta:
                 )
 
     def _require_same_deletes(self, base: Base, added: Sequence[pa.Table]) -> None:
-        """Raise if other commits deleted rows of the files.
+        """Raise if other commits deleted rows of these files.
 
-        A delete allows further deletes, unless they changed a vector or delete file that it
-        replaces: then their rows would be lost. Rows that were moved to new files must not be
-        deleted at all.
+        For a DELETE that is allowed, unless the other commit replaced a delete file that this one
+        replaces, too: then its deletes would be lost. It is never allowed if rows were written to
+        new files.
         """
         metadata = base.loaded.metadata
         by_spec = ((metadata.spec_of(each.column("spec_id")[0].as_py()), each) for each in added)
@@ -169,7 +174,9 @@ class _FilesWithIds:
 
 
 def _delete_manifest(base: Base, entries: pa.Table) -> pa.Table:
-    """Return the row of the manifest of new deletes, which the attempts of a commit share."""
+    """Return the row of the manifest list for new deletes; all attempts of a commit use one
+    manifest.
+    """
     metadata, snapshot = base.loaded.metadata, base.snapshot
     spec = metadata.spec_of(entries.column("spec_id")[0].as_py())
     writer = ManifestWriter(metadata, spec, of_deletes=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a change of rows: search the files, write what replaces the rows, publish in one commit.
+"""Runs a change of rows: searches files, writes new files, and publishes all in one commit.
 
 After a conflict everything is planned again, and the files of the earlier attempt are deleted.
 """
@@ -52,7 +52,7 @@ _TARGET, _TARGET_BYTES = "write.target-file-size-bytes", 512 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRequest:
-    """The arguments of a caller, without the rows."""
+    """The arguments of a caller, except the rows."""
 
     operation: RowOperation
     commit: CommitId | None = None
@@ -70,29 +70,30 @@ class ChangeRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedChange:
-    """A change of the rows of one snapshot; no row was read."""
+    """The plan for changing rows of one snapshot; no row is read for it."""
 
     work: UnitWork
     searched: Sequence[FileToChange]
-    """The files that may hold rows to change."""
+    """The files that may have rows to change."""
     whole: Sequence[FileToChange] = ()
     """The files that are removed without being read."""
     unseen: PredicateFilter | None = None
-    """The condition of rows that no other commit may add meanwhile; None allows any."""
+    """A condition: if another commit added rows that may meet it, that is a conflict. None allows
+    any."""
     add: Callable[[], pa.Table | None] = lambda: None
-    """Writes further rows when all rows are found; returns the entries of their files."""
+    """Writes more rows when all rows to change are found; returns the entries of their files."""
     given: pa.Table | None = None
-    """The entries of files that are published, too, and that an error does not delete."""
+    """The entries of files that are published as well; they are kept after an error."""
     is_recorded: bool = False
-    """Publish a snapshot even if no row changes, so that a repetition of its commit finds it."""
+    """True publishes a snapshot even if no row changes, so that a repeated commit finds it."""
     once: Callable[[Produce], Produce] = lambda produce: produce
-    """Returns the change with further checks."""
+    """Adds further checks to the change."""
 
 
 def run_change(
     handle: TableHandle, request: ChangeRequest, prepare: Callable[[], PreparedChange]
 ) -> RowChangeReport:
-    """Change rows in one commit; ``prepare`` is called again after each conflict."""
+    """Change rows in one commit; after each conflict ``prepare`` is called again."""
     handle.pointer.require_writable()
     began = handle.environment.now_millis()
     if (earlier := earlier_commit(handle, handle.load(), request.commit)) is not None:
@@ -123,7 +124,7 @@ def run_change(
 
 
 def change_reason(request: ChangeRequest, rows: int | None, snapshot_id: int | None) -> str:
-    """Return the outcome of a change in one sentence; ``rows`` is None if not known."""
+    """Return the outcome in one sentence; ``rows`` is None if the number is unknown."""
     done = f"{request.operation.lower().removesuffix('e')}ed"
     some = "the rows of whole files" if rows is None else counted(rows, "row")
     if request.dry_run:
@@ -136,7 +137,7 @@ def change_reason(request: ChangeRequest, rows: int | None, snapshot_id: int | N
 def replayed_report(
     handle: TableHandle, request: ChangeRequest, earlier: PublishedChange
 ) -> RowChangeReport:
-    """Return the report of a change that an earlier attempt has published."""
+    """Return the report for a change that an earlier attempt published."""
     assert earlier.snapshot is not None
     found = earlier.snapshot.snapshot_id
     return RowChangeReport(
@@ -155,7 +156,7 @@ def replayed_report(
 
 @dataclass(slots=True)
 class _Attempt:
-    """One attempt on one snapshot."""
+    """One attempt: a plan for one snapshot, its files and its commit."""
 
     handle: TableHandle
     request: ChangeRequest
@@ -200,7 +201,8 @@ class _Attempt:
         self._is_committing = True
         with kept_if_published(self._delete_files):
             self._published = self._commit(removed, [each.file for each in marked])
-        if self._published.is_replayed:  # by another process, while this one wrote
+        # Another process with the same identity published it meanwhile.
+        if self._published.is_replayed:
             self._delete_files()
 
     def _commit(
@@ -240,12 +242,12 @@ class _Attempt:
         return _SameColumns(delta, plan.loaded.metadata.schema, plan.condition.columns)
 
     def give_up(self) -> None:
-        """Delete the files of the attempt, unless they may be published."""
+        """Delete the files of this attempt, unless they may be published."""
         if not self._is_committing:
             self._delete_files()
 
     def discard(self, changed: ChangedUnit) -> None:
-        """Delete the files of a unit."""
+        """Delete the new files of one unit."""
         delete_files(self.prepared.work.plan.loaded.places, changed.paths)
 
     @property
@@ -255,7 +257,7 @@ class _Attempt:
 
     @property
     def _own_entries(self) -> list[pa.Table]:
-        """The entries of the files that this attempt has written."""
+        """The entries of the data files that this attempt wrote."""
         moved = (each.entries for each in self._changed)
         return [*(each for each in moved if each is not None), *self._added]
 
@@ -266,7 +268,7 @@ class _Attempt:
         delete_files(places, [*added, *self._deletes.paths])
 
     def report(self) -> RowChangeReport:
-        """Return the report of the finished attempt."""
+        """Return the report of this attempt."""
         published, work = self._published, self.prepared.work
         if published is not None and published.is_replayed:
             return replayed_report(self.handle, self.request, published)
@@ -309,7 +311,7 @@ class _Attempt:
 
 @dataclass(frozen=True, slots=True)
 class _FirstRows:
-    """Adds rows to a table that had none when they were planned."""
+    """Adds rows to a table that was empty when the change was planned."""
 
     table: str
     entries: pa.Table
@@ -325,7 +327,7 @@ class _FirstRows:
 
 @dataclass(frozen=True, slots=True)
 class _SameColumns:
-    """Makes a change, unless a column name of its condition now belongs to another column."""
+    """Makes the change, but raises if a column name in the condition now names another column."""
 
     delta: RowDelta
     schema: Schema

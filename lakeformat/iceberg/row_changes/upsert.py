@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UPSERT: rows of existing keys replace the stored ones, the other rows are added, in one commit.
+"""UPSERT: given rows replace the stored rows with the same keys, or are added, in one commit.
 
-Rows with a kind are changes: the last one of a key counts, and may delete its stored rows. The
-given rows are in memory. The stored rows of their keys are deleted as by ``delete``. A commit
-of another writer that may have added one of the keys meanwhile is a conflict: then the stored rows
-are searched again.
+If rows have kinds, the last change of each key counts; it may also delete the stored rows of the
+key. The given rows are in memory. Stored rows are deleted as by ``delete``. If another commit may
+have added one of the keys in the meantime, that is a conflict, and the stored rows are searched
+again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from lakeformat.types.count_text import counted
 __all__ = ["MERGE", "upsert", "upsert_report"]
 
 MERGE = "merge"
-"""The operation whose properties apply, ``write.merge.*``, as in Spark."""
+"""The operation whose properties apply: ``write.merge.*``, as in Spark."""
 _NO_ROW = -1
 
 
@@ -59,8 +59,9 @@ def upsert(
     commit: CommitId | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> UpsertReport:
-    """Add rows in place of the stored rows with the same keys, and delete the keys of rows whose
-    kind is a delete; ``commit`` publishes once.
+    """Store rows in place of those with the same keys, and delete keys whose last kind is a delete.
+
+    A repeated call with the same ``commit`` publishes nothing again.
     """
     request = ChangeRequest(
         operation=RowOperation.UPSERT, commit=commit, properties=checked_properties(properties)
@@ -84,7 +85,7 @@ def upsert(
 def upsert_report(
     handle: TableHandle, report: RowChangeReport, rows: int, done: str
 ) -> UpsertReport:
-    """Return the report of an upsert of ``rows``; ``done`` is what became of stored rows."""
+    """Return the report of an upsert of ``rows`` rows; ``done`` is the verb for the stored rows."""
     snapshot_id = report.snapshot_id
     snapshot = None if snapshot_id is None else handle.load().metadata.snapshot(snapshot_id)
     published = PublishedChange(snapshot, report.attempts, report.replayed)
@@ -99,7 +100,7 @@ def upsert_report(
 def _prepared(
     handle: TableHandle, given: GivenChanges, names: Sequence[str], *, is_once: bool
 ) -> PreparedChange:
-    """Plan the newest snapshot: its columns may differ from those of an earlier attempt."""
+    """Plan the change of the newest snapshot, with the columns that the table has now."""
     loaded = handle.load()
     schema = loaded.metadata.schema
     fields = key_fields(schema, names)
@@ -122,23 +123,23 @@ def _prepared(
         searched=files,
         unseen=plan.condition,
         add=lambda: upserted.write(handle.environment),
-        # Else a repetition would delete rows that got the keys since.
+        # Otherwise a repeated commit would delete rows that got these keys later.
         is_recorded=is_once and len(keys) > len(rows),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Upsert:
-    """One attempt: the given rows, and the ids of the stored rows that they replace."""
+    """One attempt: the given rows, and the row ids of the stored rows that they replace."""
 
     plan: MatchPlan
     keys: GivenKeys
     rows: pa.Table
     row_ids: Positions
-    """The row id for each key in version 3, as soon as its stored row is found."""
+    """In version 3: the row id of the stored row of each key, as soon as it is found."""
 
     def find(self, file: FileToChange) -> MatchedFile:
-        """Return the rows of a file with a given key."""
+        """Return the rows of a file that have one of the keys."""
         return MatchedFile(
             file,
             DeletionVector.of_parts(self._positions(file)),
@@ -146,13 +147,13 @@ class _Upsert:
         )
 
     def write(self, environment: Environment) -> pa.Table | None:
-        """Write the given rows, with the row ids of the rows that they replace."""
+        """Write the given rows; each keeps the row id of the row that it replaces."""
         if not len(self.rows):
             return None
         rows, lineage = self.rows, self._lineage
         row_ids = self.row_ids[: len(rows)]
         replaces = row_ids != _NO_ROW
-        if not replaces.any():  # rows without an id get one in the commit
+        if not replaces.any():  # the commit gives row ids to new rows
             lineage = ()
         for each in lineage:
             ids = pc.if_else(array_of(replaces), array_of(row_ids), None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletion vectors of data files in one Puffin file, as version 3 has them."""
+"""Writes deletion vectors for version 3; one Puffin file has those of many data files."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def write_vectors(
     files: Iterable[tuple[FileToChange, DeletionVector]],
     environment: Environment,
 ) -> list[pa.Table]:
-    """Write the vectors of data files to a durable file; return their entries by spec.
+    """Write the deletion vectors of data files to one file; return their entries by partition spec.
 
-    If this raises, no file is left.
+    If this raises an error, no file is left.
     """
     uri = f"{data_location(loaded.metadata)}/00000-0-{environment.new_id()}-00001-deletes.puffin"
     storage, path = loaded.places.place(uri)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Staged results: files that one job writes and another publishes."""
+"""Staged results: files that one job writes and another job publishes."""

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The staged results of a table: ``_lake/staged/<uuid>/staged-<name>`` in its directory.
+"""The files of staged results: ``_lake/staged/<uuid>/staged-<name>`` in the table's directory.
 
-The UUID keeps them apart from those of a dropped table that had the same directory.
+``uuid`` is that of the table. So the results of a dropped table that had the same directory are not
+found.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ __all__ = ["staged_results"]
 
 
 def staged_results(handle: TableHandle) -> StagedFiles[IcebergCommitMessage]:
-    """Return the staged results of the branch of a handle."""
+    """Return the staged results of a branch."""
     storage, directory = own_directory(handle, "staged")
     loaded = handle.load()
     if uuid := loaded.metadata.table_uuid:

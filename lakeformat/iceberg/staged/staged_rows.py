@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of staged results before they are published."""
+"""Reads the rows of staged results before they are published."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def staged_files(
     *,
     replaces: int | None = None,
 ) -> UnpublishedFiles:
-    """Return the files of staged results, for a scan of a state.
+    """Return the files of staged results, for a scan.
 
     ``replaces`` is the snapshot whose files the commit will remove.
     """

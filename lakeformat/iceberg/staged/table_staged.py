@@ -25,7 +25,7 @@ __all__ = ["TableStaged"]
 
 
 class TableStaged(AnyTableStaged[IcebergCommitMessage, WriteReport]):
-    """The staged results of one table, or of one of its branches."""
+    """The staged results of one table or branch."""
 
     def __init__(self, handle: TableHandle) -> None:
         super().__init__(handle.uri, handle.environment, staged_results(handle))
@@ -39,10 +39,10 @@ class TableStaged(AnyTableStaged[IcebergCommitMessage, WriteReport]):
         where: Where | None = None,
         with_published: bool = False,
     ) -> Scan:
-        """Scan the rows of staged results, which readers of the table do not see yet.
+        """Scan the rows of staged results; readers of the table do not see these rows yet.
 
-        ``with_published=True`` adds the rows of the newest snapshot: the result is the table after
-        a commit.
+        ``with_published=True`` adds the rows of the newest snapshot: the result is the table as it
+        will be after the commit.
         """
         from lakeformat.iceberg.read.plan import TableState
         from lakeformat.iceberg.read.scan import Scan
@@ -61,7 +61,8 @@ class TableStaged(AnyTableStaged[IcebergCommitMessage, WriteReport]):
         return check_messages(messages)
 
     def _require_own(self, messages: Sequence[IcebergCommitMessage]) -> None:
-        # A table that is opened read-only may have newer snapshots, which use the files.
+        # If the table was opened by a metadata file, newer snapshots that use the files are
+        # unknown.
         self._handle.pointer.require_writable()
         checked_entries(self._handle.load(), self._handle.uri, messages)
 

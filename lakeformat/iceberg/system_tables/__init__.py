@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""System tables: a table's own metadata as rows, with the columns that Java gives them."""
+"""System tables: the metadata of a table as rows, with the same columns as in Java."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``files``, ``entries`` and ``partitions``: the data and delete files of one snapshot."""
+"""The system tables ``files``, ``entries`` and ``partitions`` of one snapshot."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _FIRST = ("content", "file_path", "file_format", "spec_id", "partition")
 
 
 def files(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
-    """Return the live data and delete files."""
+    """Return the live data files and delete files."""
     return _files(loaded, live_entries(_all_entries(loaded, snapshot)))
 
 
 def entries(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
-    """Return the entries of all manifests, also those of deleted files."""
+    """Return the entries of all manifests, including those of deleted files."""
     found = _all_entries(loaded, snapshot)
     shown = _files(loaded, found)
     inside = shown.drop_columns(["readable_metrics"])
@@ -48,13 +48,15 @@ def entries(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
 
 
 def partitions(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
-    """Return each partition with its rows, files and newest change; one row without partitions."""
+    """Return each partition with its rows, files and newest change; an unpartitioned table has one
+    row.
+    """
     found = live_entries(_all_entries(loaded, snapshot))
     is_partitioned = bool(unified_type(loaded.metadata).fields)
     partition = found.column("partition").combine_chunks()
     parts = partition.flatten() if is_partitioned else []
     keys = [*(f"partition.{place}" for place in range(len(parts))), "spec_id"]
-    # A change by a snapshot that has expired has no time, and no snapshot to look at.
+    # If the snapshot of a change has expired, its time and its id are not shown.
     times = {each.snapshot_id: each.timestamp_ms for each in loaded.metadata.snapshots}
     ids = [each if each in times else None for each in found.column("snapshot_id").to_pylist()]
     committed = [None if each is None else times[each] for each in ids]
@@ -62,7 +64,7 @@ def partitions(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
         [*parts, found.column("spec_id"), *_sums(found), _longs(ids), _longs(committed)],
         [*keys, *_SUMS, "snapshot_id", "committed"],
     )
-    # The first entry of each group is that of its newest snapshot.
+    # Within a group, the first entry is that of the newest snapshot.
     table = table.sort_by([("committed", "descending")])
     grouped = table.group_by(keys, use_threads=False).aggregate(
         [*((name, "sum") for name in _SUMS), ("snapshot_id", "first"), ("committed", "first")]
@@ -82,7 +84,7 @@ _SUMS = (
 
 
 def _sums(found: pa.Table) -> list[pa.Array]:
-    """Return the columns of ``_SUMS`` for each file, 0 where it has another content."""
+    """Return the columns of ``_SUMS``; for a file of another content the value is 0."""
     rows, sizes = found.column("record_count"), found.column("file_size_in_bytes")
     columns = []
     for content in (DATA, POSITION_DELETES, EQUALITY_DELETES):
@@ -115,7 +117,7 @@ def _shown_partitions(grouped: pa.Table, partition: pa.StructType | None) -> pa.
 
 
 def _all_entries(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
-    """Return all entries of a snapshot, with the partitions of all specs in one struct."""
+    """Return all entries of a snapshot; ``partition`` has the fields of all partition specs."""
     metadata = loaded.metadata
     manifests = read_manifest_list(loaded.places, snapshot) if snapshot is not None else None
     by_spec = {} if manifests is None else read_entries(loaded.places, metadata, manifests)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``snapshots``, ``history``, ``refs`` and ``metadata_log_entries``: rows of table metadata."""
+"""The system tables ``snapshots``, ``history``, ``refs`` and ``metadata_log_entries``."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _METADATA_LOG = pa.schema(
 
 
 def snapshots(loaded: LoadedMetadata) -> pa.Table:
-    """Return every snapshot, also those outside of the main branch."""
+    """Return all snapshots, including those outside of the main branch."""
     rows = [
         {
             "committed_at": each.timestamp_ms,
@@ -68,7 +68,7 @@ def snapshots(loaded: LoadedMetadata) -> pa.Table:
 
 
 def history(loaded: LoadedMetadata) -> pa.Table:
-    """Return the snapshots that were the current one, and those that were rolled back."""
+    """Return the snapshots that were current on main, including those that were rolled back."""
     metadata = loaded.metadata
     ancestors = {each.snapshot_id for each in metadata.ancestry(metadata.current_snapshot_id)}
     by_id = {each.snapshot_id: each for each in metadata.snapshots}
@@ -87,7 +87,7 @@ def history(loaded: LoadedMetadata) -> pa.Table:
 
 
 def references(loaded: LoadedMetadata) -> pa.Table:
-    """Return branches and tags with their retention."""
+    """Return the branches and tags with their retention."""
     rows = [
         {
             "name": each.name,
@@ -103,7 +103,9 @@ def references(loaded: LoadedMetadata) -> pa.Table:
 
 
 def metadata_log_entries(loaded: LoadedMetadata) -> pa.Table:
-    """Return the metadata files, the current one last, with the snapshot that each began with."""
+    """Return the metadata files, the current one last, each with the snapshot that was current
+    then.
+    """
     metadata = loaded.metadata
     files = [(each.timestamp_ms, each.metadata_file) for each in metadata.metadata_log]
     rows = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``manifests``: the manifests of one snapshot, and the partitions that each covers as texts."""
+"""The system table ``manifests``: the manifests of one snapshot, with their partitions as text."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The system tables by name."""
+"""Finds system tables by name."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ __all__ = ["SYSTEM_TABLES", "SystemTableDeclaration", "find_system_table"]
 
 @dataclass(frozen=True, slots=True)
 class SystemTableDeclaration:
-    """One kind of system table."""
+    """The declaration of one system table."""
 
     name: str
     of_snapshot: bool
-    """True if it shows one snapshot, so a call may name an older one."""
+    """True if it shows a single snapshot, which a call may choose."""
     rows: Callable[[LoadedMetadata, Snapshot | None], pa.Table]
 
 
@@ -62,7 +62,7 @@ SYSTEM_TABLES = dict(
 
 
 def find_system_table(name: str) -> SystemTableDeclaration:
-    """Return the system table of a name; case does not matter."""
+    """Return the declaration of a system table; upper and lower case are equal."""
     require_text("the name of a system table", name)
     found = SYSTEM_TABLES.get(name.lower())
     if found is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The partitions of all specs in one struct: a field that a spec does not have is null."""
+"""Combines the partitions of all specs in one struct; fields that a spec lacks are null."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["unified_partition", "unified_type"]
 
 
 def unified_type(metadata: TableMetadata) -> StructType:
-    """Return the fields of all partition specs by id, with the newest name of each."""
+    """Return the fields of all partition specs by id, each with its newest name."""
     found: dict[int, Field] = {}
     voids: set[int] = set()
     newest_first = sorted(metadata.partition_specs, key=lambda each: each.spec_id, reverse=True)
@@ -33,7 +33,7 @@ def unified_type(metadata: TableMetadata) -> StructType:
 
 
 def unified_partition(entries: pa.Table, unified: StructType, own: StructType) -> pa.Array:
-    """Return the column ``partition`` of the entries of one spec with the unified fields."""
+    """Return the partitions of entries of one spec as structs with the fields of all specs."""
     arrow_type = to_arrow_type(unified)
     partition = entries.column("partition").combine_chunks()
     if not unified.fields:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table that users hold."""
+"""The public class of an Iceberg table; one module for each subject."""
 
 from __future__ import annotations
 

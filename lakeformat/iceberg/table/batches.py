@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of streams: recorded in ``_lake/stream/``, and kept by consumers."""
+"""Lets a stream write each batch exactly once: records are in ``_lake/stream/``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["stream_table"]
 def stream_table(
     handle: TableHandle, find_commit: Callable[[CommitId], object | None]
 ) -> StreamTable:
-    """Return the parts of a table that the log of batches uses."""
+    """Return the parts of a table that the log of batches needs."""
     storage, directory = own_directory(handle, "stream")
     return StreamTable(
         handle.uri,
@@ -36,7 +36,8 @@ def stream_table(
 def _keep(handle: TableHandle, name: str) -> str | None:
     history = history_of(handle.load().metadata, handle.branch, handle.uri)
     head = history.snapshots[-1] if history.snapshots else None
-    # Version 1 has no positions, so nothing is kept: a batch that has expired is refused then.
+    # Version 1 has no positions, so no snapshot can be kept. A repeated batch whose commit may have
+    # expired is then refused.
     if head is None or head.snapshot.sequence_number:
         TableConsumers(handle).move(name, history.head)
     return None if head is None else head.identity

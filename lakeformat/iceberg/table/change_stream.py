@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stream of a branch's changes, commit by commit."""
+"""A stream of the changes of a branch, commit by commit."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ __all__ = ["ChangeStream"]
 
 
 class ChangeStream(TableStream[BranchSnapshot, Position]):
-    """Delivers one commit after another; iteration ends when no newer one exists yet.
+    """Delivers one commit after the other; the iteration ends when there is no newer commit yet.
 
-    Commits that only move rows to other files are skipped.
+    Commits that only rewrite files are skipped.
     """
 
     def __init__(
@@ -58,11 +58,15 @@ class ChangeStream(TableStream[BranchSnapshot, Position]):
 
     @property
     def next_snapshot(self) -> int | None:
-        """The least sequence number of the next commit; None while ``position`` is None."""
+        """The sequence number that the next commit has at least; None while ``position`` is
+        None.
+        """
         return None if self._place is None else self._place.number + 1
 
     def starts_at(self) -> StreamBegin:
-        """Return the start position for a reader in another process; deliver no rows."""
+        """Return the start of the stream, for a reader in another process; no rows are
+        delivered.
+        """
         if self._place is None:
             self._begin()
         full = None if self._full is None else self._full.snapshot_id
@@ -126,7 +130,7 @@ class ChangeStream(TableStream[BranchSnapshot, Position]):
         )
 
     def _state(self, snapshot: Snapshot) -> TableState:
-        """Return a state that is read with the columns that the stream began with."""
+        """Return a snapshot to read with the columns that the table had when the stream began."""
         loaded = self._handle.load()
         return TableState(loaded.places, loaded.metadata, snapshot, self._asked.schema)
 
@@ -136,7 +140,7 @@ class ChangeStream(TableStream[BranchSnapshot, Position]):
 
 
 def _before(history: BranchHistory, millis: int) -> Position:
-    """Return the position before the first commit at a time or later."""
+    """Return the position right before the first commit at this time or later."""
     for each in reversed(history.snapshots):
         if each.timestamp_ms < millis:
             return each.position

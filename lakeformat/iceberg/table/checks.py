@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the rows of a table."""
+"""The method ``check`` of a table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["TableChecks"]
 
 
 class TableChecks(TableHistory):
-    """The part of a table that checks its rows."""
+    """The methods of a table that check rows."""
 
     def _check(self, request: CheckRequest) -> CheckReport:
         from lakeformat.iceberg.choice import choose
@@ -36,7 +36,7 @@ class TableChecks(TableHistory):
         )
 
     def _staged_rows(self, state: TableState, request: CheckRequest) -> StagedRows | None:
-        """Return the rows of the staged results to check; None to check the published rows."""
+        """Return the rows of staged results to check; None if published rows are to be checked."""
         if request.staged is None:
             return None
         from lakeformat.iceberg.read.checked_rows import StagedRows

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Consumers of a branch: ``_lake/consumer/consumer-<id>``, the position of a reader of changes.
+"""The consumers of a branch: ``_lake/consumer/consumer-<id>`` stores the position of each.
 
-An expiry by another program does not know consumers, so it may remove snapshots that a consumer has
-not read.
+An expiry by another program ignores these files. So it may remove snapshots that a consumer has not
+read yet.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _REMEDY = "delete the file, or set the consumer to the position up to which it h
 
 
 class TableConsumers(AnyTableConsumers[Position]):
-    """The consumers of one branch of a table, each with the position up to which it has read."""
+    """The consumers of one branch, each with the position up to which it has read."""
 
     _next_snapshot = "the sequence number of the snapshot"
 
@@ -38,7 +38,7 @@ class TableConsumers(AnyTableConsumers[Position]):
         self._handle = handle
 
     def list(self) -> list[ConsumerState]:
-        """Return every consumer with its progress, by id."""
+        """Return all consumers with their progress, by id."""
         history, found = self._history(), []
         for consumer_id, modified in self._files().modified():
             position = self.position(consumer_id)
@@ -58,16 +58,18 @@ class TableConsumers(AnyTableConsumers[Position]):
         return found
 
     def position(self, consumer_id: str) -> Position | None:
-        """Return the position up to which a consumer has read; None without such a consumer."""
+        """Return the position up to which a consumer has read; None if the consumer does not
+        exist.
+        """
         return self._files().read(consumer_id, self._parsed, _REMEDY, self._handle.environment)
 
     def move(self, consumer_id: str, position: Position) -> None:
-        """Write the position up to which a consumer has read, without checks."""
+        """Store the position up to which a consumer has read; it is not checked."""
         content = json.dumps({"position": str(position)})
         self._files().write(consumer_id, content.encode())
 
     def snapshots_from(self, position: Position) -> set[int]:
-        """Return the ids of the snapshot at a position, and of later ones."""
+        """Return the ids of the snapshot at a position and of all later ones."""
         return {
             each.snapshot_id
             for each in self._history().snapshots
@@ -113,11 +115,11 @@ class ConsumersOfBranches:
     handle: TableHandle
 
     def list(self) -> Sequence[ConsumerState]:
-        """Return every consumer with its progress."""
+        """Return all consumers with their progress."""
         return [each for branch in self._branches() for each in branch.list()]
 
     def expire(self, older_than: PastTime, *, dry_run: bool) -> Sequence[ConsumerState]:
-        """Delete the consumers that have not moved since a time, and return them."""
+        """Delete the consumers without progress since a time, and return them."""
         expired = []
         for branch in self._branches():
             listed = branch.list()
@@ -126,15 +128,16 @@ class ConsumersOfBranches:
         return expired
 
     def unread(self, without: Collection[ConsumerState] = ()) -> set[int]:
-        """Return the snapshots that consumers have still to read.
+        """Return the ids of the snapshots that consumers have not read yet.
 
-        The snapshot at a consumer's position is one of them, because the next changes are the
+        The snapshot at the position of a consumer is included, because the next changes are the
         difference to it.
         """
         unread: set[int] = set()
         for branch in self._branches():
             for consumer in branch.list():
-                # If its next snapshot has expired, it must read all rows again.
+                # A consumer whose next snapshot has expired must read all rows again, so nothing is
+                # kept for it.
                 if not consumer.is_stale and consumer not in without:
                     unread |= branch.snapshots_from(consumer.position)
         return unread
@@ -146,7 +149,7 @@ class ConsumersOfBranches:
 
 
 def _existing(history: BranchHistory, consumer_id: str, position: Position) -> Position:
-    """Return a position with its identity; raise if the branch does not continue it."""
+    """Return the position with its snapshot; raise if changes cannot be read from there."""
     table = history.beginning.table
     number = history.number(position)
     since = history.since(position, None)

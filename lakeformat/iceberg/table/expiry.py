@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expiry of a table's snapshots."""
+"""The method ``expire_snapshots`` of a table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["TableExpiry"]
 
 
 class TableExpiry(TableHistory):
-    """The part of a table that expires snapshots."""
+    """The methods of a table that expire snapshots."""
 
     def expire_snapshots(
         self,
@@ -33,17 +33,19 @@ class TableExpiry(TableHistory):
         retain_max: int | None = None,
         limit: int | None = None,
     ) -> IcebergExpireReport:
-        """Remove old snapshots with the files that only they need, by the rules of Java.
+        """Remove old snapshots and the files that only they need, by the rules of Java.
 
         Each branch keeps its ``retain_min`` newest snapshots, and those made since ``older_than``:
-        a time, or an age such as ``"2 d"``. By default the table's properties decide, and limits of
-        a branch or tag come first. Commits that a consumer has not read are kept. ``snapshots`` are
-        ids that expire as well. ``clean_metadata`` also removes schemas and partition specs that no
-        kept snapshot uses. Without ``delete_files`` no file is deleted.
+        a time, or an age such as ``"2 d"``. By default the table properties decide. Limits that a
+        branch or tag has itself take precedence. Commits that a consumer has not read are kept.
+        ``snapshots`` lists ids of further snapshots to remove. ``clean_metadata`` also removes
+        schemas and partition specs that no kept snapshot uses. With ``delete_files=False`` no file
+        is deleted.
 
         Files outside of the table are deleted only in directories that the caller allows. A
-        ``dry_run`` deletes nothing. Its report lists each file with the reason, unless
-        ``on_progress`` gets them. ``retain_max`` and ``limit`` are refused.
+        ``dry_run`` deletes nothing; its report lists each file with the reason, unless
+        ``on_progress`` is given, which then gets the files. ``retain_max`` and ``limit`` are
+        refused.
         """
         from lakeformat.iceberg.expire.expire import ExpiryRequest, expire_snapshots
         from lakeformat.iceberg.table.consumers import ConsumersOfBranches

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The history of a branch: its snapshots and their positions."""
+"""The methods of a table for the snapshots and positions of its branch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["TableHistory"]
 
 
 class TableHistory(Table):
-    """The part of a table that names snapshots and positions of its branch."""
+    """The methods of a table for the snapshots and positions of its branch."""
 
     def __init__(self, handle: TableHandle) -> None:
         self._handle = handle
@@ -27,23 +27,28 @@ class TableHistory(Table):
         return self._handle.uri
 
     def snapshots(self, *, after: AnyPosition | None = None) -> list[BranchSnapshot]:
-        """Return the kept snapshots of the branch, oldest first, or those after a position."""
+        """Return the snapshots of the branch that have not expired, oldest first.
+
+        With ``after`` only those after that position.
+        """
         history = self._history()
         return [*history.snapshots] if after is None else history.between(after, None)
 
     def latest_snapshot(self, known: BranchSnapshot | None = None) -> BranchSnapshot | None:
-        """Return the newest snapshot of the branch; None before the first commit.
+        """Return the newest snapshot of the branch; None if it has none.
 
-        If ``known`` is still the newest, it is returned. Metadata that is known is not read again.
+        If ``known`` is still the newest, it is returned. Metadata is read again only if it has
+        changed.
         """
         found = self.snapshots()
         newest = found[-1] if found else None
         return known if newest == known else newest
 
     def position(self, named: Any = None) -> Position:
-        """Return the newest position of the branch, or convert a stored position.
+        """Return the newest position of the branch; with ``named``, convert a stored position.
 
-        An int is the id of a snapshot of the branch, or else a sequence number.
+        An int is the id of a snapshot of the branch; if there is none with this id, a sequence
+        number.
         """
         history = self._history()
         if named is None:
@@ -60,7 +65,7 @@ class TableHistory(Table):
     def snapshot_id_at(self, position: Position) -> int:
         """Return the id of the snapshot at a position of the branch; 0 at the beginning.
 
-        A position without a snapshot of its own is that of the newest snapshot before it.
+        If no snapshot is at the position itself, return the newest one before it.
         """
         if position.identity is not None:
             return int(position.identity)
@@ -70,13 +75,17 @@ class TableHistory(Table):
     def positions(
         self, *, after: AnyPosition | None = None, upto: AnyPosition | None = None, limit: int
     ) -> list[Position]:
-        """Return the newest positions after one and up to another, oldest first."""
+        """Return at most ``limit`` positions after ``after`` and up to ``upto``: the newest ones,
+        oldest first.
+        """
         history = self._history()
         found = history.numbered(upto) if after is None else history.between(after, upto)
         return [each.position for each in found[-limit:]] if limit > 0 else []
 
     def advance(self, after: AnyPosition, limit: int | None = None) -> Position:
-        """Return the newest position, at most ``limit`` snapshots after another."""
+        """Return the position up to which a reader at ``after`` can read at most ``limit``
+        snapshots.
+        """
         history = self._history()
         if limit is None:
             return history.head
@@ -84,10 +93,10 @@ class TableHistory(Table):
         return newer[-1].position if newer else min(history.head, self.position(after))
 
     def since(self, after: AnyPosition, upto: AnyPosition | None = None) -> Since[BranchSnapshot]:
-        """Return the snapshots after a position, oldest first, up to another or to the newest.
+        """Return the snapshots after ``after``, oldest first, up to ``upto`` or to the newest.
 
-        The result shows if some have expired unseen, and if a rollback removed the history of
-        ``after``.
+        The result also shows if snapshots expired before they were read, and if a rollback removed
+        the history of ``after``.
         """
         return self._history().since(after, upto)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removal of orphan files."""
+"""The method ``remove_orphans`` of a table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["TableOrphans"]
 
 
 class TableOrphans(TableHistory):
-    """The part of a table that cleans up files."""
+    """The methods of a table that remove orphan files."""
 
     def remove_orphans(
         self,
@@ -33,14 +33,17 @@ class TableOrphans(TableHistory):
         external_paths: bool = False,
         executor: str | Executor | None = None,
     ) -> OrphanReport:
-        """Remove orphan files: neither the current metadata nor a file in its log refers to them.
+        """Remove orphan files: files to which neither the current metadata nor a file in its log
+        refers.
 
-        Dry run by default. A file is removed only if it is below the table's directory and was last
-        changed before ``older_than``: a time, or an age such as ``"2 d"``, by default three days.
-        Writes in progress have unreferenced files; ``running_since`` is the start of the oldest
-        one. So a time within one day, or after ``running_since``, is refused unless
-        ``allow_younger`` confirms that no writer is active. Names that begin with ``_`` or ``.``
-        are kept. Removing more than ``max_share`` of the table's files or bytes is refused.
+        Dry run by default. A file is removed only if it is in the table's directory and was last
+        changed before ``older_than``: a time, or an age such as ``"2 d"``; by default three days.
+        Writes in progress have unreferenced files. So a time within the last day is refused, and
+        with ``running_since``, the start of the oldest write, also a later time than that.
+        ``allow_younger`` confirms that no writer is active, and allows it. Names that begin with
+        ``_`` or ``.`` are kept.
+
+        Removing more than the share ``max_share`` of the table's files or bytes is refused.
         ``on_progress`` is called with every file. ``external_paths`` is refused, and so is an
         ``executor`` other than a thread of this process.
         """

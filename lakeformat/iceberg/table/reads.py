@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads of a table: rows of a snapshot, changes between two, a stream of changes."""
+"""The methods of a table that read: rows of a snapshot, changes, and streams of changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["TableReads"]
 
 
 class TableReads(TableHistory):
-    """The reading half of a table."""
+    """The methods of a table that read."""
 
     def scan(
         self,
@@ -40,11 +40,12 @@ class TableReads(TableHistory):
     ) -> Scan:
         """Scan the rows of the newest snapshot of the branch, or of one chosen by id, tag or time.
 
-        ``where`` is a SQL condition or one made with ``lake.col``; it skips files of every
-        partition spec. ``partitions`` chooses some by the values of columns that are partitions
-        themselves, ``{"dt": "2024-01-01"}`` or a list of such. ``snapshot`` is a snapshot id or a
-        position. A chosen snapshot is read with the columns the table had then. ``newest`` changes
-        nothing, because no option of an Iceberg table chooses a snapshot. ``watermark`` is refused.
+        ``where`` is a SQL condition, or one made with ``lake.col``; files of any partition spec are
+        skipped by it. ``partitions`` selects rows by values of partition columns without a
+        transform: ``{"dt": "2024-01-01"}``, or a list of these. ``snapshot`` is a snapshot id or a
+        position. A chosen snapshot is read with the columns that the table had then. ``newest`` has
+        no effect, because no option of an Iceberg table chooses a snapshot. ``watermark`` is
+        refused.
         """
         from lakeformat.iceberg.choice import choose
         from lakeformat.iceberg.read.scan import Scan
@@ -73,19 +74,21 @@ class TableReads(TableHistory):
         partitions: Partitions | None = None,
         keys: Sequence[str] | None = None,
     ) -> Rows:
-        """Return the changes after one snapshot up to and including another, by default the newest.
+        """Return the changes after ``after``, up to and including ``upto``, by default the newest
+        snapshot.
 
-        Both ends are positions, snapshot ids, names of tags or branches, or datetimes; ``after=0``
-        is before the first. A window whose ends are the same has no rows.
+        Both are positions, snapshot ids, names of tags or branches, or datetimes; ``after=0`` is
+        before the first snapshot. If both are the same, there are no changes.
 
-        The first column, ``rowkind``, is the kind of each row: ``+I`` inserted, ``-D`` deleted,
-        ``-U`` and ``+U`` before and after an update; ``where`` may use it, too. ``keys`` are the
-        columns that identify a row, by default the identifier fields of the schema; without any, an
-        update is ``-D`` and ``+I``. ``mode="changelog"`` returns the changes commit by commit,
-        ``"diff"`` the difference of both states, ``"appends"`` only the rows of commits that do not
-        delete or overwrite rows. ``"auto"`` is ``"diff"`` if both ends are names of tags or
-        branches, else ``"changelog"``.
-        Rows are read with the current columns of the table.
+        The first column, ``rowkind``, is the kind of each change: ``+I`` inserted, ``-D`` deleted,
+        ``-U`` and ``+U`` before and after an update. ``where`` may use it, too. ``keys`` lists the
+        columns that identify a row, by default the identifier fields of the schema. Without any, an
+        update is ``-D`` and ``+I``.
+
+        ``mode="changelog"`` returns the changes commit by commit, ``"diff"`` the difference between
+        the two snapshots, and ``"appends"`` only the rows of commits that neither delete nor
+        overwrite rows. ``"auto"`` is ``"diff"`` if both ends are names of tags or branches, else
+        ``"changelog"``. Rows are read with the current columns of the table.
         """
         from lakeformat.iceberg.table.window_changes import window_changes
 
@@ -113,12 +116,12 @@ class TableReads(TableHistory):
         partitions: Partitions | None = None,
         keys: Sequence[str] | None = None,
     ) -> ChangeStream:
-        """Stream changes, one commit after another; the stream never waits for the next.
+        """Stream changes, one commit after the other; the stream never waits for the next commit.
 
-        ``mode`` chooses the start: all rows and then the changes (``latest-full``,
-        ``compacted-full``, ``from-snapshot-full``), or changes alone (``latest``, ``from-snapshot``
-        with ``snapshot=``, ``from-timestamp`` with ``as_of=``). With a ``consumer`` the stream
-        resumes after the last acknowledged commit. The rows are those of ``changes``.
+        ``mode`` chooses the start. ``latest-full``, ``compacted-full`` and ``from-snapshot-full``
+        deliver all rows first and then changes. ``latest``, ``from-snapshot`` with ``snapshot=``,
+        and ``from-timestamp`` with ``as_of=`` deliver only changes. With a ``consumer`` the stream
+        resumes after the last acknowledged commit. The rows have the form of ``changes``.
         """
         from lakeformat.iceberg.choice import snapshot_id_of
         from lakeformat.iceberg.read.asked_rows import asked_rows
@@ -135,7 +138,9 @@ class TableReads(TableHistory):
 
     @property
     def consumers(self) -> TableConsumers:
-        """The consumers: readers of changes that keep their position in the table's directory."""
+        """The consumers: named readers of changes, whose positions are stored in the table's
+        directory.
+        """
         from lakeformat.iceberg.table.consumers import TableConsumers
 
         return TableConsumers(self._handle)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tags, branches and rollback of a table."""
+"""The methods of a table for tags, branches and cherry-picks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["TableReferences"]
 
 
 class TableReferences(TableHistory):
-    """The part of a table that names snapshots and rolls back to them."""
+    """The methods of a table for tags, branches and cherry-picks."""
 
     @property
     def tags(self) -> TableTags:
@@ -30,7 +30,7 @@ class TableReferences(TableHistory):
 
     @property
     def branches(self) -> TableBranches:
-        """The branches of the table, without main."""
+        """The branches of the table, except main."""
         from lakeformat.iceberg.references.table_branches import TableBranches
 
         return TableBranches(self._handle)
@@ -38,12 +38,12 @@ class TableReferences(TableHistory):
     def cherry_pick(
         self, snapshot: AnyPosition | None = None, *, wap_id: str | None = None
     ) -> CherryPickReport:
-        """Publish a snapshot outside of the branch's history: a staged one, or another branch's.
+        """Publish a snapshot that is not in the history of the branch, staged or of another branch.
 
-        ``snapshot`` is its id, ``wap_id`` the ``wap.id`` that its writer staged it with. If its
+        ``snapshot`` is its id; ``wap_id`` is the ``wap.id`` with which its writer staged it. If its
         parent is the newest snapshot, the branch moves to it. Otherwise the files that it appended
-        are added in a new snapshot; other changes than appends are refused. A snapshot, and a
-        ``wap.id``, is published only once: a repeated call changes nothing.
+        are added in a new snapshot; if it did anything except appending, it is refused. A snapshot
+        or ``wap.id`` is published only once: a repeated call changes nothing.
         """
         from lakeformat.iceberg.cherry_pick import cherry_pick
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes and updates of rows by condition."""
+"""The methods of a table that delete, update and upsert rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["TableRowChanges"]
 
 
 class TableRowChanges(TableHistory):
-    """The part of a table that deletes and updates rows by condition."""
+    """The methods of a table that delete, update and upsert rows."""
 
     def delete(
         self,
@@ -30,16 +30,17 @@ class TableRowChanges(TableHistory):
         dry_run: bool = False,
         on_progress: OnUnit | None = None,
     ) -> RowChangeReport:
-        """Delete the rows that meet a condition, in one commit; the same ``commit`` publishes once.
+        """Delete the rows that meet a condition, in one commit.
 
-        Files of which all rows meet it are removed. In other files the condition's columns are
-        read, and the positions of the rows are written: as deletion vectors in version 3, as files
-        of position deletes in version 2. In version 1, and with the property ``write.delete.mode``
-        set to ``copy-on-write``, the files are rewritten without the rows.
+        A repeated call with the same ``commit`` publishes nothing again. Files of which all rows
+        meet the condition are removed. In all other files only the columns of the condition are
+        read. The positions of the rows are written: as deletion vectors in version 3, as position
+        delete files in version 2. In version 1, or if ``write.delete.mode`` is ``copy-on-write``,
+        the files are rewritten without the rows.
 
-        If other commits change these files meanwhile, the rows are searched again. Rows that other
-        commits add meanwhile are deleted, too, unless the property
-        ``write.delete.isolation-level`` is ``snapshot`` and ``where`` names a column without an
+        If other commits change these files in the meantime, the rows are searched again. Rows that
+        other commits add in the meantime are deleted, too, unless the property
+        ``write.delete.isolation-level`` is ``snapshot`` and ``where`` names a column that is not an
         identity partition. ``dry_run`` only counts the rows.
         """
         from lakeformat.iceberg.row_changes.change import delete_rows
@@ -60,10 +61,10 @@ class TableRowChanges(TableHistory):
         """Set columns of the rows that meet a condition; ``where=None`` means all rows.
 
         ``set={"price": 1}`` stores one value in each row. A function is called with the old rows,
-        ``{"price": lambda rows: pc.add(rows["price"], 1)}``, and again after a conflict. No value
-        is rounded or truncated. The rows are deleted as by ``delete``, with the properties
-        ``write.update.*``, and added with their new values in the same commit. In version 3 they
-        keep their row ids.
+        as in ``{"price": lambda rows: pc.add(rows["price"], 1)}``, and again after a conflict.
+        Values are never rounded or cut. The old rows are deleted as by ``delete``, with the
+        properties ``write.update.*``, and the new rows are added in the same commit. In version 3
+        they keep their row ids.
         """
         from lakeformat.iceberg.row_changes.change import update_rows
 
@@ -82,19 +83,19 @@ class TableRowChanges(TableHistory):
     ) -> UpsertReport:
         """Add rows, and replace the stored rows that have the same key, in one commit.
 
-        ``by`` names the columns of the key, by default the identifier fields of the schema. A key
-        with a null, and two rows with the same key, are refused. A stored row is replaced as a
-        whole: a column that ``data`` lacks gets its default, or nulls. ``data``, ``commit`` and
-        ``properties`` are those of ``write``; the given rows are in memory.
+        ``by`` names the columns of the key, by default the identifier fields of the schema. A null
+        in a key, or two rows with the same key, are refused. A stored row is replaced as a whole: a
+        column that ``data`` lacks gets its default, or nulls. ``data``, ``commit`` and
+        ``properties`` are as in ``write``. The given rows are held in memory.
 
-        With ``kinds`` the rows are changes in their order, of which the last one of each key
-        counts: ``+I`` and ``+U`` store the row, ``-D`` and ``-U`` delete the stored rows with its
-        key. ``kinds`` is the name of a column or has one kind for each row, as in the ``write`` of
-        a Paimon table. Of a deleted row only the key is needed.
+        With ``kinds`` the rows are changes in their order, and the last change of each key counts:
+        ``+I`` and ``+U`` store the row, ``-D`` and ``-U`` delete the stored rows with its key.
+        ``kinds`` is the name of a column, or has one kind for each row, as in ``write`` of a Paimon
+        table. A deleted row needs only its key.
 
         The stored rows are deleted as by ``delete``, with the property ``write.merge.mode``. In
         version 3 a new row keeps the row id of the row that it replaces. If another commit may have
-        added one of the keys meanwhile, the stored rows are searched again.
+        added one of the keys in the meantime, the stored rows are searched again.
         """
         from lakeformat.iceberg.row_changes.upsert import upsert
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A system table of an Iceberg table: its metadata as rows, read-only."""
+"""System tables of an Iceberg table: its metadata as rows that can only be read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["IcebergSystemTable"]
 
 
 class IcebergSystemTable:
-    """Metadata as rows: ``table.system_table("files").scan().to_arrow()``."""
+    """A system table: ``table.system_table("files").scan().to_arrow()``."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class IcebergSystemTable:
         tag: str | None = None,
         as_of: Moment | None = None,
     ) -> Rows:
-        """Return the rows for the newest snapshot of the branch, or for another one."""
+        """Return the rows for the newest snapshot of the branch, or for a chosen one."""
         is_asked = any(each is not None for each in (snapshot, tag, as_of))
         if is_asked and not self._declaration.of_snapshot:
             raise InvalidRequestError(

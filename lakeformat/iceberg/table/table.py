@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Iceberg table that users hold."""
+"""The public class of an Iceberg table, and how it is opened."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def load_iceberg_table(
     metadata_file: str | None = None,
     environment: Environment = SYSTEM,
 ) -> IcebergTable:
-    """Load the table in a directory, with its newest metadata file or with a given one.
+    """Open the table in a directory, with its newest metadata file or with the given one.
 
-    Raise ``NotFoundError`` if it has no such branch.
+    Raise ``NotFoundError`` if the branch does not exist.
     """
     pointer: MetadataPointer = DirectoryPointer(storage, root, external_roots, environment)
     if metadata_file is not None:
@@ -66,7 +66,7 @@ class IcebergTable(
     TableOrphans,
     TableReferences,
 ):
-    """One branch of a table in Iceberg's format; every call sees the newest metadata file."""
+    """One branch of an Iceberg table; every call uses the newest metadata file."""
 
     format = "iceberg"
     numbers_snapshots = False
@@ -87,7 +87,9 @@ class IcebergTable(
 
     @property
     def partition_by(self) -> list[str]:
-        """The columns, or transforms such as ``day(event_time)``, that partition new files."""
+        """The columns and transforms, such as ``day(event_time)``, by which new files are
+        partitioned.
+        """
         metadata, found = self._loaded().metadata, []
         for field in metadata.spec_of(metadata.default_spec_id).fields:
             column = metadata.schema.name_of(field.source_id) or str(field.source_id)
@@ -98,7 +100,7 @@ class IcebergTable(
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """The properties that are set on the table."""
+        """The table properties that are set."""
         return self._loaded().metadata.properties
 
     @property

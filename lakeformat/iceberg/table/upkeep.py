@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maintenance of a table: health, compaction, and all steps at once."""
+"""The methods of a table for its health, compaction, statistics and maintenance."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ __all__ = ["TableUpkeep"]
 
 
 class TableUpkeep(TableHistory):
-    """The part of a table that maintains it."""
+    """The methods of a table for its health, compaction, statistics and maintenance."""
 
     def health(self, *, time_travel: bool = True, unknown: bool = False) -> IcebergHealthReport:
-        """Return facts, a score, and reasons with advice, at the newest snapshot of the branch.
+        """Return numbers, a score, and reasons with advice, for the newest snapshot of the branch.
 
-        Only metadata is read. ``time_travel`` also reads the manifests of older snapshots, to sum
-        up the files that only they need, and counts the metadata files. ``unknown`` is refused.
+        Only metadata is read. With ``time_travel`` the manifests of older snapshots are read, too:
+        the report then has the size of the files that only they need, and the number of metadata
+        files. ``unknown`` is refused.
         """
         from lakeformat.iceberg.health import check_health
         from lakeformat.iceberg.health.reasons import Cures
@@ -66,16 +67,21 @@ class TableUpkeep(TableHistory):
     ) -> MaintainReport:
         """Maintain the table: compact deletes, files and manifests, expire, remove orphan files.
 
-        Each step does what is due by ``health()`` and the properties of the table. A failed step
-        does not stop the next; the report has its error. The steps are: ``compact_deletes`` with
-        ``convert_equality`` if many keys are compared, ``compact`` of what is due,
-        ``compact_manifests``, expiry by the properties, and removal of orphan files older than
-        three days. With ``gc.enabled = false`` the last two delete nothing. Consumers are deleted
-        only if they have not moved since ``expire_consumers``: a time, or an age such as ``"2 d"``.
+        Each step does what is due by ``health()`` and the table properties. After a failed step the
+        next one runs; the report has the error. The steps are:
 
-        ``obstacles`` of the report lists what still prevents good health, and what to do about it.
-        A ``dry_run`` changes nothing and reports what each step would do. Repeat an interrupted run
-        to do the rest. ``executor`` does the work of the compaction, as in ``compact``.
+        - ``compact_deletes``, with ``convert_equality`` if reads must compare many keys,
+        - ``compact`` of the files that are due,
+        - ``compact_manifests``,
+        - expiry by the table properties,
+        - removal of orphan files older than three days.
+
+        If ``gc.enabled`` is false, the last two delete nothing. Consumers are deleted only if they
+        have made no progress since ``expire_consumers``: a time, or an age such as ``"2 d"``.
+
+        ``obstacles`` of the report lists the remaining problems, each with advice. A ``dry_run``
+        changes nothing and reports what each step would do. Repeat an interrupted run to do the
+        rest. ``executor`` does the work of the compaction, as in ``compact``.
         """
         from lakeformat.iceberg.maintain import IcebergProgress, maintain
         from lakeformat.iceberg.table.consumers import ConsumersOfBranches
@@ -100,11 +106,11 @@ class TableUpkeep(TableHistory):
     ) -> IcebergAnalyzeReport:
         """Count the distinct values of ``columns``, by default of all, for query planners.
 
-        The rows of the newest snapshot are read once. The table's metadata names the file of the
-        result for this snapshot, as after Java's ``compute_table_stats``; no snapshot is made.
-        Spark and Trino read it. Numbers above 4096 are estimates. ``commit`` changes nothing: a
-        snapshot with the same statistics is not read again. ``on_progress`` is called with the
-        number of rows read so far.
+        The rows of the newest snapshot are read once. The result is a file that the table metadata
+        names for this snapshot, as after Java's ``compute_table_stats``; no snapshot is made. Spark
+        and Trino read the file. Numbers above 4096 are estimates. If the snapshot already has these
+        statistics, its rows are not read again, with or without ``commit``. ``on_progress`` is
+        called with the number of rows read so far.
         """
         from lakeformat.iceberg.analyze.analyze import analyze
 
@@ -117,7 +123,9 @@ class TableUpkeep(TableHistory):
         partitions: Partitions | None = None,
         **options: Any,
     ) -> CompactPlan:
-        """Plan ``compact`` group by group with reasons; no data file is read."""
+        """Return the groups of files that ``compact`` would rewrite, with reasons; no data file is
+        read.
+        """
         from lakeformat.iceberg.compact.options import wanted_files
         from lakeformat.iceberg.compact.plan import plan_compaction
 
@@ -135,30 +143,33 @@ class TableUpkeep(TableHistory):
     ) -> CompactReport:
         """Merge files into fewer and larger ones, without deleted rows; the rows do not change.
 
-        ``where`` and ``partitions`` choose the files that may hold such rows; whole files are
-        rewritten with the current columns and partitions. The ``strategy`` ``"minor"``, also named
-        ``"binpack"``, rewrites what is due by the rules of Java's ``rewrite_data_files``.
-        ``"full"`` rewrites small files if a partition has two of them, and all files with deletes.
+        ``where`` and ``partitions`` choose the files that may have such rows. Whole files are
+        rewritten, with the current columns and partitions. The ``strategy`` ``"minor"``, also named
+        ``"binpack"``, rewrites the files that are due by the rules of Java's
+        ``rewrite_data_files``. ``"full"`` rewrites small files if a partition has two of them, and
+        all files with deletes.
 
-        ``"sort"`` rewrites the same files as ``"minor"``, with rows in the order of the keys
-        ``order_by``, such as ``["day(ts) desc", "id"]``, or of the table. ``"zorder"`` sorts them
-        along a curve through the columns ``order_by``. With ``order_by`` and ``"full"`` all files
-        are sorted; ``order_strategy`` is then ``"order"`` or ``"zorder"``.
+        ``"sort"`` rewrites the same files as ``"minor"``, with rows sorted by the keys
+        ``order_by``, such as ``["day(ts) desc", "id"]``, or by the sort order of the table.
+        ``"zorder"`` sorts them along a Z-order curve of the columns in ``order_by``. ``"full"``
+        with ``order_by`` sorts all files; ``order_strategy`` is then ``"order"`` or ``"zorder"``.
 
         The options are those of Java: ``target_file_bytes`` (by default the property
         ``write.target-file-size-bytes``), ``min_file_bytes`` and ``max_file_bytes`` (75% and 180%
         of it), ``max_group_bytes`` (100 GiB), ``min_input_files`` (5), ``delete_file_threshold``
-        (no limit), ``delete_ratio_threshold`` (0.3) and ``rewrite_all`` (False); of sorted files
+        (no limit), ``delete_ratio_threshold`` (0.3) and ``rewrite_all`` (False). For sorted files
         also ``compression_factor`` (1), ``var_length_contribution`` (8) and ``max_output_size``.
 
-        ``max_commits``, or ``partial_progress`` with 10, publishes groups as they are done; one
-        that conflicts is dropped, and ``unfinished`` of the report is set. Groups are rewritten in
-        ``rewrite_job_order``, such as ``"bytes-desc"``, ``max_concurrent_rewrites`` at a time.
+        By default all groups are published in one commit. ``partial_progress`` publishes them as
+        they are done, in at most 10 commits, or in ``max_commits``. A group in conflict is then
+        dropped, and ``unfinished`` of the report is set. Groups are rewritten in
+        ``rewrite_job_order``, such as ``"bytes-desc"``, with ``max_concurrent_rewrites`` at a time.
 
-        Writers are not blocked, and appends are no conflict. If rows of rewritten files are deleted
-        meanwhile, everything is planned again, without partial progress. The same ``commit``
-        publishes once. ``executor`` is ``"threads"``, ``"serial"``, or an object such as
-        ``spark_jobs.SparkExecutor``; ``on_progress`` is called after each group.
+        Writers are not blocked, and appends cause no conflict. If rows of the files are deleted in
+        the meantime, everything is planned again, except with partial progress. A repeated call
+        with the same ``commit`` publishes nothing again. ``executor`` is ``"threads"``,
+        ``"serial"``, or an object such as ``spark_jobs.SparkExecutor``. ``on_progress`` is called
+        after each group.
         """
         from lakeformat.iceberg.compact.compact import compact
         from lakeformat.iceberg.compact.options import wanted_files
@@ -169,11 +180,12 @@ class TableUpkeep(TableHistory):
         )
 
     def compact_manifests(self, *, dry_run: bool = False) -> CompactManifestsReport:
-        """Merge small manifests, sorted by partition; rows and data files do not change.
+        """Merge small manifests, with entries sorted by partition; rows and data files do not
+        change.
 
         The manifests of each partition spec are merged up to ``commit.manifest.target-size-bytes``,
-        and entries of deleted files are dropped. Writers are not blocked. If no manifest can be
-        merged, nothing is published.
+        and entries of deleted files are dropped. Writers are not blocked. If no manifest is due,
+        nothing is published.
         """
         from lakeformat.iceberg.manifests.compact_manifests import compact_manifests
 
@@ -187,16 +199,16 @@ class TableUpkeep(TableHistory):
         commit: CommitId | None = None,
         dry_run: bool = False,
     ) -> CompactDeletesReport:
-        """Replace delete files by fewer ones that delete the same rows; data files do not change.
+        """Replace delete files by fewer files that delete the same rows; data files do not change.
 
         Delete files that apply to no data file are removed. The position deletes of a partition are
-        merged, by the property ``write.delete.granularity``; in version 3 they become deletion
-        vectors. ``convert_equality`` also turns equality deletes into positions: the keys are
-        compared once, and no longer by each read. ``rewrite_all`` rewrites position deletes that
-        are merged already, as the option of Java does.
+        merged, as the property ``write.delete.granularity`` requires; in version 3 they become
+        deletion vectors. ``convert_equality`` also replaces equality deletes by positions: then
+        keys are compared once, and no longer by each read. ``rewrite_all`` also rewrites position
+        deletes that need no merge, as the option of Java does.
 
-        Writers are not blocked; after a conflict everything is planned again. The same ``commit``
-        publishes once.
+        Writers are not blocked; after a conflict everything is planned again. A repeated call with
+        the same ``commit`` publishes nothing again.
         """
         from lakeformat.iceberg.deletes.compact_deletes import compact_deletes
 
@@ -209,14 +221,16 @@ class TableUpkeep(TableHistory):
         )
 
     def other_compactor(self) -> None:
-        """Return None: two compactions of a table may run at once, because the later one plans
+        """Return None: two compactions may run at the same time, because the later one plans
         again.
         """
 
     def explain_empty_choice(
         self, *, where: Where | None = None, partitions: Partitions | None = None
     ) -> str | None:
-        """Return the reason if no data file may have chosen rows; else None."""
+        """Return the reason why ``where`` and ``partitions`` choose no data file; None if they
+        choose some.
+        """
         from lakeformat.iceberg.compact.plan import explain_empty_choice
 
         return explain_empty_choice(self._handle, where, partitions)

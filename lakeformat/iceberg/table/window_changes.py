@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of a branch between two snapshots: commit by commit, or as one difference."""
+"""Reads the changes of a branch between two snapshots: commit by commit, or as one difference."""
 
 from __future__ import annotations
 
@@ -30,29 +30,32 @@ from lakeformat.tables.results import Rows
 __all__ = ["MODES", "window_changes"]
 
 _AUTO, _CHANGELOG, _DIFF, _APPENDS = MODES = ("auto", "changelog", "diff", "appends")
-"""``changelog`` is commit by commit, ``diff`` one comparison of both states. ``auto`` is ``diff``
-between two tags or branches, else ``changelog``. ``appends`` leaves out commits that delete or
-overwrite rows.
+"""The modes of ``changes``.
+
+- ``changelog``: the changes commit by commit.
+- ``diff``: the difference between the two snapshots.
+- ``auto``: ``diff`` between two tags or branches, else ``changelog``.
+- ``appends``: only commits that neither delete nor overwrite rows.
 """
 _INSERTED = pa.scalar("+I", pa.string())
 
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """The ends of a window as ids of snapshots; None is before the first snapshot."""
+    """The snapshots before and at the end of a window, by id; None is before the first snapshot."""
 
     loaded: LoadedMetadata
     after: int | None
     upto: int | None
 
     def snapshots(self) -> list[Snapshot]:
-        """Return the snapshots of the window, oldest first."""
+        """Return the snapshots in the window, oldest first."""
         if self.upto is None:
             return []
         return snapshots_between(self.loaded.metadata, self.after, self.upto)
 
     def state(self, snapshot_id: int | None) -> TableState:
-        """Return a state of the table, to be read with its current columns."""
+        """Return a snapshot, to be read with the current columns of the table."""
         places, metadata = self.loaded.places, self.loaded.metadata
         if snapshot_id is None:
             return TableState(places, metadata, None, metadata.schema)
@@ -72,7 +75,7 @@ def window_changes(
     partitions: Partitions | None = None,
     keys: Sequence[str] | None = None,
 ) -> Rows:
-    """Return the changes of a window, with the column ``rowkind`` before those of the table."""
+    """Return the changes in a window; the column ``rowkind`` comes before those of the table."""
     if mode not in MODES:
         raise InvalidRequestError(f"mode must be one of {', '.join(MODES)}, got {mode!r}")
     if mode == _AUTO:
@@ -92,7 +95,7 @@ def window_changes(
         return Rows(asked.arrow_schema, lambda: changed_rows(*ends, asked))
     commits = [window.state(each.snapshot_id) for each in window.snapshots()]
     for first in commits[:1]:
-        commit_changes(first, asked)  # raises before anything is read
+        commit_changes(first, asked)  # raises an error before any row is read
     return Rows(asked.arrow_schema, lambda: _by_commit(commits, asked))
 
 
@@ -131,7 +134,7 @@ def _is_tag(loaded: LoadedMetadata, end: WindowEnd | None) -> bool:
 
 
 def _snapshot_id(loaded: LoadedMetadata, history: BranchHistory, end: WindowEnd) -> int | None:
-    """Return the last snapshot before an end of a window; None at the beginning."""
+    """Return the id of the snapshot at one end of a window; None for the beginning."""
     if isinstance(end, datetime):
         head = _head(history)
         return None if head is None else newest_at(loaded.metadata, head, to_millis(end))
@@ -147,9 +150,9 @@ def _snapshot_id(loaded: LoadedMetadata, history: BranchHistory, end: WindowEnd)
 
 
 def _position_id(loaded: LoadedMetadata, history: BranchHistory, end: Position) -> int | None:
-    """Return the newest snapshot at a position; None if nothing is before it.
+    """Return the id of the newest snapshot up to a position; None if there is none.
 
-    Raise if the branch does not continue it.
+    Raise if changes after the position cannot be read.
     """
     number, since = history.number(end), history.since(end, None)
     if since.missed or since.rewound:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work that has no meaning on an Iceberg table, and the advice for each."""
+"""Operations that Iceberg tables do not have, with advice for each."""
 
 from __future__ import annotations
 

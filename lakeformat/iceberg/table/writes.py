@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes of a table: rows added, and partitions replaced or deleted."""
+"""The methods of a table that write rows, and replace or delete partitions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["TableWrites"]
 
 
 class TableWrites(TableHistory):
-    """The part of a table that writes rows."""
+    """The methods of a table that write rows, and replace or delete partitions."""
 
     def write(
         self,
@@ -36,17 +36,19 @@ class TableWrites(TableHistory):
         properties: Mapping[str, str] | None = None,
         **options: Any,
     ) -> WriteReport:
-        """Add rows in one commit, or replace partitions; the same ``commit`` publishes only once.
+        """Add rows in one commit, or replace partitions.
 
-        ``data`` is a pyarrow, pandas or polars object, or an iterable of those; missing columns get
-        their default or nulls. ``properties`` are added to the summary of the snapshot. If
-        ``commit`` was published before, nothing is written and the rows are not compared.
+        ``data`` is a pyarrow, pandas or polars object, or an iterable of these; a missing column
+        gets its default or nulls. ``properties`` are added to the summary of the snapshot. A
+        repeated call with the same ``commit`` publishes nothing again: then no row is written, and
+        the rows are not compared.
 
-        ``overwrite="table"`` replaces all rows, ``{"dt": "2024-01-01"}`` those of some partitions
-        and ``"partitions"`` those of the partitions that get rows. Only whole files are removed.
+        ``overwrite="table"`` replaces all rows, ``{"dt": "2024-01-01"}`` those of matching
+        partitions, and ``"partitions"`` those of the partitions that get rows. Only whole files are
+        removed.
 
-        If this raises a ``LakeError``, nothing was published and no file is left behind. The
-        exception is ``CommitOutcomeUnknownError``: then repeat the call with the same ``commit``.
+        If this raises a ``LakeError``, nothing was published and no file is left, except after
+        ``CommitOutcomeUnknownError``: then repeat the call with the same ``commit``.
         """
         from lakeformat.iceberg.write.append import append
         from lakeformat.iceberg.write.options import refuse_options
@@ -59,9 +61,9 @@ class TableWrites(TableHistory):
         return replace_rows(self._handle, data, overwrite, commit=commit, properties=properties)
 
     def new_writer(self, *, overwrite: Overwritten | None = None) -> PreparedWriter:
-        """Return a writer whose messages are committed later, here or in another process.
+        """Return a writer whose messages are committed later, in this process or in another one.
 
-        For a commit with ``overwrite``, create the writer with the same ``overwrite``.
+        For a commit with ``overwrite``, pass the same ``overwrite`` here.
         """
         from lakeformat.iceberg.write.overwrite import check_overwritten
         from lakeformat.iceberg.write.prepared_writer import PreparedWriter
@@ -83,14 +85,14 @@ class TableWrites(TableHistory):
     ) -> WriteReport:
         """Publish prepared files, as ``write`` does; commit each message only once.
 
-        ``upsert_by`` names the columns of a key: the rows replace the stored rows with the same
-        key, as in ``upsert``. Only the keys of the new rows are read, so their number is not
-        limited by memory. ``executor`` searches the stored rows: ``"threads"``, ``"serial"``, or an
-        object such as ``SparkExecutor``. In version 3 new rows get new ids.
+        ``upsert_by`` names the columns of a key: the new rows then replace the stored rows with the
+        same key, as in ``upsert``. Only the keys of the new rows are read, so memory does not limit
+        their number. ``executor`` searches the stored rows: ``"threads"``, ``"serial"``, or an
+        object such as ``SparkExecutor``. In version 3 all new rows get new row ids.
 
-        A message is refused if it belongs to another table, or names a file that is outside of the
-        directory of data files, missing, or published already. Files of messages are kept after an
-        error: call ``abort``, or commit them again.
+        A message is refused if it belongs to another table, or if it names a file that is outside
+        of the directory of data files, missing, or already published. After an error the files are
+        kept: call ``abort``, or commit them again.
         """
         from lakeformat.iceberg.write.commit_prepared import commit_messages
         from lakeformat.iceberg.write.message import check_messages
@@ -120,11 +122,11 @@ class TableWrites(TableHistory):
         )
 
     def abort(self, messages: Iterable[IcebergCommitMessage]) -> list[str]:
-        """Remove the files of messages that will not be committed.
+        """Delete the files of messages that will not be committed.
 
-        Return the addresses of files that could not be removed. Raise InvalidRequestError if a
-        snapshot has one of the files. Call it only when no commit of them is in progress: not right
-        after ``CommitOutcomeUnknownError``.
+        Return the URIs of files that could not be deleted. Raise InvalidRequestError if a snapshot
+        has one of the files. Call it only if no commit of these messages is in progress, and not
+        right after ``CommitOutcomeUnknownError``.
         """
         from lakeformat.iceberg.write.commit_prepared import abort_messages
         from lakeformat.iceberg.write.message import check_messages
@@ -132,7 +134,7 @@ class TableWrites(TableHistory):
         return abort_messages(self._handle, check_messages(messages))
 
     def read_message(self, content: bytes) -> IcebergCommitMessage:
-        """Read a message that ``to_bytes`` has written."""
+        """Return the message that ``to_bytes`` has encoded."""
         from lakeformat.iceberg.write.message import IcebergCommitMessage
 
         return IcebergCommitMessage.from_bytes(content)
@@ -145,7 +147,7 @@ class TableWrites(TableHistory):
         return TableStaged(self._handle)
 
     def find_commit(self, commit: CommitId) -> WriteReport | None:
-        """Return the report of an earlier commit of this branch; None if there is none."""
+        """Return the report of an earlier commit to this branch; None if it is not found."""
         from lakeformat.iceberg.write.append import earlier_commit
         from lakeformat.iceberg.write.report import write_report
 
@@ -153,12 +155,13 @@ class TableWrites(TableHistory):
         return None if found is None else write_report(self.location, found)
 
     def stream_batch(self, commit: CommitId) -> AbstractContextManager[CommitId | None]:
-        """Commit one batch of a stream exactly once, however late it is repeated.
+        """Publish one batch of a stream exactly once, even if it is repeated much later.
 
-        ``with table.stream_batch(CommitId("my-stream", 7)) as commit``: ``commit`` is None if the
-        batch is already published; otherwise commit with it. Leaving the block without an exception
-        marks the batch as published. Batches follow each other with ascending identifiers. While
-        the block runs, a consumer with the stream's name keeps the snapshots.
+        In ``with table.stream_batch(CommitId("my-stream", 7)) as commit``, ``commit`` is None if
+        the batch is already published. Otherwise use ``commit`` for the commit of the batch. When
+        the block ends without an exception, the batch is recorded as published. Identifiers of
+        batches must ascend. While the block runs, a consumer with the name of the stream keeps the
+        snapshots.
         """
         from lakeformat.iceberg.table.batches import stream_table
         from lakeformat.tables.batch_log import stream_batch
@@ -166,11 +169,13 @@ class TableWrites(TableHistory):
         return stream_batch(stream_table(self._handle, self.find_commit), commit)
 
     def find_run(self, user: str) -> RunRecord | None:
-        """Return the record of the last success of a run, by its commit user; None without one."""
+        """Return the record of the last success of a run, by its commit user; None if there is
+        none.
+        """
         return self._runs.read(user)
 
     def record_run(self, record: RunRecord) -> None:
-        """Record the success of a run in the table's directory; records are kept for 90 days."""
+        """Record the success of a run in the table's directory; a record is kept for 90 days."""
         self._runs.write(record, self._handle.environment)
 
     @property
@@ -189,9 +194,10 @@ class TableWrites(TableHistory):
     def drop_partitions(
         self, partitions: Iterable[PartitionSpec], *, commit: CommitId | None = None
     ) -> WriteReport:
-        """Delete the rows of partitions, each named by the values of some partition columns.
+        """Delete the rows of partitions, each given by values of some or all partition columns.
 
-        Only whole files are removed, so the columns must be partitions of every file themselves.
+        Only whole files are removed. So in every partition spec these columns must be partition
+        fields without a transform.
         """
         from lakeformat.iceberg.write.overwrite import delete_partitions
         from lakeformat.tables.arguments import partitions_to_drop

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes rows to data files, and publishes them as snapshots."""
+"""Writes rows to data files, and publishes the files as snapshots."""

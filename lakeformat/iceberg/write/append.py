@@ -40,10 +40,10 @@ def append(
     commit: CommitId | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> WriteReport:
-    """Write rows to new files and publish them; the same ``commit`` publishes once.
+    """Write rows to new files and publish them in one commit.
 
-    Rows are written before anything is published. If an error is raised, nothing was published and
-    no file is left, except after ``CommitOutcomeUnknownError``.
+    A repeated call with the same ``commit`` publishes nothing again. After an error nothing is
+    published and no file is left, except after ``CommitOutcomeUnknownError``.
     """
     change = append_of(handle, commit)
     return publish_rows(
@@ -54,7 +54,11 @@ def append(
 def append_of(
     handle: TableHandle, commit: CommitId | None
 ) -> Callable[[Sequence[pa.Table]], Produce]:
-    """Return the change that new files make; refuse a commit whose rows cannot be replaced."""
+    """Return a function that makes the change for new files.
+
+    With ``commit.replaces`` the change also removes the rows of the earlier commit; raise if it
+    cannot.
+    """
     if commit is not None:
         require_commit_id(commit)
     if commit is None or commit.replaces is None:
@@ -75,7 +79,7 @@ def publish_rows(
     commit: CommitId | None,
     properties: Mapping[str, str] | None,
 ) -> WriteReport:
-    """Write rows to new files, and publish the change that their entries make."""
+    """Write rows to new files, and publish the change that ``change`` makes from their entries."""
     given = checked_properties(properties)
     handle.pointer.require_writable()
     loaded = handle.load()
@@ -87,13 +91,13 @@ def publish_rows(
         published = publish_change(
             handle, change(entries), commit=commit, properties=given, planned=loaded
         )
-    if published.is_replayed:  # by another process, while this one wrote
+    if published.is_replayed:  # another process with the same identity published it meanwhile
         delete_files(loaded.places, paths)
     return write_report(handle.uri, published)
 
 
 def write_rows(handle: TableHandle, loaded: LoadedMetadata, data: Any) -> pa.Table:
-    """Write rows to durable files and return their entries; after an error no file is left."""
+    """Write rows to new files and return their manifest entries; after an error no file is left."""
     writer = TableWriter(loaded, handle.environment)
     try:
         for batch in to_batches(data):
@@ -105,7 +109,7 @@ def write_rows(handle: TableHandle, loaded: LoadedMetadata, data: Any) -> pa.Tab
 
 
 def checked_properties(properties: Mapping[str, str] | None) -> dict[str, str]:
-    """Return properties for the summary of a snapshot; raise if one is not a text."""
+    """Return the properties for a snapshot summary; raise if one is not a str."""
     found = dict(properties or {})
     for key, value in found.items():
         if not is_text(key) or not is_text(value):
@@ -118,7 +122,7 @@ def checked_properties(properties: Mapping[str, str] | None) -> dict[str, str]:
 def earlier_commit(
     handle: TableHandle, loaded: LoadedMetadata, commit: CommitId | None
 ) -> PublishedChange | None:
-    """Return the outcome of an earlier attempt with the same identity; None without one."""
+    """Return the result of an earlier attempt with the same identity; None if there is none."""
     if commit is None:
         return None
     require_commit_id(commit)

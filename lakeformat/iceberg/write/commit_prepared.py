@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes the files of commit messages, or removes them."""
+"""Publishes the files of commit messages, or deletes them."""
 
 from __future__ import annotations
 
@@ -49,9 +49,10 @@ def commit_messages(
     commit: CommitId | None,
     properties: Mapping[str, str] | None,
 ) -> WriteReport:
-    """Publish prepared files in one snapshot; the same ``commit`` publishes once.
+    """Publish the files of messages in one snapshot.
 
-    The files are kept after an error: abort the messages, or commit them again.
+    A repeated call with the same ``commit`` publishes nothing again. After an error the files are
+    kept: abort the messages, or commit them again.
     """
     given = checked_properties(properties)
     handle.pointer.require_writable()
@@ -71,9 +72,9 @@ def commit_messages(
 
 
 def abort_messages(handle: TableHandle, messages: Sequence[IcebergCommitMessage]) -> list[str]:
-    """Delete the files of messages; return the addresses of files that could not be deleted.
+    """Delete the files of messages; return the URIs of files that could not be deleted.
 
-    Raise InvalidRequestError if a snapshot has one of the files; then none is deleted.
+    Raise InvalidRequestError if a snapshot has one of the files; then no file is deleted.
     """
     loaded = handle.load()
     entries = checked_entries(loaded, handle.uri, messages)
@@ -83,7 +84,7 @@ def abort_messages(handle: TableHandle, messages: Sequence[IcebergCommitMessage]
 
 
 def delete_prepared(loaded: LoadedMetadata, entries: Sequence[pa.Table]) -> list[str]:
-    """Delete the files of entries; return the addresses of files that could not be deleted."""
+    """Delete the files of manifest entries; return the URIs of files that could not be deleted."""
     left: list[str] = []
     for address in files_of(entries):
         storage, path = loaded.places.place(address)
@@ -96,7 +97,10 @@ def delete_prepared(loaded: LoadedMetadata, entries: Sequence[pa.Table]) -> list
 
 @dataclass(frozen=True, slots=True)
 class PublishedOnce:
-    """Makes a change, unless a snapshot made after the writers began already has a file of it."""
+    """Makes a change, but raises if one of its files is already in a snapshot.
+
+    Only snapshots are searched that were made after the writers of the files began.
+    """
 
     uri: str
     produce: Produce
@@ -106,7 +110,8 @@ class PublishedOnce:
     def __call__(self, base: Base) -> FileChange | None:
         newer, is_known = self._newer(base)
         ids = {each.snapshot_id for each in newer}
-        # Their own lists, because a later commit may have rewritten the files.
+        # Each snapshot's own manifests are read, because a later commit may have rewritten the
+        # files.
         adding = (each for each in newer if each.operation not in _ADDS_NO_ROWS)
         listed = manifests_of(base.loaded, adding)
         manifests = [
@@ -119,7 +124,9 @@ class PublishedOnce:
         return self.produce(base)
 
     def _newer(self, base: Base) -> tuple[list[Snapshot], bool]:
-        """Return the snapshots after all writers began; False if older ones may be among them."""
+        """Return the snapshots made after all writers began; False if it is unknown which these
+        are.
+        """
         found, waiting = list[Snapshot](), {*self.bases}
         head = None if base.parent is None else base.parent.snapshot_id
         for snapshot in base.loaded.metadata.ancestry(head):
@@ -150,7 +157,7 @@ def _change(
 
 
 def _none(loaded: LoadedMetadata) -> pa.Table:
-    """Return the entries of no file."""
+    """Return a table without entries."""
     spec = loaded.metadata.spec_of(loaded.metadata.default_spec_id)
     return new_entries([], spec.spec_id, partition_type(loaded.metadata, spec), 0)
 
@@ -161,7 +168,7 @@ def with_unpublished(
     snapshot: Snapshot | None,
     entries: Sequence[pa.Table],
 ) -> WriteReport:
-    """Return a report with the number of files that the earlier attempt did not publish."""
+    """Return the report with the number of files that the earlier attempt did not publish."""
     assert snapshot is not None
     own = [
         each

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One new Parquet data file with the row groups of other files, copied without decoding."""
+"""Writes a Parquet data file with the row groups of other files, without decoding them."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ __all__ = ["CopiedFiles", "write_copies"]
 
 @dataclass(frozen=True, slots=True)
 class CopiedFiles:
-    """Files of one partition whose row groups can stand in one file."""
+    """Files of one partition whose row groups can be copied into one file."""
 
     fields: tuple[Field, ...]
     """The columns of the files."""
     groups: Sequence[tuple[str, RowGroups]]
-    """The address and the row groups of each file."""
+    """The URI and the row groups of each file."""
     entries: pa.Table
-    """The entries of the files."""
+    """The manifest entries of the files."""
 
 
 def write_copies(
     places: FilePlaces, uri: str, files: CopiedFiles, settings: WriteSettings
 ) -> NewFile:
-    """Write a file with the row groups of other files, and make it durable.
+    """Write a file with the row groups of other files.
 
-    Raise ``CannotJoinError`` if a footer is damaged; a torn file may be left.
+    Raise ``CannotJoinError`` if a footer is damaged; an incomplete file may be left.
     """
     storage, path = places.place(uri)
     with storage.open_output(path) as stream:
@@ -64,7 +64,9 @@ def write_copies(
 
 
 def _footer(end: bytes, size: int) -> pq.FileMetaData:
-    """Return the footer of a new file; one damaged source would make all of it unreadable."""
+    """Parse the footer of the new file, because one damaged source would make all of it
+    unreadable.
+    """
     try:
         footer = pq.read_metadata(pa.BufferReader(MAGIC + end))
         require_sound_footer(footer, size)

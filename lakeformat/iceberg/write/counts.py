@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of files and rows for the summary of a snapshot, with the keys of Java."""
+"""Counts files and rows for the summary of a snapshot, with the keys that Java uses."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ _REMOVED = {
 
 @dataclass(frozen=True, slots=True)
 class FileCounts:
-    """The numbers of files and of what they hold."""
+    """Counts of files, and of the rows and bytes in them."""
 
     data_files: int = 0
     records: int = 0
-    """The rows of data files."""
+    """The number of rows in data files."""
     bytes: int = 0
-    """The size of all files; of deletion vectors, without the rest of their Puffin files."""
+    """The size of all files; of a Puffin file only the deletion vectors count."""
     delete_files: int = 0
-    """Deletion vectors and files of deletes."""
+    """The number of delete files, including deletion vectors."""
     position_deletes: int = 0
     equality_deletes: int = 0
     position_delete_files: int = 0
@@ -72,7 +72,9 @@ class FileCounts:
 
     @classmethod
     def of(cls, entries: Iterable[pa.Table]) -> FileCounts:
-        """Count the files of entries; only live entries of a snapshot give its totals."""
+        """Return the counts of manifest entries; for the totals of a snapshot, pass only live
+        entries.
+        """
         found = cls()
         for some in entries:
             found = found.plus(cls._of(some))
@@ -104,11 +106,11 @@ class FileCounts:
         )
 
     def plus(self, other: FileCounts) -> FileCounts:
-        """Return the sum of these counts and ``other``."""
+        """Return the sum of two counts."""
         return self._combined(other, 1)
 
     def minus(self, other: FileCounts) -> FileCounts:
-        """Return these counts less ``other``."""
+        """Return the difference of two counts."""
         return self._combined(other, -1)
 
     def _combined(self, other: FileCounts, sign: int) -> FileCounts:
@@ -117,13 +119,13 @@ class FileCounts:
 
 
 def change_summary(added: FileCounts, removed: FileCounts, partitions: int) -> dict[str, str]:
-    """Return the counts of a change, without zeros, as in Java."""
+    """Return the counts of a change for a summary; zeros are left out, as in Java."""
     found = _present(_ADDED, added) | _present(_REMOVED, removed)
     return {**found, "changed-partition-count": str(partitions)}
 
 
 def manifest_summary(before: pa.Table, after: pa.Table) -> dict[str, str]:
-    """Return the counts of the manifests that a commit makes, keeps and replaces."""
+    """Return the numbers of manifests that a commit creates, keeps and replaces."""
     old, new = ({*each.column("manifest_path").to_pylist()} for each in (before, after))
     return {
         "manifests-created": str(len(new - old)),
@@ -133,12 +135,12 @@ def manifest_summary(before: pa.Table, after: pa.Table) -> dict[str, str]:
 
 
 def total_summary(totals: FileCounts) -> dict[str, str]:
-    """Return the counts of a state."""
+    """Return the totals of a snapshot for its summary."""
     return {key: str(getattr(totals, name)) for key, name in _TOTALS.items()}
 
 
 def totals_in(summary: Mapping[str, str]) -> FileCounts | None:
-    """Return the totals of a summary; None if one is missing or not a number."""
+    """Return the totals in a summary; None if one of them is missing or not a number."""
     texts = {name: summary.get(key, "") for key, name in _TOTALS.items()}
     if not all(text.isascii() and text.isdecimal() for text in texts.values()):
         return None
@@ -146,17 +148,17 @@ def totals_in(summary: Mapping[str, str]) -> FileCounts | None:
 
 
 def partition_count(entries: Iterable[pa.Table]) -> int:
-    """Return the number of different partitions, those of each spec apart."""
+    """Return the number of different partitions; partitions of two specs count separately."""
     found: set[str] = set()
     for some in entries:
         spec_ids = some.column("spec_id").to_pylist()
         fields = [_plain(each) for each in some.column("partition").combine_chunks().flatten()]
-        found.update(map(repr, zip(spec_ids, *fields, strict=True)))  # NaN equals itself as text
+        found.update(map(repr, zip(spec_ids, *fields, strict=True)))  # as text NaN equals NaN
     return len(found)
 
 
 def _plain(values: pa.Array) -> list[Any]:
-    """Return the values of a partition field; Python has no dates after the year 9999."""
+    """Return partition values as Python objects; dates after the year 9999 remain numbers."""
     if pa.types.is_temporal(values.type):
         values = values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
     plain: list[Any] = values.to_pylist()

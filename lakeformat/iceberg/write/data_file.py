@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One new Parquet data file, written row group by row group."""
+"""Writes a Parquet data file, one row group at a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["DataFile"]
 
 
 class DataFile:
-    """A file that is open for row groups; nothing refers to it before the commit."""
+    """A data file that is being written; no snapshot refers to it yet."""
 
     def __init__(
         self,
@@ -31,7 +31,9 @@ class DataFile:
         fields: tuple[Field, ...],
         settings: WriteSettings,
     ) -> None:
-        """``partition`` has the values of the partition of all rows, as its only row."""
+        """Start a file; ``partition`` has the partition values of its rows, as an array of length
+        one.
+        """
         self._uri, self._partition, self._settings = uri, partition, settings
         self._schema = parquet_schema(fields)
         self._metrics = FileMetrics(parquet_fields(fields), settings.modes)
@@ -43,11 +45,11 @@ class DataFile:
 
     @property
     def size(self) -> int:
-        """The bytes written so far."""
+        """The number of bytes written so far."""
         return self._stream.tell()
 
     def write(self, rows: pa.Table) -> None:
-        """Add a row group of rows with the columns of the table."""
+        """Write rows, which have the columns of the table, as one row group."""
         plain = rows.select(self._schema.names)
         stored = to_stored(plain, self._schema)
         if self._file is None:
@@ -65,7 +67,7 @@ class DataFile:
         self._rows += rows.num_rows
 
     def close(self) -> NewFile:
-        """Make the file durable."""
+        """Finish the file, and return it for a manifest entry."""
         assert self._file is not None
         footer = self._file.close()
         size = self._stream.tell()
@@ -79,7 +81,7 @@ class DataFile:
         return NewFile(self._partition, members)
 
     def discard(self) -> None:
-        """Write nothing more; what was written may be deleted."""
+        """Stop writing; the caller deletes what was written."""
         if self._file is not None:
             self._file.discard()
         stopped = _StoppedError()
@@ -87,4 +89,4 @@ class DataFile:
 
 
 class _StoppedError(Exception):
-    """Leaves the stream of a file without making it durable."""
+    """Raised to close the stream of a file that is not finished."""

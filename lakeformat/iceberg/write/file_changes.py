@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The change of one snapshot: files that are added, and chosen files that are removed."""
+"""The change of one snapshot: files to add, and files to remove."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ __all__ = ["ChangedFiles", "added_manifest"]
 
 @dataclass(frozen=True, slots=True)
 class ChangedFiles:
-    """Removes chosen files and adds new ones, in one snapshot."""
+    """Adds new files and removes chosen ones, in one snapshot."""
 
     added: Sequence[pa.Table] = ()
-    """The entries of the new files, one table for each partition spec."""
+    """The manifest entries of the new files, as one table for each partition spec."""
     choice: FileChoice | None = None
-    """The files to remove; None for an append."""
+    """Chooses the files to remove; None for an append."""
     variant: Hashable = None
-    """Differs between the attempts of a commit that make different choices."""
+    """A value that differs if attempts of the commit choose different files."""
 
     def __call__(self, base: Base) -> FileChange | None:
-        """Return the change of the newest state; None if there is nothing to change."""
+        """Return the change for the newest snapshot; None if nothing changes."""
         added = [each for each in self.added if len(each)]
         removed: list[pa.Table] = []
         manifests = base.manifests
@@ -54,7 +54,9 @@ class ChangedFiles:
 
 
 def added_manifest(base: Base, entries: pa.Table) -> pa.Table:
-    """Return the row of the manifest of new files, which the attempts of a commit share."""
+    """Return the row of the manifest list for new files; all attempts of a commit use one
+    manifest.
+    """
     metadata, snapshot = base.loaded.metadata, base.snapshot
     spec_id = entries.column("spec_id")[0].as_py()
     writer = ManifestWriter(metadata, metadata.spec_of(spec_id))
@@ -63,7 +65,7 @@ def added_manifest(base: Base, entries: pa.Table) -> pa.Table:
 
 
 def _operation(*, has_added: bool, has_removed: bool) -> str:
-    """Return the kind of the commit, as Java names it."""
+    """Return the operation of the snapshot, as Java names it."""
     if not has_removed:
         return "append"
     return "overwrite" if has_added else "delete"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choices of whole files to remove from a table, by their partitions and bounds alone."""
+"""Chooses whole files to remove, by their partitions and statistics alone."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ __all__ = [
 
 
 class FileChoice(Protocol):
-    """Chooses live files of one partition spec, data files and delete files alike."""
+    """Chooses live files of one partition spec; both data files and delete files."""
 
     def mask(self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table) -> pa.Array:
-        """Return True for each entry whose file is chosen; raise if that is not known."""
+        """Return a mask of the chosen files; raise if statistics do not decide it."""
         ...
 
 
@@ -59,10 +59,10 @@ class AllFiles:
 
 @dataclass(frozen=True, slots=True)
 class FilesOfPartitions:
-    """Chooses the files in the same partitions as some new files."""
+    """Chooses the files in the partitions of some new files."""
 
     added: pa.Table
-    """The entries of the new files, all of one spec."""
+    """The manifest entries of the new files, which must have one partition spec."""
 
     def mask(self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table) -> pa.Array:
         if not len(self.added) or self.added.column("spec_id")[0].as_py() != spec.spec_id:
@@ -74,7 +74,7 @@ class FilesOfPartitions:
 
 @dataclass(frozen=True, slots=True)
 class FilesNamed:
-    """Chooses data files by their addresses."""
+    """Chooses data files by their URIs."""
 
     paths: pa.Array
 
@@ -84,13 +84,14 @@ class FilesNamed:
 
 @dataclass(frozen=True, slots=True)
 class FilesWhere:
-    """Chooses files whose rows all meet a condition; raises if only some rows of a file may meet
-    it.
+    """Chooses files of which all rows meet a condition.
+
+    Raise if only some rows of a file may meet it.
     """
 
     condition: PredicateFilter
     opposite: PredicateFilter | None = None
-    """The condition of rows to keep; None if a row may meet neither, even without nulls."""
+    """The opposite condition; None if a row without nulls may meet neither of the two."""
 
     def mask(self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table) -> pa.Array:
         has_some, chosen = self.masks(metadata, spec, entries)
@@ -107,8 +108,8 @@ class FilesWhere:
     def masks(
         self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table
     ) -> tuple[pa.Array, pa.Array]:
-        """Return True for files that may hold rows that meet the condition, and for those of which
-        all rows do.
+        """Return two masks: files that may have rows that meet the condition, and files of which
+        all do.
         """
         if self.is_decided_by(metadata, spec):
             found = self._by_partition(metadata, spec, entries)
@@ -120,16 +121,17 @@ class FilesWhere:
         return has_some, pc.and_(has_some, self._has_no_other(metadata, spec, entries))
 
     def is_decided_by(self, metadata: TableMetadata, spec: PartitionSpec) -> bool:
-        """Return True if the values of a partition alone decide if its rows meet the condition."""
+        """Return True if partition values alone decide which rows meet the condition."""
         places = [_identity_place(metadata, spec, name) for name in self.condition.columns]
         return None not in places
 
     def _by_partition(
         self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table
     ) -> pa.Array:
-        """Return True for files of a partition whose values themselves meet the condition."""
+        """Return a mask of the files whose partition values meet the condition."""
         partitions = entries.column("partition").combine_chunks()
-        columns = {"file_path": entries.column("file_path").combine_chunks()}  # counts the rows
+        # Gives the batch its number of rows.
+        columns = {"file_path": entries.column("file_path").combine_chunks()}
         for name in self.condition.columns:
             field, place = metadata.schema.named(name), _identity_place(metadata, spec, name)
             assert field is not None
@@ -141,11 +143,11 @@ class FilesWhere:
     def _has_no_other(
         self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table
     ) -> pa.Array:
-        """Return True for files of which no row fails the condition, or leaves it unknown by a
-        null.
+        """Return a mask of the files of which every row meets the condition and none is unknown by
+        a null.
         """
         names = self.condition.columns
-        # The nulls of a field inside of a struct may be more than those that a writer counts.
+        # Writers may not count all nulls of a field inside of a struct.
         if self.opposite is None or not names <= set(metadata.schema.column_names):
             return pa.repeat(pa.scalar(False), len(entries))
         found = pc.invert(may_meet(self.opposite, metadata, spec, entries))
@@ -158,7 +160,7 @@ class FilesWhere:
 
 
 def files_where(metadata: TableMetadata, where: Where) -> FilesWhere:
-    """Return the choice of the files whose rows all meet a condition of the caller."""
+    """Return the choice of files of which all rows meet a condition of the caller."""
     schema = metadata.schema
     condition = row_filter(metadata, schema, where, None)
     assert condition is not None
@@ -171,7 +173,7 @@ def files_where(metadata: TableMetadata, where: Where) -> FilesWhere:
 def may_meet(
     condition: PredicateFilter, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table
 ) -> pa.Array:
-    """Return True for files that may hold a row that meets a condition."""
+    """Return a mask of the files that may have a row that meets a condition."""
     tests, schema = condition.conditions(), metadata.schema
     found = by_partition(tests, spec, schema, partition_columns(entries), len(entries))
     found &= by_statistics(tests, schema, EntryColumns(entries))
@@ -179,7 +181,7 @@ def may_meet(
 
 
 def _identity_place(metadata: TableMetadata, spec: PartitionSpec, name: str) -> int | None:
-    """Return the place of the field of a partition that has a column's values unchanged."""
+    """Return the index of the identity partition field of a column; None if there is none."""
     column = metadata.schema.named(name)
     for place, field in enumerate(spec.fields):
         is_identity = parse_transform(field.transform).kind is TransformKind.IDENTITY
@@ -189,7 +191,7 @@ def _identity_place(metadata: TableMetadata, spec: PartitionSpec, name: str) -> 
 
 
 def _has_null(part: Predicate) -> bool:
-    """Return True if a condition with values of its columns' types compares with a null."""
+    """Return True if a part of the condition compares with null."""
     match part:
         case And(parts) | Or(parts):
             return any(map(_has_null, parts))

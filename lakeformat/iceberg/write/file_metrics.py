@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of one data file: sizes and counts of its footer, NaN and bounds of its rows.
+"""Collects the statistics of one data file.
 
-A field inside of a list or a map has only its size, as in Java.
+Sizes and counts come from its footer, NaN counts and bounds from its rows. Of a field inside of a
+list or a map only the size is stored, as in Java.
 """
 
 from __future__ import annotations
@@ -29,18 +30,19 @@ _WITHOUT_BOUNDS = ("variant", "geometry", "geography", "unknown")
 
 @dataclass(slots=True)
 class _Leaf:
-    """A column of a Parquet file."""
+    """The statistics of one leaf column of a Parquet file."""
 
     id: int
     kind: PrimitiveType
     mode: StatisticsMode
     path: tuple[int, ...] | None
-    """The places of the field and its structs, from the outside in; None inside of lists, maps."""
+    """The positions of the field in its structs, outermost first; None inside of a list or a
+    map."""
     nans: int | None = 0
-    """None if they are not known."""
+    """The number of NaN; None if it is unknown."""
     bounds: list[pa.Array] = field(default_factory=list)
     unknown: set[str] = field(default_factory=set)
-    """The bounds that some rows have, but no file names."""
+    """The bounds that are unknown, although some rows have values."""
 
     def add(self, rows: pa.Table) -> None:
         if self.path is None or self.mode.detail is Detail.NONE:
@@ -56,7 +58,7 @@ class _Leaf:
                 self.bounds.append(ends)
 
     def add_files(self, entries: EntryColumns) -> None:
-        """Take the numbers from the entries of whole files."""
+        """Add the statistics of whole files from their manifest entries."""
         if self.path is None or self.mode.detail is Detail.NONE:
             return
         values, nulls, nans = (
@@ -70,7 +72,9 @@ class _Leaf:
             self._add_bounds(entries, pc.fill_null(pc.less(without, values), True))
 
     def _add_bounds(self, entries: EntryColumns, needed: pa.Array) -> None:
-        """Add the bounds of files; ``needed`` are those with values that are not null or NaN."""
+        """Add the bounds of files; ``needed`` masks the files that have values other than null and
+        NaN.
+        """
         ends = [single_values(entries.statistic(each, self.id), self.kind) for each in _BOUNDS]
         is_wrong = pc.fill_null(pc.greater(*ends), False)
         for name, found in zip(_BOUNDS, ends, strict=True):
@@ -84,7 +88,7 @@ class _Leaf:
         return self.mode.detail is Detail.BOUNDS and self.kind.name not in _WITHOUT_BOUNDS
 
     def ends(self) -> tuple[bytes | None, bytes | None]:
-        """Return the lower and the upper bound; a bound is None if there is none."""
+        """Return the lower and the upper bound, each None if there is none."""
         found = least_and_most(pa.concat_arrays(self.bounds)) if self.bounds else None
         if found is None:
             return None, None
@@ -96,7 +100,7 @@ class _Leaf:
 
 
 def _cut(kind: str, lower: bytes, upper: bytes, length: int) -> tuple[bytes, bytes | None]:
-    """Return bounds of at most a length, if they are texts or bytes."""
+    """Return the bounds of strings or bytes, cut to ``length``."""
     if kind == "string":
         highest = cut_upwards(upper.decode(), length)
         return lower.decode()[:length].encode(), None if highest is None else highest.encode()
@@ -109,23 +113,27 @@ class FileMetrics:
     """Collects the statistics of a file while it is written."""
 
     def __init__(self, fields: tuple[Field, ...], modes: Mapping[int, StatisticsMode]) -> None:
-        """``fields`` are the columns of the file; ``modes`` are by the ids of their leaves."""
+        """``fields`` are the columns of the file; ``modes`` has the statistics to collect, by field
+        id.
+        """
         self._leaves = [
             leaf for place, each in enumerate(fields) for leaf in _leaves_of(each, (place,), modes)
         ]
 
     def add(self, rows: pa.Table) -> None:
-        """Examine rows with exactly the columns."""
+        """Add rows, which must have exactly the columns of the file."""
         for leaf in self._leaves:
             leaf.add(rows)
 
     def add_files(self, entries: pa.Table) -> None:
-        """Add whole files with exactly the columns, by their entries."""
+        """Add whole files by their manifest entries; they must have exactly the columns of the
+        file.
+        """
         for leaf in self._leaves:
             leaf.add_files(EntryColumns(entries))
 
     def result(self, footer: pq.FileMetaData) -> dict[str, Any]:
-        """Return the members of a manifest's entry; maps are lists of pairs."""
+        """Return the members of a manifest entry; maps are lists of pairs."""
         found: dict[str, dict[int, Any]] = {
             name: {}
             for name in (
@@ -165,7 +173,7 @@ def _describe(
 
 
 def _start(chunk: pq.ColumnChunkMetaData) -> int:
-    """Return the offset of the first page of a row group."""
+    """Return the offset of the first page of a column in a row group."""
     dictionary = chunk.dictionary_page_offset
     data = int(chunk.data_page_offset)
     return data if dictionary is None else min(int(dictionary), data)

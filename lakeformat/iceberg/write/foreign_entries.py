@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the files in commit messages: another process made them, and may name any file."""
+"""Checks the files in commit messages, because another process made the messages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OF_NEW_FILES = (
     "content_offset",
     "content_size_in_bytes",
 )
-"""The columns that are null until a snapshot has the file, or always for data files."""
+"""Columns that must be null in the entries of files that are not published."""
 _DATA_MANIFESTS = 0
 _SPEC_ID = "spec_id"
 
@@ -40,7 +40,7 @@ _SPEC_ID = "spec_id"
 def checked_entries(
     loaded: LoadedMetadata, uri: str, messages: Sequence[IcebergCommitMessage]
 ) -> list[pa.Table]:
-    """Return the entries of messages, one table for each partition spec.
+    """Return the manifest entries in messages, as one table for each partition spec.
 
     ``InvalidRequestError`` means that a message belongs to another table, is damaged, or names a
     file outside of the directory of data files.
@@ -68,12 +68,12 @@ def checked_entries(
 
 
 def files_of(entries: Iterable[pa.Table]) -> list[str]:
-    """Return the addresses of the files of entries."""
+    """Return the URIs of the files in manifest entries."""
     return [path for some in entries for path in some["file_path"].to_pylist()]
 
 
 def require_present(loaded: LoadedMetadata, uri: str, entries: Iterable[pa.Table]) -> None:
-    """Raise if a file does not exist: its message was aborted, or its files were removed."""
+    """Raise if a file does not exist, because its message was aborted or the file was deleted."""
 
     def is_there(address: str) -> bool:
         storage, path = loaded.places.place(address)
@@ -96,7 +96,7 @@ def refuse_published(
     entries: Iterable[pa.Table],
     manifests: Iterable[pa.Table],
 ) -> None:
-    """Raise if one of the manifests, each a table of one row, has one of the files."""
+    """Raise if one of the manifests, each a table of one row, lists one of the files."""
     if (found := find_published(loaded, entries, manifests)) is not None:
         raise InvalidRequestError(
             f"{found} is published already in {uri}, so nothing was done: pass each message once, "
@@ -107,7 +107,9 @@ def refuse_published(
 def find_published(
     loaded: LoadedMetadata, entries: Iterable[pa.Table], manifests: Iterable[pa.Table]
 ) -> str | None:
-    """Return the first file that one of the manifests has, each a table of one row; else None."""
+    """Return the first file that one of the manifests lists, each a table of one row; None if none
+    does.
+    """
     wanted = {one_spelling(path): path for path in files_of(entries)}
     data = [each for each in manifests if each["content"][0].as_py() == _DATA_MANIFESTS]
     live = live_files(loaded, data)
@@ -139,7 +141,7 @@ def _checked(loaded: LoadedMetadata, uri: str, spec_id: object, entries: pa.Tabl
 
 
 def _require_inside(loaded: LoadedMetadata, uri: str, address: str) -> None:
-    """Raise unless a file is a data file below the directory that writers use."""
+    """Raise unless a file is in the directory in which writers create data files."""
     directory = data_location(loaded.metadata)
     try:
         loaded.places.place(address)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts given rows to the columns of a table without changing any value."""
+"""Converts given rows to the columns of a table, without changing any value."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ __all__ = ["GivenRows"]
 
 
 class GivenRows:
-    """Converts batches to a table's columns: order, types, and values of absent columns.
+    """Converts batches to the columns of a table, in their order and with their types.
 
-    An absent column gets its write default, or nulls.
+    A column that a batch lacks gets its write default, or nulls.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -32,11 +32,11 @@ class GivenRows:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns that the rows get."""
+        """The schema of the converted rows."""
         return self._schema
 
     def __call__(self, batch: pa.RecordBatch, numbers: Sequence[int] | Positions) -> pa.RecordBatch:
-        """Convert a batch; ``numbers`` has the number of each row for errors."""
+        """Convert a batch; ``numbers`` has the number of each row, for error messages."""
         check_names(batch.schema.names, self._schema.names)
         columns = [
             self._column(batch, field, target.type, numbers)
@@ -54,7 +54,7 @@ class GivenRows:
         if field.name not in batch.schema.names:
             return _absent(field, target, numbers)
         given = batch.column(field.name)
-        if isinstance(given, pa.ExtensionArray):  # such as UUIDs
+        if isinstance(given, pa.ExtensionArray):  # for example UUIDs
             given = given.storage
         try:
             return _checked(given, field, target)
@@ -66,7 +66,7 @@ class GivenRows:
 
 
 def _absent(field: Field, target: pa.DataType, numbers: Sequence[int] | Positions) -> pa.Array:
-    """Return the values of a column that the rows do not have."""
+    """Return the values of a column that the batch lacks."""
     if field.write_default is not None:
         return pa.repeat(value_from_json(field.write_default, field.type)[0], len(numbers))
     if field.required and len(numbers):
@@ -93,7 +93,7 @@ def _checked(given: pa.Array, field: Field, target: pa.DataType) -> pa.Array:
 
 
 def _check_required(values: pa.Array, field: Field, name: str, counted: str) -> None:
-    """Raise if a required field has a null, also inside of nested values."""
+    """Raise if a required field has a null; nested fields are checked, too."""
     if field.required and values.null_count:
         raise InvalidRequestError(
             f"column {name!r} is required, but {values.null_count} of {len(values)} {counted} "
@@ -104,7 +104,7 @@ def _check_required(values: pa.Array, field: Field, name: str, counted: str) -> 
 
 
 def _inner_values(values: pa.Array, kind: Type) -> list[tuple[Field, pa.Array]]:
-    """Return the fields inside of a type that may be required, each with its values."""
+    """Return the fields inside of a type, each with its values, to check required fields."""
     match kind:
         case StructType(fields=fields):
             present = values.drop_null()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of manifests whose writer left them out, as version 1 allows."""
+"""Fills in counts that a manifest list lacks, as version 1 allows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COUNTS = tuple(
 
 
 def with_counts(loaded: LoadedMetadata, manifests: pa.Table) -> pa.Table:
-    """Return manifests with all counts; those of manifests without are taken from their entries."""
+    """Return the manifests with all counts; missing counts are taken from the entries."""
     unknown = [name for name in _COUNTS if manifests.column(name).null_count]
     is_known = manifests.column("manifest_length").null_count == 0
     if not unknown and is_known:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manifests and manifest lists that one commit writes, in all of its attempts."""
+"""Writes the manifests and manifest lists of one commit, for all of its attempts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ class _Manifest:
 
 
 class ManifestFiles:
-    """Writes the files of a commit under unique names, and deletes those that are not needed."""
+    """Writes files under unique names, and deletes those that the published snapshot does not
+    use.
+    """
 
     def __init__(self, loaded: LoadedMetadata, environment: Environment) -> None:
         self._places = loaded.places
@@ -43,9 +45,11 @@ class ManifestFiles:
         entries: Callable[[], pa.Table],
         snapshot: Snapshot,
     ) -> pa.Table:
-        """Write the manifest of ``key`` once, and return its row for the manifest list.
+        """Write the manifest ``key`` if this is its first use; return its row for the manifest
+        list.
 
-        Retries of the commit use the same file, because its entries inherit the sequence number.
+        Each attempt of the commit uses the same file, because its entries inherit the sequence
+        number.
         """
         named = (writer.metadata.format_version, key)
         if named not in self._manifests:
@@ -58,7 +62,7 @@ class ManifestFiles:
         return made.writer.describe(made.uri, made.length, made.entries, snapshot)
 
     def first_row_ids(self, uri: str) -> pa.ChunkedArray | None:
-        """Return the first row ids in a manifest of this commit, which no list has yet.
+        """Return the first row ids of the entries in a manifest of this commit.
 
         None for a manifest of another commit.
         """
@@ -68,7 +72,7 @@ class ManifestFiles:
         return None
 
     def manifest_list(self, version: int, manifests: pa.Table, snapshot: Snapshot) -> str:
-        """Write the list of an attempt and return its address."""
+        """Write the manifest list of an attempt, and return its URI."""
         attempt = len(self._lists) + 1
         uri = f"{self._directory}/snap-{snapshot.snapshot_id}-{attempt}-{self._unique}.avro"
         self._lists.append(uri)
@@ -76,7 +80,7 @@ class ManifestFiles:
         return uri
 
     def delete_all_but(self, used: Collection[str]) -> None:
-        """Delete the files that the published snapshot does not use."""
+        """Delete all files except those in ``used``."""
         written = [*(each.uri for each in self._manifests.values()), *self._lists]
         delete_files(self._places, [each for each in written if each not in used])
 

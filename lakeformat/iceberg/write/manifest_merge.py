@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merges small manifests of one partition spec, as Java does in its appends.
+"""Merges small manifests of one partition spec in a commit, as appends of Java do.
 
-Manifests are packed from the oldest one on, up to the target size. The pack with the newest
-manifest is merged only if it has at least ``commit.manifest.min-count-to-merge`` manifests, so most
-commits rewrite nothing.
+Manifests are put into groups up to the target size, beginning with the oldest. The group with the
+newest manifest is merged only if it has at least ``commit.manifest.min-count-to-merge`` manifests.
+So most commits merge nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DATA = 0
 
 @dataclass(frozen=True, slots=True)
 class MergeSettings:
-    """The settings of a table's merges."""
+    """The table properties that control merging."""
 
     is_enabled: bool
     target_bytes: int
@@ -40,7 +40,7 @@ class MergeSettings:
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> MergeSettings:
-        """Return the settings in the properties of a table."""
+        """Return the settings from table properties."""
         return cls(
             bool_property(properties, "commit.manifest-merge.enabled", default=True),
             int_property(properties, "commit.manifest.target-size-bytes", 8 << 20),
@@ -51,7 +51,7 @@ class MergeSettings:
 def merge_manifests(
     loaded: LoadedMetadata, manifests: pa.Table, files: ManifestFiles, snapshot: Snapshot
 ) -> pa.Table:
-    """Return the manifests of a snapshot, newest first, with some merged."""
+    """Return the manifests of a snapshot, newest first; some are merged."""
     settings = MergeSettings.of(loaded.metadata.properties)
     if not settings.is_enabled:
         return manifests
@@ -66,8 +66,8 @@ def merge_manifests(
 
 
 def pack(sizes: Sequence[int], target: int) -> list[range]:
-    """Return neighbours that together have at most ``target`` bytes, packed from the last one
-    on.
+    """Return ranges of neighbours with at most ``target`` bytes together, beginning with the last
+    one.
     """
     packs: list[range] = []
     end, total = len(sizes), 0
@@ -80,10 +80,10 @@ def pack(sizes: Sequence[int], target: int) -> list[range]:
 
 
 def pending(entries: pa.Table, snapshot_id: int) -> pa.Table:
-    """Return the entries of a manifest as a new manifest of a snapshot has them.
+    """Return the entries of a manifest as they must be in a manifest of a new snapshot.
 
-    Files that earlier snapshots added exist already, and files that they deleted are left out.
-    Files that this snapshot adds inherit its sequence number, unless they have another one.
+    Files that earlier snapshots added are marked as existing, and deleted files are left out. Files
+    that this snapshot adds inherit its sequence number, unless they have one already.
     """
     is_own = pc.equal(entries.column("snapshot_id"), snapshot_id)
     kept = entries.filter(pc.or_(is_own, pc.not_equal(entries.column("status"), DELETED)))
@@ -114,7 +114,9 @@ def _merged(
     files: ManifestFiles,
     snapshot: Snapshot,
 ) -> Iterator[pa.Table]:
-    """Yield the manifests of one spec, of data or of deletes, with some merged."""
+    """Yield the manifests of one spec, all of data files or all of delete files; some are
+    merged.
+    """
     if has_unknown_transform(spec):
         yield group
         return
@@ -126,7 +128,8 @@ def _merged(
             yield some
             continue
         known = (some.column(name).to_pylist() for name in ("manifest_path", "first_row_id"))
-        key = ("merged", *zip(*known, strict=True))  # another writer may have given the row ids
+        # Another writer may have assigned first row ids.
+        key = ("merged", *zip(*known, strict=True))
         of_deletes = group.column("content")[0].as_py() != _DATA
         writer = ManifestWriter(loaded.metadata, spec, of_deletes)
         read = partial(_entries, loaded, some, files, snapshot)
@@ -136,7 +139,7 @@ def _merged(
 def _entries(
     loaded: LoadedMetadata, manifests: pa.Table, files: ManifestFiles, snapshot: Snapshot
 ) -> pa.Table:
-    """Return the entries of manifests; those of this commit keep the row ids that they have."""
+    """Return the entries of manifests; entries of this commit keep their row ids."""
     paths = manifests.column("manifest_path").to_pylist()
     known = [files.first_row_ids(path) for path in paths]
     is_own = pa.array([each is not None for each in known], pa.bool_())
@@ -150,7 +153,9 @@ def _entries(
 
 
 def has_unknown_transform(spec: PartitionSpec) -> bool:
-    """Return True if values of partitions may be of any type, so that manifests are kept as is."""
+    """Return True if a transform is unknown; manifests with such partition values are never
+    rewritten.
+    """
     kinds = [parse_transform(field.transform).kind for field in spec.fields]
     return TransformKind.UNKNOWN in kinds
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commit messages: the unpublished data files of one writer, for a commit in any process.
+"""Commit messages: unpublished data files of one writer, which any process can commit.
 
-As bytes a message is an Arrow stream of the entries that its files get in a manifest.
+As bytes a message is an Arrow stream of manifest entries.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lakeformat.tables.messages import require_bytes, require_messages, unreadab
 __all__ = ["IcebergCommitMessage", "check_messages"]
 
 _Bytes: TypeAlias = bytes
-"""The type, which a property of a message hides."""
+"""The builtin ``bytes``, whose name a property of the class hides."""
 
 _VERSION = 1
 _HEADER = b"lake.message"
@@ -38,15 +38,15 @@ _MEMBERS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IcebergCommitMessage:
-    """New data files of one partition spec, which no snapshot has yet."""
+    """New data files of one partition spec that are not published yet."""
 
     table: str
-    """The address of the table."""
+    """The URI of the table."""
     table_uuid: str
     base_snapshot: int
-    """The newest snapshot of the branch when the writer began; 0 before the first."""
+    """The id of the newest snapshot of the branch when the writer began; 0 if there was none."""
     entries: pa.Table
-    """The entries of the files in a manifest."""
+    """The manifest entries of the files."""
     version: int = _VERSION
 
     @property
@@ -66,12 +66,12 @@ class IcebergCommitMessage:
 
     @property
     def paths(self) -> Sequence[str]:
-        """The addresses of the files."""
+        """The URIs of the files."""
         found: list[str] = self.entries.column("file_path").to_pylist()
         return found
 
     def to_bytes(self) -> _Bytes:
-        """Return the message as bytes for queues, files and other processes."""
+        """Return the message as bytes, to store it or send it to another process."""
         header = json.dumps(write_members(_MEMBERS, self)).encode()
         stream = pa.BufferOutputStream()
         named = self.entries.replace_schema_metadata({_HEADER: header})
@@ -82,9 +82,9 @@ class IcebergCommitMessage:
 
     @classmethod
     def from_bytes(cls, content: _Bytes) -> IcebergCommitMessage:
-        """Read a message that ``to_bytes`` of the same version has written.
+        """Return the message that ``to_bytes`` of the same version has encoded.
 
-        Raise InvalidRequestError for anything else, damaged bytes included.
+        Raise InvalidRequestError for anything else, including damaged bytes.
         """
         require_bytes(content, "to_bytes()")
         try:
@@ -105,7 +105,7 @@ class IcebergCommitMessage:
 
 
 def check_messages(messages: object) -> list[IcebergCommitMessage]:
-    """Return the messages as a list; raise if they are of another kind."""
+    """Return the messages as a list; raise if they are not of this class."""
     return require_messages(messages, IcebergCommitMessage, _ADVICE)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New files before a snapshot refers to them: as entries of a manifest, or deleted again."""
+"""Makes manifest entries of new files, and deletes new files that are not published."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """A durable file of rows, or of deletes of rows."""
+    """A new data file or delete file."""
 
     partition: pa.StructArray
-    """The values of its partition: one row."""
+    """The partition values, as an array of length one."""
     members: dict[str, Any]
-    """The members of its entry that follow from its content."""
+    """The members of its manifest entry that depend on its content."""
 
 
 def new_entries(
@@ -39,7 +39,9 @@ def new_entries(
     *,
     content: int = DATA,
 ) -> pa.Table:
-    """Return the entries of added files; they inherit the numbers of their snapshot."""
+    """Return manifest entries of added files; they inherit the sequence number of their
+    snapshot.
+    """
     schema = entry_schema(partition)
     same = {
         "status": ADDED,
@@ -62,14 +64,14 @@ def new_entries(
 
 
 def with_snapshot(entries: pa.Table, snapshot_id: int) -> pa.Table:
-    """Return new entries with the id of the snapshot that adds their files."""
+    """Return the entries with the id of the snapshot that adds the files."""
     place = entries.schema.get_field_index("snapshot_id")
     ids = pa.repeat(pa.scalar(snapshot_id, pa.int64()), len(entries))
     return entries.set_column(place, entries.schema.field(place), ids)
 
 
 def delete_files(places: FilePlaces, addresses: Iterable[str]) -> None:
-    """Delete files that no snapshot refers to; one that cannot be deleted becomes an orphan."""
+    """Delete unpublished files; a file that cannot be deleted becomes an orphan file."""
     for address in addresses:
         try:
             storage, path = places.place(address)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of a write that an Iceberg table does not have."""
+"""Refuses arguments of a write that only Paimon tables have."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INSTEAD = {
 
 
 def refuse_options(table: str, given: Mapping[str, Any]) -> None:
-    """Raise if an argument is given that has no meaning for an Iceberg table."""
+    """Raise if an argument is given that only Paimon tables have."""
     for name, value in given.items():
         if name not in _INSTEAD:
             raise InvalidRequestError(f"write has no argument {name!r}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Overwrites and deletes of whole files, such as those of some partitions, without their rows."""
+"""Overwrites and deletes whole files, such as those of partitions, without reading rows."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def overwrite(
     commit: CommitId | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> WriteReport:
-    """Replace rows by new ones in one commit; the same ``commit`` publishes once.
+    """Replace rows by new ones in one commit.
 
-    The files that are there when the commit is published are replaced, also those of commits that
-    were published while the rows were written.
+    A repeated call with the same ``commit`` publishes nothing again. Files that other commits
+    published while the rows were written are replaced, too.
     """
     metadata = handle.load().metadata
     produce = partial(replacement, metadata, overwritten)
@@ -72,7 +72,7 @@ def delete_chosen(
     *,
     commit: CommitId | None = None,
 ) -> PublishedChange:
-    """Delete whole files in one commit: those that are chosen when it is published."""
+    """Delete whole files in one commit; they are chosen from the newest snapshot."""
     handle.pointer.require_writable()
     loaded = handle.load()
     if (earlier := earlier_commit(handle, loaded, commit)) is not None:
@@ -88,7 +88,7 @@ def delete_chosen(
 def replacement(
     metadata: TableMetadata, overwritten: Overwritten, entries: pa.Table
 ) -> ChangedFiles:
-    """Return the change of an overwrite; new rows outside of its partitions are refused."""
+    """Return the change of an overwrite; raise for new rows outside of the replaced partitions."""
     if isinstance(overwritten, str) and overwritten in _OF_NEW_ROWS:
         spec = metadata.spec_of(metadata.default_spec_id)
         choice: FileChoice = FilesOfPartitions(entries) if spec.fields else AllFiles()
@@ -108,7 +108,7 @@ def replacement(
 
 
 def check_overwritten(metadata: TableMetadata, overwritten: object) -> None:
-    """Raise if the argument names no rows, before any row is written."""
+    """Raise if ``overwritten`` is not valid, before any row is written."""
     words = (*_TABLE, *_OF_NEW_ROWS)
     if isinstance(overwritten, str):
         if overwritten not in words:

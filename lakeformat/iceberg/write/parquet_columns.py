@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns of Parquet files: every field with its id, and values as the files store them."""
+"""Converts the columns of a table to those of Parquet files; every field has its id."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ID = b"PARQUET:field_id"
 
 
 def parquet_fields(fields: tuple[Field, ...]) -> tuple[Field, ...]:
-    """Return the fields that files have; those of the type ``unknown`` have no values."""
+    """Return the fields that files store; fields of the type ``unknown`` have no values."""
     return tuple(field for field in fields if field.type != PrimitiveType("unknown"))
 
 
@@ -33,7 +33,7 @@ def parquet_schema(fields: tuple[Field, ...]) -> pa.Schema:
 
 
 def to_stored(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return rows of a table in the form of a file with ``schema``."""
+    """Return rows in the form in which a file with ``schema`` stores them."""
     return with_values_below_nulls(rows.select(schema.names)).cast(schema)
 
 
@@ -52,6 +52,6 @@ def _type(kind: Type) -> pa.DataType:
         case MapType():
             return pa.map_(*inner)
         case PrimitiveType(name="uuid"):
-            return pa.uuid()  # so that Parquet marks the bytes as a UUID
+            return pa.uuid()  # with this type Parquet marks the bytes as a UUID
         case PrimitiveType():
             return to_arrow_type(kind)

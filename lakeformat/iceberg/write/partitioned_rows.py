@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows by partition: the transforms of a spec, applied to whole columns."""
+"""Divides rows by partition: transforms are applied to whole columns."""
 
 from __future__ import annotations
 
@@ -25,31 +25,32 @@ from lakeformat.types.arrow_memory import array_of
 __all__ = ["PartitionedRows", "Splitter", "source_values"]
 
 _ROOM = 1 << 62
-"""The largest number that numbers of partitions are multiplied to before they are renumbered."""
+"""Above this limit, partition numbers are renumbered before they are multiplied again."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionedRows:
-    """Rows of one partition."""
+    """The rows of one partition."""
 
     key: tuple[bytes | None, ...]
-    """The values of the partition as bytes, equal for equal partitions, NaN included."""
+    """The partition values as bytes; equal for equal partitions, also if a value is NaN."""
     partition: pa.StructArray
-    """The values of the partition: one row."""
+    """The partition values, as an array of length one."""
     rows: pa.Table
 
 
 @dataclass(frozen=True, slots=True)
 class Splitter:
-    """Splits rows by the partitions of one spec."""
+    """Divides rows by the partitions of one spec."""
 
     spec: PartitionSpec
     schema: Schema
     partition: StructType
-    """The types of the values of a partition."""
+    """The type of the partition values."""
 
     def split(self, rows: pa.Table) -> Iterator[PartitionedRows]:
-        """Yield the rows of each partition, in their order, the partition of the first row first.
+        """Yield the rows of each partition in their order, beginning with the partition of the
+        first row.
 
         Raise ``UnsupportedError`` for a transform that this version does not know.
         """
@@ -75,7 +76,9 @@ class Splitter:
             )
 
     def directory(self, partition: pa.StructArray) -> str:
-        """Return the directory of a partition below that of the data, with a slash behind."""
+        """Return the directory of a partition, relative to that of the data files, with a final
+        slash.
+        """
         names = []
         for place, field in enumerate(self.spec.fields):
             kind = self.partition.fields[place].type
@@ -93,13 +96,15 @@ class Splitter:
             )
         kind = to_arrow_type(self.partition.fields[place].type)
         source = source_values(rows, self.schema, field.source_id)
-        if source is None:  # a dropped column, which has a void transform
+        if source is None:  # a dropped column: its transform is void
             return pa.nulls(rows.num_rows, kind)
         return parse_transform(field.transform).apply(source)
 
 
 def source_values(rows: pa.Table, schema: Schema, field_id: int) -> pa.Array | None:
-    """Return the values of a column or of a field in structs; None if the schema has no such id."""
+    """Return the values of a column, or of a field inside of structs; None if the id does not
+    exist.
+    """
     path = _path(schema.struct, field_id)
     if path is None:
         return None
@@ -122,7 +127,7 @@ def _path(kind: StructType, field_id: int) -> list[int] | None:
 
 
 def _partition_numbers(values: Sequence[pa.Array]) -> NDArray[np.int64]:
-    """Return the number of each row's partition, by their first rows."""
+    """Return a partition number for each row, counted in the order of first rows."""
     numbers: NDArray[np.int64] = np.zeros(len(values[0]), np.int64)
     count = 1
     for each in values:
@@ -136,6 +141,6 @@ def _partition_numbers(values: Sequence[pa.Array]) -> NDArray[np.int64]:
 
 
 def _renumbered(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """Return numbers without gaps, in the order of their first rows, and their count."""
+    """Return the numbers without gaps, in the order of their first rows, and how many there are."""
     encoded = array_of(numbers).dictionary_encode()
     return encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state that a change of files was planned on, and conflicts with later commits.
+"""The snapshot on which a change was planned, to detect conflicts with later commits.
 
-The rules that depend on the kind of change are in ``replace_files.py`` and in ``row_delta.py``.
+The rules for each kind of change are in ``replace_files.py`` and ``row_delta.py``.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ __all__ = ["PlannedState", "deletes_of"]
 
 @dataclass(frozen=True, slots=True)
 class PlannedState:
-    """The snapshot that a change was planned on."""
+    """The snapshot on which a change was planned."""
 
     name: str
-    """The name of the change and its table, for errors."""
+    """The change and its table in words, for error messages."""
     snapshot: Snapshot
     version: int
-    """The format version of the table."""
+    """The format version of the table when the change was planned."""
 
     def require_history(self, base: Base) -> None:
-        """Raise unless the snapshot is in the history that the commit continues."""
+        """Raise if the snapshot is no longer in the history of the branch."""
         metadata = base.loaded.metadata
         head = None if base.parent is None else base.parent.snapshot_id
         ids = (each.snapshot_id for each in metadata.ancestry(head))
@@ -46,7 +46,7 @@ class PlannedState:
             raise self.conflict(f"the table was upgraded to version {metadata.format_version}")
 
     def conflict(self, reason: str) -> CommitConflictError:
-        """Return the error for a change that does not fit any more."""
+        """Return the error that the plan is outdated."""
         return CommitConflictError(
             f"the {self.name}, planned at snapshot {self.snapshot.snapshot_id}, was not published: "
             f"{reason} meanwhile. Plan again"
@@ -58,7 +58,7 @@ def deletes_of(
     deletes: Iterable[tuple[PartitionSpec, pa.Table]],
     metadata: TableMetadata,
 ) -> Iterator[tuple[PlannedFile, DeleteFile]]:
-    """Yield each file with each delete that applies to it, by position or by values."""
+    """Yield each file with each delete file that may apply to it."""
     index = DeleteIndex(all_fields(metadata))
     for spec, entries in deletes:
         index.add(entries, spec)

@@ -18,8 +18,8 @@ __all__ = ["PreparedWriter"]
 class PreparedWriter:
     """Writes rows of any partitions. Use each writer once and in one thread.
 
-    Nothing is visible until the messages of ``prepare`` are committed. If a call raises, or a
-    ``with`` block ends with an exception, the writer removes its files and cannot be used again.
+    Nothing is visible before the messages of ``prepare`` are committed. If a call raises an error,
+    or a ``with`` block ends with one, the writer deletes its files and cannot be used again.
     """
 
     def __init__(self, handle: TableHandle) -> None:
@@ -32,9 +32,9 @@ class PreparedWriter:
         self._is_finished = False
 
     def write(self, data: Any, kinds: Any = None, *, checked: bool = False) -> None:
-        """Add rows: a pyarrow, pandas or polars object, or an iterable of those.
+        """Add rows: a pyarrow, pandas or polars object, or an iterable of these.
 
-        ``kinds`` is refused. ``checked`` changes nothing: the writer checks all rows.
+        ``kinds`` is refused. ``checked`` has no effect, because this writer checks all rows.
         """
         self._require_unfinished()
         try:
@@ -60,7 +60,7 @@ class PreparedWriter:
         return [message] if message.files else []
 
     def abort(self) -> None:
-        """Remove the files. Call it only if no commit of them may have been published."""
+        """Delete the files. Call it only if none of them may have been published."""
         self._is_finished = True
         self._writer.discard()
 

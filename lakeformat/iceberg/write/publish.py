@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes changed files as one snapshot of a branch, once for each identity."""
+"""Publishes changed files as a new snapshot of a branch, once for each commit identity."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ _DATA = 0
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """The state that an attempt builds on."""
+    """The newest snapshot, on which an attempt builds."""
 
     loaded: LoadedMetadata
     parent: Snapshot | None
     manifests: pa.Table
-    """The manifests of the parent."""
+    """The manifests of the parent snapshot."""
     snapshot: Snapshot
-    """The snapshot that the attempt makes, without its summary."""
+    """The snapshot that the attempt makes; its summary is still missing."""
     files: ManifestFiles
-    """Writes the manifests of the attempt."""
+    """Writes the manifests of the commit."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """The manifests of a new snapshot, and what they change."""
+    """The manifests of a new snapshot, and counts of what changed."""
 
     operation: str
     manifests: pa.Table
@@ -67,24 +67,24 @@ class FileChange:
     partitions: int = 0
     """The number of partitions with changed files."""
     more: Mapping[str, str] = field(default_factory=dict)
-    """More counts for the summary."""
+    """More members for the summary."""
 
 
 class Produce(Protocol):
-    """Makes the files of one attempt; None if nothing is left to change."""
+    """A function that makes the change of one attempt; None if nothing changes."""
 
     def __call__(self, base: Base) -> FileChange | None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedChange:
-    """The outcome of a commit that did not fail."""
+    """The result of a commit that raised no error."""
 
     snapshot: Snapshot | None
-    """The snapshot with the change; None if nothing was left to change."""
+    """The snapshot with the change; None if nothing changed."""
     attempts: int
     is_replayed: bool
-    """True if an earlier attempt with the same identity had published it."""
+    """True if an earlier attempt with the same identity had already published the change."""
 
 
 def publish_change(
@@ -95,12 +95,13 @@ def publish_change(
     properties: Mapping[str, str] | None = None,
     planned: LoadedMetadata | None = None,
 ) -> PublishedChange:
-    """Publish what ``produce`` makes of the newest state; the same ``commit`` publishes once.
+    """Publish the change that ``produce`` makes for the newest snapshot.
 
-    If the commit fails, the manifests of all attempts are deleted. After a success those are
-    deleted that the snapshot does not use. After ``CommitOutcomeUnknownError`` all are kept.
-    ``planned`` is the metadata for which the files were written: they do not fit a table that was
-    dropped and created again since.
+    A repeated call with the same ``commit`` publishes nothing again. If the commit fails, the
+    manifests of all attempts are deleted. If it succeeds, those that the snapshot does not use are
+    deleted. After ``CommitOutcomeUnknownError`` all are kept. ``planned`` is the metadata for which
+    the files were written. If the table was dropped and created again since then, the commit is
+    refused.
     """
     attempts = _Attempts(handle, produce, commit, dict(properties or {}))
     with kept_if_published(attempts.delete_all):
@@ -116,7 +117,7 @@ def publish_change(
 
 
 class _Attempts:
-    """The attempts of one commit, which share an id and manifests."""
+    """The attempts of one commit; they share the snapshot id and manifests."""
 
     def __init__(
         self,
@@ -134,12 +135,12 @@ class _Attempts:
         self.newest: Snapshot | None = None
         self.earlier: Snapshot | None = None
         self.own: Snapshot | None = None
-        """The snapshot of an attempt that was published although its answer was a conflict."""
+        """The snapshot of an attempt that was published although the answer was a conflict."""
 
     def change(self, loaded: LoadedMetadata) -> TableMetadata | None:
-        """Make the files of an attempt, and the metadata that refers to them.
+        """Write the manifests of an attempt, and return metadata with its snapshot.
 
-        None if an earlier attempt has published, or if nothing is left to change.
+        None if an earlier attempt has published, or if nothing changes.
         """
         metadata = loaded.metadata
         self.own = metadata.snapshot(self._id)
@@ -222,7 +223,9 @@ class _Attempts:
 
 
 def with_first_row_ids(manifests: pa.Table, first: int) -> tuple[pa.Table, int]:
-    """Give row ids to the data manifests without them; return how many rows got ids."""
+    """Assign first row ids to the manifests of data files that lack one; return also the number of
+    rows.
+    """
     found, following = [], first
     columns = ("content", "first_row_id", "added_rows_count", "existing_rows_count")
     for row in manifests.select(columns).to_pylist():
@@ -237,7 +240,9 @@ def with_first_row_ids(manifests: pa.Table, first: int) -> tuple[pa.Table, int]:
 
 
 def _totals(base: Base) -> FileCounts:
-    """Return the totals of the parent: those of its summary, or else those of its manifests."""
+    """Return the totals of the parent snapshot from its summary; if they are missing, count its
+    files.
+    """
     if base.parent is None:
         return FileCounts()
     known = totals_in(base.parent.summary)

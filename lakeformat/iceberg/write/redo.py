@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A commit in place of an earlier one of the same user: the new rows of a repeated run.
+"""Commits the rows of a repeated run in place of those of its earlier commit.
 
-The earlier commit is searched at every attempt, so a rollback in between is noticed, and so is an
-attempt of the earlier run that published late.
+Each attempt searches the earlier commit again. So it notices a rollback in between, and an attempt
+of the earlier run that was published late.
 """
 
 from __future__ import annotations
@@ -51,14 +51,16 @@ class _FilesAddedBy:
 
 @dataclass(frozen=True, slots=True)
 class Redo:
-    """Adds new files in place of those of the earlier commit."""
+    """Adds new files, and removes those of the earlier commit."""
 
     handle: TableHandle
     commit: CommitId
     added: Sequence[pa.Table]
 
     def __call__(self, base: Base) -> FileChange | None:
-        """Return the change of the newest state, or refuse it."""
+        """Return the change for the newest snapshot; raise if the earlier rows cannot be
+        removed.
+        """
         choice = find_replaced(base.loaded, self.handle.branch, self.commit, self.handle.uri)
         return ChangedFiles(self.added, choice, variant=choice)(base)
 
@@ -66,9 +68,9 @@ class Redo:
 def find_replaced(
     loaded: LoadedMetadata, branch: str, commit: CommitId, uri: str
 ) -> _FilesAddedBy | None:
-    """Return the files that a commit removes; None if a rollback has removed them already.
+    """Return the choice of files to remove; None if a rollback has already removed them.
 
-    Raise if the rows of the earlier commit are not in these files alone any more.
+    Raise if rows of the earlier commit are in other files by now, or if some of them were deleted.
     """
     assert commit.replaces is not None
     metadata = loaded.metadata
@@ -86,7 +88,7 @@ def find_replaced(
 
 
 def files_added_by(loaded: LoadedMetadata, head: Snapshot, snapshot_id: int) -> frozenset[str]:
-    """Return the addresses of the live data files of ``head`` that a snapshot has added."""
+    """Return the URIs of the live data files that a snapshot added and that ``head`` still has."""
     data = read_manifest_list(loaded.places, head)
     data = data.filter(pc.equal(data["content"], DATA))
     own = _chosen(loaded, data, _FilesAddedBy(snapshot_id))
@@ -101,7 +103,7 @@ def _require_whole(
     commit: CommitId,
     uri: str,
 ) -> None:
-    """Refuse if a file of the earlier commit was rewritten, or if rows of it were deleted."""
+    """Raise if a file of the earlier commit was rewritten, or if some of its rows were deleted."""
     manifests = read_manifest_list(loaded.places, head)
     is_data = pc.equal(manifests["content"], DATA)
     own = _chosen(loaded, manifests.filter(is_data), choice)
@@ -132,7 +134,7 @@ def _live(loaded: LoadedMetadata, manifests: pa.Table) -> list[tuple[int, pa.Tab
 
 
 def _may_apply(deletes: pa.Table, spec: PartitionSpec, own: Sequence[pa.Table]) -> bool:
-    """Return True if one of the deletes names a file, or has its partition."""
+    """Return True if one of the deletes may apply to one of the files."""
     paths = {path for some in own for path in some["file_path"].to_pylist()}
     places = {scope for some in own for scope in scopes(some.combine_chunks())}
     is_everywhere = is_unpartitioned(spec)

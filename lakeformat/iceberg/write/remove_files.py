@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manifests of a snapshot without some of its files."""
+"""Makes the manifests of a snapshot without some of its files."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ __all__ = ["WithoutFiles", "without_files"]
 
 @dataclass(frozen=True, slots=True)
 class WithoutFiles:
-    """The remaining manifests, and the entries of the removed files by spec."""
+    """The remaining manifests, and the entries of the removed files by partition spec."""
 
     manifests: pa.Table
     removed: list[pa.Table]
 
 
 def without_files(base: Base, choice: FileChoice, variant: Hashable = None) -> WithoutFiles:
-    """Return the manifests of the parent without the chosen files.
+    """Return the manifests of the parent snapshot without the chosen files.
 
-    Delete files of one removed data file leave with it. A manifest with chosen files is written
-    again: its other files exist already, and the chosen ones are deleted by the new snapshot. The
-    other manifests are kept as they are. ``variant`` differs between the attempts of a commit
-    that choose different files of one manifest.
+    Delete files that apply only to a removed data file are removed, too. A manifest with chosen
+    files is written again: its other files get the status EXISTING, and the chosen ones DELETED.
+    All other manifests are kept. ``variant`` must differ between attempts that choose different
+    files.
     """
     known = with_counts(base.loaded, base.manifests)
     kept: dict[int, pa.Table] = {}
@@ -62,7 +62,7 @@ def without_files(base: Base, choice: FileChoice, variant: Hashable = None) -> W
 def _chosen(
     base: Base, choice: FileChoice, manifest: pa.Table, removed_paths: pa.Array
 ) -> tuple[pa.Table, pa.Array]:
-    """Return the live entries of a manifest, and which of them are removed."""
+    """Return the live entries of a manifest, and a mask of those to remove."""
     metadata = base.loaded.metadata
     ((spec_id, entries),) = read_entries(base.loaded.places, metadata, manifest).items()
     live = live_entries(entries).combine_chunks()
@@ -83,7 +83,7 @@ def _written_again(
 
 
 def _marked(live: pa.Table, mask: pa.Array, snapshot_id: int) -> pa.Table:
-    """Return live entries, of which the chosen ones are deleted by a snapshot."""
+    """Return the live entries; the chosen ones are marked as deleted by a snapshot."""
     status = pc.if_else(mask, pa.scalar(DELETED, pa.int32()), pa.scalar(EXISTING, pa.int32()))
     ids = pc.if_else(mask, pa.scalar(snapshot_id, pa.int64()), live.column("snapshot_id"))
     for name, column in (("status", status), ("snapshot_id", ids)):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commit that replaces files by new ones, unless their rows have changed since they were read.
+"""Replaces data files by new ones with the same rows, unless their rows have changed.
 
-A compaction gives the new files the sequence number of the snapshot that it read, so that equality
-deletes published meanwhile still apply to their rows. Deletes by position name the old files: they
-are a conflict.
+A compaction gives the new files the sequence number of the snapshot that it read. So equality
+deletes that are published in the meantime still apply to their rows. Position deletes name the old
+files, so new ones are a conflict.
 """
 
 from __future__ import annotations
@@ -32,25 +32,27 @@ from lakeformat.iceberg.write.remove_files import without_files
 __all__ = ["ReplaceFiles"]
 
 _DELETES = 1
-"""The value of ``content`` in a manifest list for manifests of deletes."""
+"""The value of ``content`` of manifests of delete files, in a manifest list."""
 _PUFFIN = "PUFFIN"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReplaceFiles:
-    """Replaces data files by new files that have the same rows, in a new snapshot."""
+    """Replaces data files by new files with the same rows, in a new snapshot."""
 
     name: str
-    """The name of the work and its table, for errors."""
+    """The work and its table in words, for error messages."""
     planned: TableMetadata
     snapshot: Snapshot
-    """The snapshot that the files were read in."""
+    """The snapshot in which the files were read."""
     files: Sequence[PlannedFile]
     added: pa.Table
-    """The entries of the new files, which have the same rows."""
+    """The manifest entries of the new files."""
 
     def __call__(self, base: Base) -> FileChange:
-        """Replace the files; ``CommitConflictError`` if that would change rows."""
+        """Return the change; raise ``CommitConflictError`` if the rows of the old files have
+        changed.
+        """
         self._plan.require_history(base)
         of_deletes = pc.equal(base.manifests.column("content"), _DELETES)
         deletes = base.manifests.filter(of_deletes)
@@ -88,26 +90,29 @@ class ReplaceFiles:
         return _with_number(self.added, self.snapshot.sequence_number)
 
     def _require_no_new_deletes(self, base: Base, deletes: pa.Table) -> None:
-        """Raise if a newer delete applies to an old file, but would not apply to the new one."""
+        """Raise if a newer delete applies to an old file but would not apply to the new file."""
         newer = _newer(base, deletes, self.snapshot.sequence_number)
         for file, delete in deletes_of(self.files, newer, base.loaded.metadata):
             if not (delete.equality_ids and self._follows(file, delete.scope)):
                 raise self._plan.conflict(f"rows of {file.path} were deleted by {delete.path}")
 
     def _follows(self, file: PlannedFile, scope: str) -> bool:
-        """Return True if an equality delete of a file also applies to its rows in new files."""
+        """Return True if an equality delete that applies to a file also applies to its rows in new
+        files.
+        """
         return scope == EVERYWHERE or file.spec_id == self.planned.default_spec_id
 
     def _oldest(self, manifests: pa.Table) -> int:
-        """Return the least sequence number of live data files."""
+        """Return the smallest sequence number of live data files."""
         numbers = manifests.column("min_sequence_number").to_pylist()
         return min([self.snapshot.sequence_number, *(number or 0 for number in numbers)])
 
 
 @dataclass(frozen=True, slots=True)
 class _UnneededDeletes:
-    """Chooses the deletes that apply to no file any more: those older than all data files, and
-    the deletion vectors of removed files.
+    """Chooses delete files that apply to no data file any more.
+
+    These are deletes older than all data files, and the deletion vectors of removed files.
     """
 
     removed: pa.Array
@@ -123,7 +128,7 @@ class _UnneededDeletes:
 def _newer(
     base: Base, manifests: pa.Table, number: int
 ) -> Iterator[tuple[PartitionSpec, pa.Table]]:
-    """Yield the live deletes after a sequence number, one table for each partition spec."""
+    """Yield the live delete files above a sequence number, as one table for each partition spec."""
     is_newer = pc.greater(pc.fill_null(manifests.column("sequence_number"), 0), number)
     some = manifests.filter(is_newer)
     metadata = base.loaded.metadata
@@ -135,7 +140,7 @@ def _newer(
 
 
 def _with_number(entries: pa.Table, number: int) -> pa.Table:
-    """Return new entries that do not inherit the sequence number of their snapshot."""
+    """Return new entries with a sequence number of their own, which they then do not inherit."""
     place = entries.schema.get_field_index("sequence_number")
     numbers = pa.repeat(pa.scalar(number, pa.int64()), len(entries))
     return entries.set_column(place, entries.schema.field(place), numbers)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a write by the summary of its snapshot."""
+"""Makes the report of a write from the summary of its snapshot."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["UpsertReport", "WriteReport", "write_report"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpsertReport(WriteReport):
-    """The outcome of an upsert."""
+    """The report of an upsert."""
 
     replaced_rows: int = 0
-    """Stored rows that the given rows replace or, by their kind, delete."""
+    """The number of stored rows that were replaced, or deleted by the kind of a row."""
 
 
 def write_report(table: str, published: PublishedChange) -> WriteReport:
-    """Report a commit by the summary of its snapshot."""
+    """Return the report of a commit, from the summary of its snapshot."""
     snapshot = published.snapshot
     if snapshot is None:
         return WriteReport(

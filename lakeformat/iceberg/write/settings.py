@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of a table's data files, from its properties."""
+"""Reads the settings of new data files from table properties."""
 
 from __future__ import annotations
 
@@ -42,14 +42,15 @@ class WriteSettings:
     row_group_bytes: int
     """The size in memory at which the rows of a partition are written."""
     data_location: str
-    """The address of the directory of data files."""
+    """The URI of the directory of data files."""
     modes: Mapping[int, StatisticsMode]
-    """The detail of the statistics of each primitive field, by its id."""
+    """The statistics to store for each primitive field, by field id."""
 
 
 def write_settings(metadata: TableMetadata, order: SortOrder, schema: Schema) -> WriteSettings:
-    """Return the settings of files with the columns of ``schema``; raise if a property of the table
-    has an invalid value.
+    """Return the settings of files with the columns of ``schema``.
+
+    Raise if a table property has an invalid value.
     """
     properties = metadata.properties
     file_format = properties.get(_FORMAT, "parquet").lower()
@@ -74,13 +75,13 @@ def write_settings(metadata: TableMetadata, order: SortOrder, schema: Schema) ->
 
 
 def data_location(metadata: TableMetadata) -> str:
-    """Return the address of the directory of data files, without a slash behind."""
+    """Return the URI of the directory of data files, without a final slash."""
     given = (metadata.properties[key] for key in _PLACES if key in metadata.properties)
     return next(given, f"{metadata.location.rstrip('/')}/data").rstrip("/")
 
 
 def metadata_location(metadata: TableMetadata) -> str:
-    """Return the address of the directory of manifests, without a slash behind."""
+    """Return the URI of the directory of manifests, without a final slash."""
     given = metadata.properties.get(_METADATA_PLACE)
     return (given or f"{metadata.location.rstrip('/')}/metadata").rstrip("/")
 
@@ -88,10 +89,10 @@ def metadata_location(metadata: TableMetadata) -> str:
 def metrics_modes(
     schema: Schema, order: SortOrder, metadata: TableMetadata
 ) -> dict[int, StatisticsMode]:
-    """Return the mode of each primitive field.
+    """Return the statistics to store for each primitive field.
 
-    The columns of the sort order have bounds, unless they have a mode of their own. Without a
-    default in the properties only the first fields have statistics, columns before nested fields.
+    Columns of the sort order have bounds, unless a property sets another mode for them. If no
+    property sets a default, only the first fields have statistics, columns before nested fields.
     """
     properties = metadata.properties
     leaves = list(_leaves(schema.struct))
@@ -113,7 +114,7 @@ def metrics_modes(
 
 
 def _leaves(kind: Type) -> Iterator[int]:
-    """Yield the ids of the primitive fields, those of each level before the nested ones."""
+    """Yield the ids of the primitive fields, those of each level before nested ones."""
     inner = [*inner_fields(kind)]
     yield from (field.id for field in inner if isinstance(field.type, PrimitiveType))
     for field in inner:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows in a table's sort order."""
+"""Sorts rows by the sort order of a table."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ __all__ = ["can_sort", "order_positions", "sort_keys", "sorted_rows"]
 
 
 def can_sort(order: SortOrder, schema: Schema) -> bool:
-    """Return True if the order has keys, and this version knows all of them."""
+    """Return True if the order has keys and this version knows all of them."""
     return bool(order.fields) and all(_is_known(each, schema) for each in order.fields)
 
 
 def sorted_rows(rows: pa.Table, order: SortOrder, schema: Schema) -> pa.Table:
-    """Return the rows in an order that ``can_sort`` accepts; equal rows keep their order."""
+    """Return the rows sorted by an order; equal rows keep their order. Check ``can_sort`` first."""
     return take_rows(rows, order_positions(rows, order, schema))
 
 
 def order_positions(rows: pa.Table, order: SortOrder, schema: Schema) -> Positions:
-    """Return the positions of the rows in an order; equal rows keep their order."""
+    """Return the positions of the rows in sorted order; equal rows keep their order."""
     keys: list[pa.Array] = []
     directions: list[str] = []
     for field in order.fields:
@@ -49,12 +49,12 @@ def _is_known(field: SortField, schema: Schema) -> bool:
 
 
 def sort_keys(values: pa.Array, field: SortField) -> Iterator[tuple[pa.Array, str]]:
-    """Yield the keys of one field: the place of nulls, then of NaN, and the values."""
+    """Yield the columns to sort by for one key: first for nulls, then for NaN, then the values."""
     nulls_last = "ascending" if field.null_order == "nulls-last" else "descending"
     direction = "ascending" if field.direction == "asc" else "descending"
     if values.null_count:
         yield values.is_null().cast(pa.int8()), nulls_last
-    if pa.types.is_floating(values.type):  # NaN is the largest value
+    if pa.types.is_floating(values.type):  # NaN is larger than any number
         yield pc.fill_null(pc.is_nan(values), False).cast(pa.int8()), direction
     yield _sortable(values), direction
 

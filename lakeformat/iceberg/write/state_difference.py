@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that other commits added or removed since a snapshot was planned.
+"""Finds the files that other commits added or removed since a change was planned.
 
-Only the manifests that one of the two states lacks are read.
+Only manifests that one of the two snapshots lacks are read.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _DATA = 0
 
 @dataclass(frozen=True, slots=True)
 class StateDifference:
-    """Live files of one state that the other one lacks, data files and delete files alike."""
+    """The files that only one of two snapshots has; both data files and delete files."""
 
     removed: frozenset[str]
-    """The ids of the files that only the planned state has."""
+    """The ids of the files that only the planned snapshot has."""
     added: tuple[pa.Table, ...] = ()
-    """The entries of data files that only the newer state has, one table for each spec."""
+    """The entries of data files that only the newer snapshot has, as one table for each spec."""
     added_deletes: tuple[pa.Table, ...] = ()
-    """The same of delete files."""
+    """The entries of delete files that only the newer snapshot has, as one table for each spec."""
 
 
 def state_difference(planned: Snapshot, base: Base) -> StateDifference:
-    """Compare the state that an attempt builds on with the state of a planned snapshot."""
+    """Compare the planned snapshot with the newest one, on which an attempt builds."""
     if base.parent is not None and base.parent.snapshot_id == planned.snapshot_id:
         return StateDifference(frozenset())
     old, new = read_manifest_list(base.loaded.places, planned), base.manifests
@@ -52,7 +52,7 @@ def state_difference(planned: Snapshot, base: Base) -> StateDifference:
 
 
 def entry_ids(entries: pa.Table) -> pa.ChunkedArray:
-    """Return the path of each file, with the place of a deletion vector inside of it."""
+    """Return an id for each file: its path, and the offset of a deletion vector in it."""
     offsets = pc.fill_null(entries.column("content_offset"), 0).cast(pa.string())
     return pc.binary_join_element_wise(entries.column("file_path"), offsets, "@")
 
@@ -69,7 +69,7 @@ def _live(loaded: LoadedMetadata, manifests: pa.Table) -> Iterator[pa.Table]:
 
 
 def _of(tables: list[pa.Table], is_data: bool) -> Iterator[pa.Table]:
-    """Yield the entries of data files, or of delete files."""
+    """Yield only the entries of data files, or only those of delete files."""
     for entries in tables:
         has_rows = pc.equal(entries.column("content"), _DATA)
         some = entries.filter(has_rows if is_data else pc.invert(has_rows)).combine_chunks()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes rows to data files of a table: by partition, in its sort order, of the wanted size.
+"""Writes rows to data files of a table: by partition, sorted, and of the target size.
 
-The rows of each partition are kept in memory until there are enough for a row group. The files are
-durable once ``finish`` returns their entries, but no snapshot refers to them yet.
+The rows of each partition are held in memory until they fill a row group. When ``finish`` returns
+the manifest entries, all files are complete, but no snapshot refers to them yet.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from lakeformat.iceberg.write.sorted_rows import can_sort, sorted_rows
 __all__ = ["TableWriter"]
 
 _MOST_BYTES = 256 << 20
-"""The rows of all partitions that are kept in memory, in bytes."""
+"""The largest size of rows in memory, for all partitions together."""
 _MOST_OPEN = 64
-"""The files that are open at the same time."""
+"""The largest number of open files."""
 
 _Key: TypeAlias = tuple[bytes | None, ...]
 
 
 @dataclass(slots=True)
 class _Held:
-    """The rows of one partition that are not written yet."""
+    """The rows of one partition that are still in memory."""
 
     partition: pa.StructArray
     parts: list[pa.Table] = field(default_factory=list)
@@ -46,7 +46,7 @@ class _Held:
 
 
 class TableWriter:
-    """Writes rows of any batches; call ``finish``, or ``discard`` after an error."""
+    """Writes rows to new files; at the end call ``finish``, or ``discard`` after an error."""
 
     def __init__(
         self,
@@ -57,9 +57,10 @@ class TableWriter:
         is_sorted: bool = True,
         sort_order_id: int = 0,
     ) -> None:
-        """``lineage`` are columns that rows have behind those of the table, such as their ids.
+        """Start a writer.
 
-        With ``is_sorted=False`` rows keep their order: ``sort_order_id`` is the one they are in.
+        ``lineage`` are columns of row lineage, which rows have after those of the table. With
+        ``is_sorted=False`` rows keep their order, which has the id ``sort_order_id``.
         """
         metadata = loaded.metadata
         self._places = loaded.places
@@ -91,7 +92,7 @@ class TableWriter:
             self._flush(max(self._held, key=lambda key: self._held[key].bytes))
 
     def copy(self, files: CopiedFiles) -> None:
-        """Add a file with copied row groups; ``CannotJoinError`` if they are damaged."""
+        """Add a file of copied row groups; raise ``CannotJoinError`` if they are damaged."""
         uri = self._new_uri(files.entries.column("partition").combine_chunks().slice(0, 1))
         try:
             self._done.append(write_copies(self._places, uri, files, self._settings))
@@ -100,21 +101,21 @@ class TableWriter:
             raise
 
     def finish(self) -> pa.Table:
-        """Write the rest; return the entries of all files."""
+        """Write the remaining rows; return the manifest entries of all files."""
         self.end_files()
         return new_entries(
             self._done, self._splitter.spec.spec_id, self._splitter.partition, self._order_id
         )
 
     def end_files(self) -> None:
-        """Write the rest; later rows make new files."""
+        """Write the remaining rows and close all files; later rows are written to new files."""
         for key in [*self._held]:
             self._flush(key)
         for key in [*self._open]:
             self._close(key)
 
     def discard(self) -> None:
-        """Delete all files."""
+        """Delete all files that this writer has written."""
         for file in self._open.values():
             file.discard()
         self._open.clear()
@@ -129,7 +130,7 @@ class TableWriter:
             self._flush(part.key)
 
     def _flush(self, key: _Key) -> None:
-        """Write the rows that are held of a partition."""
+        """Write the rows of one partition that are in memory."""
         held = self._held.pop(key)
         self._held_bytes -= held.bytes
         rows = pa.concat_tables(held.parts)
@@ -140,11 +141,11 @@ class TableWriter:
             file.write(group)
             if file.size >= self._settings.file.target_bytes:
                 self._close(key)
-        if self._is_sorted and key in self._open:  # later rows may belong before these
+        if self._is_sorted and key in self._open:  # rows that come later may sort before these
             self._close(key)
 
     def _file(self, key: _Key, partition: pa.StructArray) -> DataFile:
-        """Return the open file of a partition."""
+        """Return the open file of a partition; open one if there is none."""
         if key not in self._open:
             if len(self._open) >= _MOST_OPEN:
                 self._close(next(iter(self._open)))
