@@ -37,7 +37,7 @@ class BatchStatistics:
         self._bounds: list[list[Bounds | None]] = [[] for _ in fields]
 
     def add(self, rows: pa.Table) -> None:
-        """Add rows with exactly the columns."""
+        """Add rows that have exactly the columns of the file."""
         for number, (column, field) in enumerate(zip(rows.columns, self._fields, strict=True)):
             self._nulls[number] += column.null_count
             if self._bounded[number] and column.null_count < len(column):

@@ -80,7 +80,7 @@ class _Found:
                 self._bucket_of.append(np.full(len(rows), place.bucket, np.int32))
 
     def among(self, keys: pa.Array) -> FoundKeys:
-        """Return the places of those ``keys`` that a candidate row really has."""
+        """Return partition and bucket of each of ``keys`` that a candidate row really has."""
         partition_of = np.full(len(keys), NOWHERE, np.int64)
         bucket_of = np.full(len(keys), NOWHERE, np.int32)
         partitions = list(self._partitions)

@@ -94,23 +94,27 @@ class TableHandle:
         return name if branch == MAIN_BRANCH else f"{name}$branch_{branch}"
 
     def observe_commit(self) -> None:
-        """Publish a durable change of the newest snapshot, if the table asks for it."""
+        """Publish the newest snapshot as Iceberg metadata, if the table sets this option."""
         if self.observer is not None and self.options.publishes_iceberg:
             self.observer.after_commit(self)
 
     def observe_upkeep(self) -> None:
-        """Publish changed tags and the expiry of snapshots, if the table asks for it."""
+        """Publish changed tags and expired snapshots as Iceberg metadata, if the table sets this
+        option.
+        """
         if self.observer is not None and self.options.publishes_iceberg:
             self.observer.after_upkeep(self)
 
     def outstanding_publication(self) -> str | None:
-        """Return what is not published yet, as a clause; None if nothing is missing."""
+        """Return the changes that are not in the Iceberg metadata yet, as a clause; None if it has
+        all.
+        """
         if self.observer is None or not self.options.publishes_iceberg:
             return None
         return self.observer.outstanding(self)
 
     def require_published(self) -> None:
-        """Publish everything before files are deleted; raise if that fails."""
+        """Publish all changes as Iceberg metadata before files are deleted; raise if that fails."""
         if self.observer is not None and self.options.publishes_iceberg:
             self.observer.before_removal(self)
 

@@ -297,8 +297,9 @@ class TableLayout:
         return "/".join(part for part in parts if part)
 
     def first_below_root(self, names: Sequence[str]) -> Sequence[str]:
-        """Return the first names below an external path, as far as its first partition or
-        bucket.
+        """Return the first part of a path below an external path.
+
+        It ends with the directory of the first partition key or, without partitions, of the bucket.
         """
         return names[: len(self.data_path.split("/")) * bool(self.data_path) + 1]
 

@@ -21,7 +21,9 @@ from lakeformat.rows.spill_directory import SpillDirectory
 __all__ = ["Spill", "SpillOptions", "SpillSettings"]
 
 _MIN_BATCH_BYTES = 64 << 10
-"""Smallest batch size: a merge holds one or two batches per file, and small ones read slowly."""
+"""The smallest size of a batch. A merge holds one or two batches per file, and small batches are
+slow to read.
+"""
 
 
 class SpillOptions(Protocol):

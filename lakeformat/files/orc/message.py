@@ -10,7 +10,7 @@ _VARINT, _DELIMITED = 0, 2
 _FIXED_SIZES = {1: 8, 5: 4}
 
 Message = dict[int, list[int | bytes]]
-"""The values of each member by its number."""
+"""The members of a message: the values of each member, by its number."""
 
 
 def parse_message(data: bytes) -> Message:
@@ -64,7 +64,7 @@ def single(message: Message, member: int) -> int:
 
 
 def parts(message: Message, member: int) -> list[bytes]:
-    """Return repeated messages or texts."""
+    """Return the messages or texts of a repeated member."""
     found = []
     for value in message.get(member, []):
         if not isinstance(value, bytes):
@@ -74,7 +74,7 @@ def parts(message: Message, member: int) -> list[bytes]:
 
 
 def numbers(message: Message, member: int) -> list[int]:
-    """Return repeated numbers, single or packed."""
+    """Return the numbers of a repeated member, which are stored one by one or packed together."""
     found = []
     for value in message.get(member, []):
         if isinstance(value, int):

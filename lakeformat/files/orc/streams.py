@@ -118,7 +118,8 @@ class _Stripe:
     def _all_of(self, numbers: Iterable[int], found: RunSummary) -> list[_Place]:
         """Return the positions of all streams of the types ``numbers``.
 
-        Return none if ``found`` announces so few elements that a wrong count does no harm.
+        Return none if the total of ``found``, the summary of a stream of lengths, is at most
+        ``FEW``: then even wrong lengths do no harm.
         """
         if found.total <= FEW:
             return []

@@ -84,7 +84,8 @@ class FramedRows:
         return is_null
 
     def stored_numbers(self, position: int) -> NDArray[Any]:
-        """Return the slot values of a fixed-width field; those of nulls are arbitrary.
+        """Return the numbers in the slots of a fixed-width field; the numbers of nulls are
+        arbitrary.
 
         Compact decimals are their unscaled value, compact timestamps milliseconds.
         """

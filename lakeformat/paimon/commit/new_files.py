@@ -33,8 +33,9 @@ class NewFileCheck:
     """Searches the commits since the writers started, and reads every snapshot once.
 
     A file can only be committed after its writer started. If that time is unknown, or the history
-    since then has expired, the live files and tags are searched instead. A file that was committed
-    and then compacted is named by a snapshot, kept by a tag, or deleted by the expiry.
+    since then has expired, the live files and tags are searched instead. That is enough: a
+    committed file is live, kept by a tag or named by an existing snapshot, or the expiry has
+    deleted it.
     """
 
     handle: TableHandle

@@ -172,7 +172,10 @@ def _behind_large_files(
 def _with_deletions(
     files: Sequence[DataFileMeta], settings: AppendSettings, vectors: Deletions
 ) -> list[AppendPick]:
-    """Return the files of each index file, if one of them is small or has many deleted rows."""
+    """Return packs of the data files of one index file.
+
+    A pack is returned if one of its files is small or has many deleted rows.
+    """
     together: dict[str, list[DataFileMeta]] = {}
     for file in _oldest_first(files):
         if file.file_name in vectors.rows:

@@ -59,7 +59,7 @@ class MarkedRows:
     _found: dict[int, list[Positions]] = field(default_factory=dict)
 
     def number(self, name: str) -> int:
-        """Add a file and return its number."""
+        """Give a file the next number, and return the number."""
         self.names.append(name)
         return len(self.names) - 1
 

@@ -44,7 +44,7 @@ def find_sources(
 
 
 def evolve_array(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
-    """Convert values of one type to another; the Arrow types are those of ``to_arrow_type``."""
+    """Convert values from one type to another; ``to_arrow_type`` gives the Arrow type of each."""
     if stored == wanted:
         return array
     target = to_arrow_type(wanted)

@@ -63,7 +63,7 @@ class FileIndexWriter:
                 self._writers.append((each, each.new_writer()))
 
     def add(self, rows: pa.Table) -> None:
-        """Add rows that follow those already added."""
+        """Add the next rows of the file."""
         for each, writer in self._writers:
             writer.add(rows[each.column])
 

@@ -77,7 +77,7 @@ class KeyValueWriter:
         )
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Add rows that follow those already written."""
+        """Add the next rows; their keys must follow the keys already written."""
         keys = [batch.column(name) for name in self._key_columns]
         names = [KEY_PREFIX + name for name in self._key_columns]
         stored = [*keys, *batch.columns]

@@ -45,7 +45,7 @@ class MetadataFiles:
     statistics: set[str] = field(default_factory=set)
 
     def update(self, other: MetadataFiles) -> None:
-        """Add all files of another instance."""
+        """Add all files of another ``MetadataFiles``."""
         self.lists |= other.lists
         self.manifests |= other.manifests
         self.index_manifests |= other.index_manifests

@@ -61,7 +61,7 @@ class Plan:
     notes: list[str] = field(default_factory=list)
 
     def add_metadata(self, removals: Iterable[Removal]) -> None:
-        """Add metadata and index files to their steps."""
+        """Add metadata and index files to the steps that delete them."""
         steps = {FileClass.INDEX: self.files, FileClass.MANIFEST_LIST: self.lists}
         for removal in removals:
             steps.get(removal.kind, self.manifests).append(removal)

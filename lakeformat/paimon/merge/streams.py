@@ -76,7 +76,7 @@ def merge_runs(
 
 
 def rounds_of(runs: Sequence[Iterator[pa.RecordBatch]], keys: Sequence[str]) -> Iterator[Round]:
-    """Yield all rows in rounds; each key is in one round, and keys rise."""
+    """Yield all rows in rounds; all rows of a key are in one round, and keys ascend."""
     target = batch_rows_of(len(runs))
     active = [_UnmergedRun(number, run, keys) for number, run in enumerate(runs)]
     while True:

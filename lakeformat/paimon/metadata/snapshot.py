@@ -122,7 +122,7 @@ def snapshot_reader(
 
 
 def _properties(members: Mapping[str, Any]) -> dict[str, str]:
-    """Convert values of any scalar type to text."""
+    """Return the properties of a snapshot as texts; other engines may store other scalar types."""
     for key, value in members.items():
         if isinstance(value, dict | list):
             raise ValueError(f"property {key!r} is {value!r}, not text")

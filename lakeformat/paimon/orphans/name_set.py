@@ -67,7 +67,9 @@ class LiveNames:
         self._is_delete: list[npt.NDArray[np.bool_]] = []
 
     def add(self, numbers: Numbers, is_delete: npt.NDArray[np.bool_]) -> None:
-        """Add entries in commit order."""
+        """Add the entries of one manifest, in commit order: the numbers of names, and a mask of
+        deletes.
+        """
         self._numbers.append(numbers)
         self._is_delete.append(is_delete)
 

@@ -258,7 +258,7 @@ class _ChangeAttempt:
         return unit, find_rows(self.handle, unit)
 
     def take(self, unit: ChangeUnit, there: list[Found]) -> None:
-        """Keep the rows that were found in one unit."""
+        """Record the rows that were found in one unit."""
         if there:
             self._found.append((unit, there))
         self._done += 1

@@ -53,8 +53,8 @@ def indexed_fields(
 ) -> Iterator[tuple[str, DataField]]:
     """Yield each type of index with each of its columns, for a writer of files.
 
-    Java does not update these options when it renames a column, and then cannot write files
-    itself. It also accepts a key of a MAP as a column.
+    Java does not update these options when it renames a column, and then cannot write files itself.
+    Java also accepts a key of a MAP as a column.
     """
     by_name = {field.name: field for field in fields}
     for index_type, columns in indexed_columns(options).items():

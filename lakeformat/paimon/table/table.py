@@ -225,7 +225,7 @@ class Table(
         return stream_batch(stream_table(self._handle), commit)
 
     def remembered(self, commit: CommitId) -> AbstractContextManager[CommitId | None]:
-        """Do the same as ``stream_batch``, its new name."""
+        """The old name of ``stream_batch``, which does the same."""
         warn("Table.remembered is now Table.stream_batch", DeprecationWarning, stacklevel=2)
         return self.stream_batch(commit)
 

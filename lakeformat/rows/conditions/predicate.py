@@ -98,7 +98,7 @@ class Compare(_OnColumn):
 
 @dataclass(frozen=True, slots=True)
 class IsIn(_OnColumn):
-    """True if the value of a column is one of ``values``."""
+    """A condition that is true if the value of a column is one of ``values``."""
 
     values: tuple[Any, ...]
 
@@ -110,7 +110,7 @@ class IsIn(_OnColumn):
 
 @dataclass(frozen=True, slots=True)
 class IsNull(_OnColumn):
-    """True if a column is null; never unknown."""
+    """A condition that is true if a column is null; it is never unknown."""
 
     def to_text(self) -> str:
         return f"{self._name} IS NULL"
@@ -118,7 +118,10 @@ class IsNull(_OnColumn):
 
 @dataclass(frozen=True, slots=True)
 class Like(_OnColumn):
-    """True if a whole text matches a pattern: ``%`` is any text, ``_`` any character."""
+    """A condition that is true if a whole text matches a pattern.
+
+    In a pattern, ``%`` is any text, and ``_`` any character.
+    """
 
     pattern: str
     escape: str = ESCAPE
@@ -140,7 +143,7 @@ class Constant(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class Not(Predicate):
-    """Negation; unknown remains unknown."""
+    """The negation of a condition; unknown remains unknown."""
 
     part: Predicate
 
@@ -153,7 +156,7 @@ class Not(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class And(Predicate):
-    """True if all parts are true."""
+    """A condition that is true if all its parts are true."""
 
     parts: tuple[Predicate, ...]
 
@@ -166,7 +169,7 @@ class And(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class Or(Predicate):
-    """True if at least one part is true."""
+    """A condition that is true if at least one of its parts is true."""
 
     parts: tuple[Predicate, ...]
 

@@ -33,7 +33,9 @@ class RescaledPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RescaleReport(Report):
-    """The outcome of a rescale, by partition; each rescaled partition is its own snapshot."""
+    """The outcome of a rescale, by partition; each rescaled partition is published as a snapshot of
+    its own.
+    """
 
     table: str
     bucket: int

@@ -43,7 +43,10 @@ class ChangedRows:
         return to_arrow_schema((ROW_KIND, *self.wanted))
 
     def of_stored(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Convert stored rows of a primary-key table, whose row kinds are numbers."""
+        """Convert stored rows of a primary-key table to the columns of the result.
+
+        Their row kinds are numbers.
+        """
         kinds = batch.column(VALUE_KIND.name)
         if batch.num_rows and not 0 <= pc.min(kinds).as_py() <= pc.max(kinds).as_py() < len(_KINDS):
             raise CorruptTableError(
@@ -53,11 +56,11 @@ class ChangedRows:
         return self._shape(_KINDS.take(kinds), batch)
 
     def inserted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Convert rows that are all inserted."""
+        """Convert inserted rows to the columns of the result; each row gets the kind ``+I``."""
         return self.all_of("+I", batch)
 
     def all_of(self, kind: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Convert rows that are all of one kind."""
+        """Convert rows of one kind to the columns of the result; each row gets this kind."""
         return self._shape(pa.repeat(pa.scalar(kind), batch.num_rows), batch)
 
     def _shape(self, kinds: pa.Array, batch: pa.RecordBatch) -> pa.RecordBatch:
