@@ -34,7 +34,7 @@ _NAME = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PackedPart:
-    """The byte range of one bucket in a packed file."""
+    """The part of a packed file that belongs to one bucket: a range of bytes."""
 
     file_name: str
     bucket: int

@@ -47,7 +47,7 @@ class FileWriter(Protocol):
 
     @property
     def size(self) -> int:
-        """The bytes written so far, without those still in memory."""
+        """The number of bytes written so far, without the bytes that are still in memory."""
         ...
 
     def write(self, rows: pa.Table) -> None:

@@ -162,7 +162,9 @@ def _variant(array: pa.Array, data_type: AtomicType, wanted: pa.DataType) -> pa.
 
 
 def rescale_timestamps(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Round finer units down, before 1970 too."""
+    """Convert timestamps to the unit of ``wanted``; finer units are rounded down, also
+    before 1970.
+    """
     counts = array.view(pa.int64())
     stored, target = _UNIT_NANOS[array.type.unit], _UNIT_NANOS[wanted.unit]
     if stored > target:

@@ -49,7 +49,7 @@ class VectorForm(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DeletionVectorRange:
-    """The place of one data file's deletion vector in a file."""
+    """The position of one data file's deletion vector in an index file."""
 
     data_file_name: str
     offset: int

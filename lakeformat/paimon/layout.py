@@ -178,7 +178,7 @@ def _escaped(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """The paths of one table, seen from one of its branches."""
+    """The paths of all files of one table and one of its branches."""
 
     root: str
     branch: str = MAIN_BRANCH
@@ -191,7 +191,7 @@ class TableLayout:
 
     @property
     def metadata_root(self) -> str:
-        """The directory of the branch's own files."""
+        """The directory of schemas, snapshots and tags of the branch."""
         if self.branch == MAIN_BRANCH:
             return self.root
         return f"{self.branches_directory}/branch-{plain_name(self.branch)}"

@@ -29,7 +29,7 @@ ReadColumns = Callable[[Sequence[str]], Batches]
 
 
 class RowOrder(Protocol):
-    """An order of rows."""
+    """The interface of an order in which rows are sorted."""
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ class SpillOptions(Protocol):
 
     @property
     def write_buffer_size_bytes(self) -> int:
-        """The bytes of rows in memory."""
+        """The largest size in bytes of the rows in memory."""
 
     @property
     def write_buffer_spillable(self) -> bool:
@@ -39,19 +39,19 @@ class SpillOptions(Protocol):
 
     @property
     def write_buffer_spill_max_disk_size_bytes(self) -> int | None:
-        """The bytes of all temporary files; None without a limit."""
+        """The largest size in bytes of all temporary files; None without a limit."""
 
     @property
     def local_sort_max_num_file_handles(self) -> int:
-        """The temporary files that are open at a time."""
+        """The largest number of temporary files that are open at a time."""
 
     @property
     def spill_compression(self) -> str:
-        """``zstd``, ``lz4`` or ``none``."""
+        """The compression of temporary files: ``zstd``, ``lz4`` or ``none``."""
 
     @property
     def spill_compression_zstd_level(self) -> int:
-        """The level of zstd."""
+        """The compression level if the compression is zstd."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ class Held(Protocol):
 
 
 class Lock(Protocol):
-    """Mutual exclusion by name between every process that writes one warehouse."""
+    """Locks by name, which exclude each other between all processes that write one warehouse."""
 
     def hold(self, key: str) -> AbstractContextManager[Held]:
         """Hold the lock of ``key``, the table's full name as ``<database>.<object>``.

@@ -284,7 +284,7 @@ class RenameStorage:
 
 
 class _Raw:
-    """The part of a ``RenameStorage`` that ``require_proof`` tests."""
+    """The ``create`` of a ``RenameStorage`` without the test, for ``require_proof``."""
 
     def __init__(self, storage: RenameStorage) -> None:
         self.uri = storage.uri

@@ -32,7 +32,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One line of a storage's log."""
+    """One call in the log of a storage."""
 
     number: int
     operation: str

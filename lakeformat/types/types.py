@@ -97,7 +97,7 @@ class ArrayType:
 
 @dataclass(frozen=True, slots=True)
 class VectorType:
-    """A list of elements of one fixed length."""
+    """A list of elements; all lists of the type have the same length."""
 
     element: DataType
     length: int

@@ -73,7 +73,7 @@ _PYTHON: dict[TypeName, type | tuple[type, ...]] = {
 
 
 class Variant(NamedTuple):
-    """The two parts of a VARIANT."""
+    """A value of type VARIANT, as its two parts: the value and its metadata."""
 
     value: bytes
     metadata: bytes

@@ -36,7 +36,7 @@ _CONTINUES = np.uint16(0x8080)
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Byte strings, each a range of a window's bytes."""
+    """Byte strings, each given by its start and size in the bytes of a window."""
 
     data: Bytes
     starts: Positions

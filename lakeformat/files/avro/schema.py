@@ -51,7 +51,7 @@ class AvroColumn:
 
     @property
     def field(self) -> pa.Field:
-        """The field in Arrow, with its id as metadata."""
+        """The Arrow field of the column, with the id as metadata."""
         return _with_id(self.name, self.arrow, self.id)
 
 

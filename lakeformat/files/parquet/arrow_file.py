@@ -63,7 +63,7 @@ def arrow_writer(
 
 
 class ArrowFile:
-    """A file that Arrow writes row group by row group."""
+    """A Parquet file that Arrow's writer encodes, one row group for each ``write``."""
 
     def __init__(self, stream: IO[bytes], layout: ParquetLayout) -> None:
         change = layout.change_footer

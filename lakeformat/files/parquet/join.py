@@ -84,7 +84,7 @@ class RowGroups:
 
     @property
     def sizes(self) -> list[int]:
-        """The bytes of the pages of each row group."""
+        """The size of the pages of each row group in bytes."""
         return [_extent(group)[1] for group in structs_in(self.footer, _ROW_GROUPS)]
 
     def empty_file(self) -> bytes:
@@ -152,7 +152,7 @@ class JoinedParquet:
 
     @property
     def size(self) -> int:
-        """The bytes written so far, without the footer."""
+        """The number of bytes written so far, without the footer."""
         return self._stream.tell()
 
     def add(self, source: IO[bytes], groups: RowGroups) -> None:

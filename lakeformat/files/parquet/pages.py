@@ -34,13 +34,13 @@ Content: TypeAlias = "bytes | pa.Buffer"
 
 
 class PageKind:
-    """The kind of a page."""
+    """The kinds of pages, with their numbers in the format."""
 
     DATA, DICTIONARY = 0, 2
 
 
 class Encoding:
-    """The encoding of a page."""
+    """The encodings of pages, with their numbers in the format."""
 
     PLAIN, RLE, RLE_DICTIONARY = 0, 3, 8
 

@@ -13,7 +13,7 @@ __all__ = ["BranchInfo"]
 
 @dataclass(frozen=True, slots=True)
 class BranchInfo:
-    """One branch of a listing."""
+    """One branch, as ``table.branches.list()`` returns it."""
 
     name: str
     create_millis: int

@@ -17,7 +17,7 @@ __all__ = ["CommitReport", "already_published", "committed", "nothing_to_commit"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitReport(WriteReport):
-    """The outcome of one commit."""
+    """The result of one commit."""
 
     compact_snapshot_id: int | None = None
     """Snapshot of the compaction, if the call published one too."""

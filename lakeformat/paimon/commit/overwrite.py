@@ -48,7 +48,7 @@ class Overwrite:
     _base: BaseFiles | None = None
 
     def __call__(self, head: Snapshot | None) -> SnapshotDelta:
-        """Return the changes on top of ``head``."""
+        """Return the changes of the overwrite if it builds on the snapshot ``head``."""
         if head is None:
             return replace(self.new, changelog=SnapshotDelta().changelog)
         if self._base is None:

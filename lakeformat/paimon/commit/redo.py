@@ -36,7 +36,7 @@ class Redo:
     new: SnapshotDelta = field(default_factory=SnapshotDelta)
 
     def __call__(self, head: Snapshot | None) -> SnapshotDelta:
-        """Return the changes on top of ``head``."""
+        """Return the changes of the commit if it builds on the snapshot ``head``."""
         earlier, later = self._find(head)
         if head is None or earlier is None:
             return self.new  # a rollback has already removed the rows

@@ -42,12 +42,12 @@ class SnapshotDelta:
 
     @property
     def added(self) -> ManifestColumns:
-        """The added files."""
+        """The entries of the added files."""
         return self.table.filter(~self.table.is_delete)
 
     @property
     def added_rows(self) -> int:
-        """Rows of added files minus rows of deleted files."""
+        """The number of rows in added files, minus the number of rows in deleted files."""
         rows = self.table.row_count.numbers
         return int(np.where(self.table.is_delete, -rows, rows).sum())
 

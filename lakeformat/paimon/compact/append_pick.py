@@ -18,7 +18,7 @@ __all__ = ["AppendPick", "AppendSettings", "Deletions", "pick_queue", "pick_unor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendSettings:
-    """The options of append compaction."""
+    """The options by which files of append tables are chosen for a compaction."""
 
     target_bytes: int
     open_file_cost: int

@@ -23,7 +23,7 @@ GROUP_BYTES = 4 << 30
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A unit and its result."""
+    """A unit of a compaction that has run, with its result."""
 
     unit: CompactUnit
     messages: tuple[CommitMessage, ...]

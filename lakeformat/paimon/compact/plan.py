@@ -147,7 +147,7 @@ def _written_since(
 
 @dataclass(slots=True)
 class _CompactionPlanner:
-    """Plans one bucket at a time."""
+    """Plans the compaction of one bucket at a time."""
 
     handle: TableHandle
     snapshot: Snapshot

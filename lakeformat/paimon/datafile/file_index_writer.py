@@ -32,7 +32,7 @@ class IndexWriter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WantedIndex:
-    """One index of one column."""
+    """An index that the options request: its column, type and settings."""
 
     column: str
     index_type: str

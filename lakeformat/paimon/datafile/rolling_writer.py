@@ -195,7 +195,7 @@ def _repeated_columns(fields: tuple[DataField, ...], key_columns: Sequence[str])
 
 
 class _OpenFile:
-    """The file being written."""
+    """A data file that is being written, with its statistics and its index."""
 
     def __init__(
         self,
@@ -218,7 +218,7 @@ class _OpenFile:
 
     @property
     def size(self) -> int:
-        """Bytes written so far, without the footer."""
+        """The number of bytes written so far, without the footer."""
         return self._writer.size
 
     def write(self, rows: pa.Table) -> None:

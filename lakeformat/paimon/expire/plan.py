@@ -68,7 +68,7 @@ class Plan:
 
     @property
     def steps(self) -> tuple[list[Removal], ...]:
-        """The steps in order."""
+        """The lists of files to delete, one for each step, in the order of the steps."""
         return (self.files, self.manifests, self.lists)
 
 

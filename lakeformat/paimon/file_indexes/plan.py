@@ -30,7 +30,7 @@ Indexed = frozenset[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexUnit:
-    """One data file that gets other indexes."""
+    """One data file whose indexes change."""
 
     snapshot: Snapshot
     entry: ManifestEntry
@@ -74,7 +74,7 @@ def plan_units(
 
 
 class _IndexPlanner:
-    """Plans one file at a time."""
+    """Plans the change of indexes, one data file at a time."""
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot, force: bool) -> None:
         self._handle = handle

@@ -28,7 +28,7 @@ MUCH_DELETED = 0.2
 
 
 class FileState:
-    """The state of a snapshot's live files."""
+    """The live files of a snapshot, with the numbers that a health report needs."""
 
     def __init__(
         self, handle: TableHandle, live: ManifestColumns, index_files: list[IndexManifestEntry]
@@ -52,13 +52,13 @@ class FileState:
 
     @cached_property
     def partitions(self) -> FileGroups:
-        """Files by partition."""
+        """The files grouped by partition; each file has the number of its group."""
         codes = self._columns.partition.to_arrow().dictionary_encode().indices
         return grouped(numbers(codes).astype(np.int64))
 
     @cached_property
     def buckets(self) -> FileGroups:
-        """Files by partition and bucket."""
+        """The files grouped by partition and bucket; each file has the number of its group."""
         _, bucket = np.unique(self._columns.bucket.numbers, return_inverse=True)
         width = int(bucket.max(initial=0)) + 1
         return grouped(self.partitions.of_file * width + bucket)

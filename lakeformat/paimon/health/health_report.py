@@ -24,7 +24,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BucketFacts:
-    """One bucket of one partition."""
+    """The numbers of one bucket of one partition."""
 
     partition: str
     """The partition as ``dt=a/h=1``; empty without partition columns."""
@@ -42,7 +42,7 @@ class BucketFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileFacts:
-    """The files of the newest snapshot."""
+    """The numbers of files and rows of the newest snapshot."""
 
     files: int = 0
     rows: int = 0
@@ -72,7 +72,7 @@ class FileFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteFacts:
-    """Rows in files that readers never return."""
+    """The numbers of rows that files contain but readers never return."""
 
     delete_rows: int = 0
     """The number of delete rows, as counted in the metadata of files."""
@@ -107,7 +107,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotFacts(HistoryNumbers):
-    """The snapshots of the branch that have not expired."""
+    """The numbers of snapshots and changelogs of the branch, and what keeps old ones."""
 
     stalled_consumers: tuple[StalledConsumer, ...] = ()
     """Consumers that keep overdue snapshots and have not moved for long."""
@@ -140,7 +140,7 @@ class UnknownFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageFacts(StorageNumbers):
-    """Bytes of data, changelog and index files, by their use."""
+    """The bytes of data, changelog and index files, by the reason to keep them."""
 
     overdue_bytes: int | None = None
     """The bytes that an expiry by the table's own options would free; None without

@@ -80,7 +80,7 @@ class Overdue:
 
     @property
     def held_backlog(self) -> float:
-        """The greater ``held_backlog`` of snapshots and changelogs."""
+        """The larger ``held_backlog``: that of snapshots or that of changelogs."""
         return max(self.snapshots.held_backlog, self.changelogs.held_backlog)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expires by the table's own retention, in rounds, until nothing more is due."""
+"""Expires snapshots and changelogs by the table's own retention, in rounds, until none is due."""
 
 from __future__ import annotations
 

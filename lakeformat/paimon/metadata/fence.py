@@ -40,7 +40,7 @@ KEPT_MILLIS = 7 * 24 * 60 * 60 * 1000
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """The content of one fence."""
+    """The content of one fence: the snapshots that a rollback removed."""
 
     removed: frozenset[str]
     """The identities of the snapshots to be deleted."""

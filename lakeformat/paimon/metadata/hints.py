@@ -32,7 +32,7 @@ class NumberedFiles:
     prefix: str
 
     def ids(self) -> list[int]:
-        """Return the existing numbers, ascending."""
+        """Return the numbers of the existing files, ascending."""
         names = (info.name for info in self.storage.list(self.directory))
         return sorted(n for n in (numbered(name, self.prefix) for name in names) if n is not None)
 

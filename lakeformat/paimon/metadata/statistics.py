@@ -40,7 +40,10 @@ _TABLE_MEMBERS = (
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """Statistics of one column; ``min`` and ``max`` are text: decimal numbers, dates as numbers."""
+    """Statistics of one column.
+
+    ``min`` and ``max`` are decimal numbers as text; a date is its number of days.
+    """
 
     column_id: int
     distinct_count: int | None = None
@@ -57,7 +60,10 @@ class ColumnStatistics:
 
 @dataclass(frozen=True, slots=True)
 class TableStatistics:
-    """Statistics of the merged rows of one snapshot; its schema has the names of the columns."""
+    """Statistics of the merged rows of one snapshot.
+
+    The columns have the names in the snapshot's schema.
+    """
 
     snapshot_id: int
     schema_id: int

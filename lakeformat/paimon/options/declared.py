@@ -44,7 +44,7 @@ class DeclaredOptions(
     TimeTravelOptions,
     WriteOptions,
 ):
-    """The declarations of every subject."""
+    """All options: a class for each subject declares its part of them."""
 
 
 @cache

@@ -25,7 +25,7 @@ class Group(StrEnum):
 
 
 class Declaration(Generic[T]):
-    """One declared option."""
+    """The declaration of one option, which parses and describes its values."""
 
     noun: ClassVar[str] = "option"
     """The word for this declaration in errors."""

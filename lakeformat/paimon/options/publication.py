@@ -15,7 +15,7 @@ AT_TABLE, AT_WAREHOUSE = "table-location", "catalog-location"
 
 
 class PublicationOptions:
-    """The place of published metadata."""
+    """The options for the place of published Iceberg metadata."""
 
     iceberg_storage_location = Option(
         "metadata.iceberg.storage-location",

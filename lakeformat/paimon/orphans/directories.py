@@ -33,7 +33,7 @@ per task.
 
 
 class Area(Enum):
-    """The content of a directory."""
+    """The kind of files that a directory contains."""
 
     BUCKET = "bucket"
     """Data and changelog files, and index files if the table stores them there."""

@@ -21,7 +21,7 @@ __all__ = ["HintChange", "RepairHintsReport", "repair_hints"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HintChange:
-    """A wrong hint."""
+    """A wrong hint, with its content before and after the repair."""
 
     path: str
     before: str | None

@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrphanOptions:
-    """Options of a removal."""
+    """The options of a removal of orphan files."""
 
     older_than: PastTime | None = None
     running_since: Moment | None = None
@@ -125,7 +125,7 @@ def remove_orphans(
 
 @dataclass(slots=True)
 class _Plan:
-    """The planned removals."""
+    """The planned removals of one run."""
 
     floor: AgeFloor
     times: list[tuple[int, int]]

@@ -27,7 +27,7 @@ _SUMS = [("rows", "sum"), ("bytes", "sum"), ("rows", "count"), ("made", "max"), 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivePartition:
-    """One partition that has files."""
+    """One partition that has files, with their numbers summed up."""
 
     row: bytes
     """The framed binary row of the partition."""

@@ -11,7 +11,7 @@ __all__ = ["BUCKETS"]
 
 
 class _Buckets(FileSums):
-    """Buckets sorted by partition text, then by bucket."""
+    """The rows of ``$buckets``, sorted by the text of the partition, then by bucket."""
 
     def __init__(self, source: Source) -> None:
         super().__init__(source, ["partition", "bucket"])

@@ -17,7 +17,7 @@ _SUMS = [("rows", "sum"), ("bytes", "sum"), ("rows", "count"), ("created", "max"
 
 
 class FileSums:
-    """Files by partition, or by partition and bucket."""
+    """The files of a snapshot, summed up by partition, or by partition and bucket."""
 
     def __init__(self, source: Source, keys: Sequence[str]) -> None:
         self.source = source

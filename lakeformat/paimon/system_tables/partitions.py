@@ -17,7 +17,7 @@ __all__ = ["PARTITIONS"]
 
 
 class _Partitions(FileSums):
-    """Partitions sorted by their text."""
+    """The rows of ``$partitions``, sorted by the text of the partition."""
 
     def __init__(self, source: Source) -> None:
         super().__init__(source, ["partition"])

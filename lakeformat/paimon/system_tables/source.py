@@ -33,7 +33,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """The name in error messages."""
+        """The name of the table in error messages."""
         snapshot = self.snapshot
         of = f"snapshot {snapshot.id} of " if snapshot is not None else ""
         return f"{of}{self.handle.uri}"

@@ -49,12 +49,12 @@ class TableReads:
 
     @property
     def schema(self) -> TableSchema:
-        """Columns, keys and options."""
+        """The schema of the table: columns, keys and options."""
         return self._handle.schema
 
     @property
     def options(self) -> TableOptions:
-        """The typed options."""
+        """The options of the table, with typed values."""
         return self._handle.options
 
     def latest_snapshot(self, known: Snapshot | None = None) -> Snapshot | None:

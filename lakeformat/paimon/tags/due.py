@@ -22,7 +22,7 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class DueTag:
-    """A tag to create."""
+    """An automatic tag that must be created, and its snapshot."""
 
     name: str
     snapshot_id: int

@@ -15,7 +15,7 @@ __all__ = ["TagInfo"]
 
 @dataclass(frozen=True, slots=True)
 class TagInfo:
-    """One tag of a listing."""
+    """One tag, as ``table.tags.list()`` returns it."""
 
     name: str
     snapshot_id: int

@@ -104,7 +104,7 @@ def _in_order(hashes: Sequence[Hashes], buckets: Sequence[npt.NDArray[np.integer
 
 
 class KeyHashes:
-    """The known and the new keys of one partition."""
+    """The hashes of the known and the new keys of one partition, with their buckets."""
 
     def __init__(self, known: Mapping[int, Hashes], room: Room) -> None:
         """Load the known hashes of each bucket; each hash occurs once."""

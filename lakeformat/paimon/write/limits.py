@@ -33,7 +33,11 @@ _UNIT_DIGITS = {"ms": 3, "us": 6, "ns": 9}
 
 
 def check_limits(values: pa.Array, data_type: DataType, name: str, counted: str = "rows") -> None:
-    """Raise InvalidRequestError if a value is null, too long, too precise or not a time of day."""
+    """Raise InvalidRequestError for a null in a NOT NULL column, or a value outside its type's
+    limits.
+
+    The limits are the length, the precision and the range of a time of day.
+    """
     if not data_type.nullable and values.null_count:
         raise InvalidRequestError(
             f"column {name!r} is NOT NULL, but {values.null_count} of "

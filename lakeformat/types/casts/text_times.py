@@ -103,7 +103,7 @@ def parse_timestamps(array: pa.Array, wanted: AtomicType, *, integers: Integers)
 
 
 def _assemble(array: pa.Array, seconds: Longs, fraction: pa.Array, wanted: AtomicType) -> pa.Array:
-    """Assemble timestamps; digits beyond the precision are cut off."""
+    """Make timestamps of seconds and fractions; digits beyond the precision are cut off."""
     target = to_arrow_type(wanted)
     digits = {"ms": 3, "us": 6, "ns": 9}[target.unit]
     texts = pc.utf8_rpad(pc.fill_null(fraction, ""), digits, "0")

@@ -21,7 +21,7 @@ _UNITS_PER_MILLI = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 
 
 def cast_temporal(array: pa.Array, stored: AtomicType, wanted: AtomicType) -> pa.Array | None:
-    """Cast between these types; None if Java has no such cast."""
+    """Cast between dates, times, timestamps and numbers; None if Java has no such cast."""
     source, target = stored.name, wanted.name
     if target in TIMESTAMPS:
         return _to_timestamp(array, stored, wanted)

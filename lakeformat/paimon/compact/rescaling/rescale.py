@@ -70,7 +70,7 @@ def rescale(
 
 @dataclass(frozen=True, slots=True)
 class _RescaledPartition:
-    """A partition of one snapshot."""
+    """A partition to rescale, as it is in one snapshot."""
 
     handle: TableHandle
     """The table with the schema of the plan: no file of the snapshot has newer columns."""

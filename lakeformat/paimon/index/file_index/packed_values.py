@@ -16,7 +16,7 @@ __all__ = ["PackedValues"]
 
 @dataclass(frozen=True, slots=True)
 class PackedValues:
-    """Value i is ``data[offsets[i] : offsets[i + 1]]``."""
+    """Byte strings in one buffer: string ``i`` is ``data[offsets[i] : offsets[i + 1]]``."""
 
     data: npt.NDArray[np.uint8]
     offsets: npt.NDArray[np.int64]

@@ -137,7 +137,9 @@ def _list_codes(values: pa.Array) -> Positions:
 
 
 def _map_codes(values: pa.Array) -> Positions:
-    """Number maps; the order of entries does not matter."""
+    """Number maps so that equal maps get equal numbers; the order of their entries does not
+    matter.
+    """
     groups = KeyGroups(np.arange(len(values)), np.arange(len(values)))
     found = elements_of(values, groups)
     entries = _combined_codes([codes_of(values.keys), codes_of(values.items)], len(values.keys))

@@ -22,7 +22,7 @@ __all__ = ["Folding", "JoiningFunction", "Subtracting"]
 
 
 class JoiningFunction(AggregateFunction, Protocol):
-    """A function that joins values."""
+    """An aggregate function that joins values, such as ``collect``."""
 
     @property
     def column(self) -> str:
@@ -36,7 +36,7 @@ class JoiningFunction(AggregateFunction, Protocol):
 
 
 class Subtracting(Protocol):
-    """A function that can subtract values."""
+    """An aggregate function that can subtract a retracted value."""
 
     def subtract(self, states: pa.Array, values: pa.Array) -> pa.Array:
         """Subtract a value from each state; neither is null."""

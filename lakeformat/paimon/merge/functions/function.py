@@ -66,7 +66,7 @@ class AggregateFunction(Protocol):
 
     @property
     def name(self) -> str:
-        """The name as users write it."""
+        """The name of the function, as users write it in options."""
         ...
 
     @property

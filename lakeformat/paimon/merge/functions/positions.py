@@ -71,7 +71,7 @@ def refuse_retract(function: str, column: str, rows: Positions) -> None:
 
 
 class LastValue(PositionState):
-    """The newest value, null or not."""
+    """The state of ``last_value``: the newest value, which may be null."""
 
     def add(self, keys: Positions, rows: Positions) -> None:
         self._state[keys] = self._present(rows)
@@ -84,7 +84,7 @@ class LastValue(PositionState):
 
 
 class LastNonNullValue(PositionState):
-    """The newest value that is not null."""
+    """The state of ``last_non_null_value``: the newest value that is not null."""
 
     def add(self, keys: Positions, rows: Positions) -> None:
         present = self._present(rows)
@@ -98,7 +98,10 @@ class LastNonNullValue(PositionState):
 
 
 class PrimaryKey(PositionState):
-    """The value of the newest row, add or retract: all rows of a key have the same value."""
+    """The state of a primary-key column: the value of the newest row.
+
+    All rows of a key have the same value.
+    """
 
     def add(self, keys: Positions, rows: Positions) -> None:
         self._state[keys] = self._present(rows)
@@ -108,7 +111,10 @@ class PrimaryKey(PositionState):
 
 
 class FirstValue(PositionState):
-    """The oldest value; after the first row, newer rows do not change it."""
+    """The state of ``first_value``: the oldest value.
+
+    After the first row, newer rows do not change it.
+    """
 
     def __init__(self, function: str, column: str, values: Column, keys: int) -> None:
         super().__init__(function, column, values, keys)
@@ -126,8 +132,9 @@ class FirstValue(PositionState):
 
 
 class FirstNonNullValue(FirstValue):
-    """The oldest value that is not null; after the first such value, newer rows do not
-    change it.
+    """The state of ``first_non_null_value``: the oldest value that is not null.
+
+    After it, newer rows change nothing.
     """
 
     def add(self, keys: Positions, rows: Positions) -> None:

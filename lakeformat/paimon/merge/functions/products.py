@@ -66,7 +66,7 @@ class ProductFunction:
 
 
 class _Product(NumberState):
-    """A running product."""
+    """The running product of the values of each key."""
 
     noun = "product"
 

@@ -132,7 +132,7 @@ def _wide_sums(
 
 
 class _Sum(NumberState):
-    """A running sum."""
+    """The running sum of the values of each key."""
 
     noun = "sum"
 

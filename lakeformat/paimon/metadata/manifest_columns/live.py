@@ -107,7 +107,11 @@ class _Histories:
 
 
 def _by_identity(columns: ManifestColumns) -> _Histories:
-    """Sort by a hash of most of the identity, then compare all of it."""
+    """Sort entries by the identity of their file.
+
+    They are sorted by a hash of most parts of the identity; then all parts of neighbours are
+    compared.
+    """
     hashes = _hash(columns)
     rows = np.argsort(hashes, kind="stable")
     alike = np.flatnonzero(hashes[rows[1:]] == hashes[rows[:-1]])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of other engines that have no effect in this version; some of them forbid operations."""
+"""Options of other engines that this version does not implement; some of them forbid operations."""
 
 from lakeformat.paimon.options.foreign.declaration import ForeignClass, ForeignOption, Trait
 from lakeformat.paimon.options.foreign.lookup import (

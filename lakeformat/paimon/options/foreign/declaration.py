@@ -13,7 +13,7 @@ __all__ = ["ForeignClass", "ForeignOption", "Trait", "by_key"]
 
 
 class ForeignClass(StrEnum):
-    """The effect that an option of other engines has here."""
+    """The treatment of an option of other engines in this library."""
 
     THEIRS = "theirs"
     """Ignored: the option concerns only the jobs of another engine."""
@@ -33,7 +33,10 @@ class Trait(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignOption:
-    """One option of other engines that has no effect in this version."""
+    """One option of other engines, which this version does not implement.
+
+    It may forbid operations.
+    """
 
     kind: ForeignClass
     says: str

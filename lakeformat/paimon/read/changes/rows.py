@@ -78,7 +78,10 @@ def changed_rows(
     where: Where | None,
     partitions: Partitions | None,
 ) -> ChangedRows:
-    """Check columns, condition and partitions; a condition may also use ``rowkind``."""
+    """Check the columns, condition and partitions of a call, and return them.
+
+    The condition may also use ``rowkind``.
+    """
     by_name = {field.name: field for field in schema.fields}
     wanted = tuple(by_name[name] for name in _names(columns, by_name))
     bound = row_filter(schema, where, partitions, (ROW_KIND,))
