@@ -36,12 +36,12 @@ from lakeformat.iceberg.write.publish import Base, FileChange
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import read_manifests
 from lakeformat.paimon.metadata.manifest_columns import ManifestColumns
-from lakeformat.paimon.metadata.manifest_columns.columns import Mask
 from lakeformat.paimon.metadata.manifest_columns.live import meet
 from lakeformat.paimon.metadata.manifest_list import ListKind, manifests_of
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.read.plan import plan_columns
 from lakeformat.publish.entries import FileEntries
+from lakeformat.publish.visible_changes import VisibleChanges
 from lakeformat.publish.visible_files import visible_files
 
 __all__ = ["IDENTITY", "NextState"]
@@ -105,15 +105,7 @@ class NextState:
 
     def _changed(self, base: Base, changes: ManifestColumns) -> FileChange:
         """Return the change of the files that readers see; files that need a merge are left out."""
-        is_visible = self._visible(changes)
-        added, removed = _apart(changes.filter(is_visible), self.entries)
-        if self.handle.schema.id:
-            # An earlier schema may have had fewer levels. These files were on the highest of them,
-            # so readers saw them.
-            others = changes.is_delete & ~is_visible & (changes.level.numbers > 0)
-            earlier = changes.filter(others)
-            if len(earlier):
-                removed = pa.concat_arrays([removed, self.entries.paths(earlier)])
+        added, removed = VisibleChanges(self.handle, self.snapshot, self.entries).of(changes)
         choice = FilesNamed(removed) if len(removed) else None
         new = [self.entries.added(added)] if len(added) else []
         change = ChangedFiles(new, choice)(base)
@@ -126,23 +118,12 @@ class NextState:
             return replace(change, operation="replace")
         return change
 
-    def _visible(self, files: ManifestColumns) -> Mask:
-        """Return a mask of the files that Iceberg readers see.
-
-        The highest level is that of all schemas: a later schema with fewer levels moves no files.
-        """
-        newest, most = self.handle.schema, 0
-        if newest.primary_keys:
-            schemas = (self.entries.schemas(number)[0] for number in range(newest.id + 1))
-            most = max(each.table_options.level_count for each in schemas)
-        return visible_files(newest, files, most)
-
     def _all_of(self, base: Base) -> FileChange:
         """Return a change that adds all files, ordered by partition, so that a manifest has few
         partitions.
         """
         live = plan_columns(self.handle, self.snapshot).columns
-        shown = live.filter(self._visible(live))
+        shown = live.filter(visible_files(self.handle.schema, live))
         if not len(shown):
             return FileChange("append", base.manifests, FileCounts())
         ordered = shown.take(_by_partition(shown))
@@ -182,21 +163,6 @@ class NextState:
             **manifest_summary(base.manifests, change.manifests),
             **total_summary(before.plus(change.added).minus(change.removed)),
         }
-
-
-def _apart(changes: ManifestColumns, entries: FileEntries) -> tuple[ManifestColumns, pa.Array]:
-    """Return the added files, and the paths of the removed files.
-
-    A file that the commit removes and adds again, for example with a new index, is in neither.
-    """
-    if not len(changes):
-        return changes, pa.array([], pa.string())
-    paths = np.array(entries.paths(changes).to_pylist(), object)
-    is_delete = changes.is_delete
-    both = {*paths[is_delete]} & {*paths[~is_delete]}
-    stays = np.fromiter((path in both for path in paths), np.bool_, len(paths))
-    removed = pa.array(paths[is_delete & ~stays].tolist(), pa.string())
-    return changes.take(np.flatnonzero(~is_delete & ~stays)), removed
 
 
 def _by_partition(files: ManifestColumns) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

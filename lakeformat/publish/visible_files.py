@@ -1,29 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selects the data files that Iceberg readers may read: those whose rows need no merge."""
+"""The data files that Iceberg readers may see: those whose rows need no merge."""
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lakeformat.paimon.metadata.manifest_columns import ManifestColumns
 from lakeformat.paimon.metadata.manifest_columns.columns import Mask
+from lakeformat.paimon.read.buckets import has_unique_rows
 from lakeformat.paimon.schema import TableSchema
 
-__all__ = ["visible_files"]
+__all__ = ["buckets_of", "shows_top_levels", "visible_files"]
 
 
-def visible_files(schema: TableSchema, files: ManifestColumns, level_count: int) -> Mask:
+def shows_top_levels(schema: TableSchema) -> bool:
+    """Return True if readers see the highest level of each bucket only.
+
+    Then all files of a bucket must be known to choose those that readers see.
+    """
+    return bool(schema.primary_keys) and not has_unique_rows(schema)
+
+
+def visible_files(schema: TableSchema, files: ManifestColumns) -> Mask:
     """Return a mask of the files that readers can read without a merge.
 
-    Append table: all files. Primary-key table: the files of the highest level, where each key
-    occurs once. With the merge engine ``first-row``: the files of all levels above 0. A file of a
-    primary-key table that has delete markers is never selected. ``level_count`` is the largest
-    number of levels that the table has had.
+    Append table: all files. Primary-key table: the highest level of each bucket, if it is above 0;
+    it has each key once, and nothing older that a delete marker would have to remove. The number
+    of the level differs between the buckets after a change of ``num-levels``. With the merge engine
+    ``first-row``: all levels above 0. A file of a primary-key table that has delete markers is
+    never selected. ``files`` must be all files of their buckets if ``shows_top_levels``.
     """
-    levels, deletes = files.level.numbers, files.delete_row_count.numbers
+    levels = files.level.numbers
     if not schema.primary_keys:
         every: Mask = levels == levels
         return every
-    if schema.table_options.merge_engine == "first-row":
-        single: Mask = (levels > 0) & (deletes == 0)
-        return single
-    top: Mask = (levels == level_count - 1) & (deletes == 0)
-    return top
+    is_whole = (levels > 0) & (files.delete_row_count.numbers == 0)
+    if shows_top_levels(schema) and len(files):
+        bucket = buckets_of(files)
+        highest = np.zeros(bucket.max() + 1, levels.dtype)
+        np.maximum.at(highest, bucket, levels)
+        is_whole &= levels == highest[bucket]
+    found: Mask = is_whole
+    return found
+
+
+def buckets_of(files: ManifestColumns) -> NDArray[np.int64]:
+    """Return a number for the bucket of each file, which differs between partitions."""
+    partitions = files.partition.to_arrow().dictionary_encode().indices.to_numpy()
+    _, bucket = np.unique(files.bucket.numbers, return_inverse=True)
+    found: NDArray[np.int64] = partitions.astype(np.int64) * (bucket.max(initial=0) + 1) + bucket
+    return found

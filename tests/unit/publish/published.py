@@ -25,6 +25,11 @@ def catalog_in(storage: Storage) -> FileSystemCatalog:
     return catalog
 
 
+def catalog_of(table: lake.Table) -> FileSystemCatalog:
+    """The catalog of a table, which continues the names of its files."""
+    return FileSystemCatalog(table._handle.storage, "wh", table._handle.environment)
+
+
 def published_table(
     storage: Storage,
     columns: list[tuple[str, str]],

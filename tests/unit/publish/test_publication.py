@@ -16,6 +16,7 @@ from tests.unit.publish.published import (
     KEYED,
     ROOT,
     catalog_in,
+    catalog_of,
     content,
     iceberg,
     published_table,
@@ -110,6 +111,29 @@ def test_a_keyed_table_shows_each_key_once_after_its_number_of_levels_changed(st
     table.compact(strategy="full")
 
     assert seen(table) == [{"id": 1, "note": "new"}, {"id": 2, "note": "b"}]
+
+
+def test_new_partitions_are_seen_after_the_number_of_levels_was_lowered(storage):
+    columns = [*COLUMNS, ("dt", "INT")]
+    keys = {"primary_key": ["id", "dt"], "partition_by": ["dt"], "options": {"bucket": "1"}}
+    table = published_table(storage, columns, **keys)
+    for trigger, day in ("5", 1), ("2", 2), ("9", 3):
+        table = catalog_of(table).alter_table(
+            "shop.orders", lake.set_option("num-sorted-run.compaction-trigger", trigger)
+        )
+        table.write(rows_of(id=[1], note=["a"], dt=pa.array([day], pa.int32())))
+        table.compact(strategy="full", partitions=[{"dt": day}])
+        assert seen(table) == content(table.scan().to_arrow())
+    levels = table.system_table("files").scan().to_arrow().column("level").to_pylist()
+    assert sorted(levels) == [2, 5, 9]
+    remove_metadata(storage)
+    assert lake.publish_table(table).rebuilt
+    assert seen(table) == content(table.scan().to_arrow())
+
+
+def remove_metadata(storage) -> None:
+    for name in storage.files(f"{ROOT}/metadata"):
+        storage.delete(name)
 
 
 def test_old_files_are_read_under_an_evolved_schema(storage):

@@ -16,7 +16,13 @@ import lakeformat as lake
 from lakeformat.iceberg.table import IcebergTable
 from lakeformat.storage import MemoryStorage
 from tests.sampling import SEED, count
-from tests.unit.publish.published import content, iceberg, published_table, seen
+from tests.unit.publish.published import (
+    catalog_of,
+    content,
+    iceberg,
+    published_table,
+    seen,
+)
 
 COLUMNS = [("id", "BIGINT"), ("dt", "INT"), ("v", "STRING")]
 KEYED: dict[str, Any] = {"primary_key": ["dt", "id"], "options": {"bucket": "1", "num-levels": "3"}}
@@ -31,7 +37,7 @@ def some_rows(chance: Random) -> pa.Table:
 
 def step(table: lake.Table, chance: Random, *, keyed: bool) -> None:
     rows = some_rows(chance)
-    match chance.randrange(9):
+    match chance.randrange(10 if keyed else 9):
         case 0 | 1 | 2:
             table.write(rows)
         case 3:
@@ -47,6 +53,9 @@ def step(table: lake.Table, chance: Random, *, keyed: bool) -> None:
         case 8:
             if newest := table.latest_snapshot():
                 table.tags.create(f"t{newest.id}", exist_ok=True)
+        case 9:
+            levels = lake.set_option("num-levels", str(chance.randrange(2, 7)))
+            catalog_of(table).alter_table("shop.orders", levels)
 
 
 def rows_in_files(table: lake.Table, snapshot: int, *, keyed: bool) -> list[dict[str, Any]]:
@@ -54,9 +63,13 @@ def rows_in_files(table: lake.Table, snapshot: int, *, keyed: bool) -> list[dict
     if not keyed:
         return content(table.scan(snapshot=snapshot).to_arrow())
     files = table.system_table("files").scan(snapshot=snapshot).to_arrow().to_pylist()
+    highest: dict[tuple[str, int], int] = {}
+    for file in files:
+        place = file["partition"], file["bucket"]
+        highest[place] = max(highest.get(place, 1), file["level"])
     found = []
     for file in files:
-        if file["level"] == 2:
+        if file["level"] == highest[file["partition"], file["bucket"]]:
             path = file["file_path"].split("://", 1)[1].split("/", 1)[1]
             with table._handle.storage.open_input(path) as stream:
                 found.append(pq.read_table(stream).select(["id", "dt", "v"]))
@@ -86,6 +99,12 @@ def test_iceberg_shows_the_rows_of_the_publishable_files(seed, keyed):
     table.write(some_rows(chance))
     for _ in range(STEPS):
         step(table, chance, keyed=keyed)
+        table = catalog_of(table).table("shop.orders")
     check(table, iceberg(table), keyed=keyed)
+    before = seen(table)
+    for name in table._handle.storage.files("wh/shop.db/orders/metadata"):
+        table._handle.storage.delete(name)
+    assert lake.publish_table(table).rebuilt
+    assert seen(table) == before
     table.compact(strategy="full")
     assert seen(table) == content(table.scan().to_arrow())
