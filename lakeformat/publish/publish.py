@@ -161,7 +161,7 @@ class _Publication:
         handle, snapshot = self._handle, None
         if base is not None:
             snapshot = read_snapshot_if_present(handle.storage, handle.layout, _number(base) + 1)
-        if base is None or snapshot is None:
+        if base is None or snapshot is None or self._is_redefined(base.metadata, snapshot):
             return self._rebuild(newest, head)
         started = LoadedMetadata(
             base.places, self._with_schemas(base.metadata, snapshot), base.path
@@ -177,6 +177,19 @@ class _Publication:
         if self._is_replaced(base):
             return self._rebuild(made, snapshot)
         return made
+
+    def _is_redefined(self, metadata: TableMetadata, snapshot: Snapshot) -> bool:
+        """Return True if a published schema is another one in the table by now.
+
+        A rollback of another engine may delete schemas, whose numbers are used again.
+        """
+        known = {each.schema_id: each for each in metadata.schemas}
+        newest = {snapshot.schema_id, self._handle.schema.id}
+        looked_at = newest if newest <= known.keys() else known.keys()
+        return any(
+            number <= self._handle.schema.id and known[number] != self._schemas(number)[1]
+            for number in looked_at
+        )
 
     def _is_replaced(self, base: LoadedMetadata) -> bool:
         """Return True if the base shows other rows by now; note if it lost snapshots or tags.

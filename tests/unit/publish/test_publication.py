@@ -136,6 +136,25 @@ def remove_metadata(storage) -> None:
         storage.delete(name)
 
 
+@pytest.mark.parametrize("further", [False, True])
+def test_a_schema_number_that_another_engine_uses_again_is_published_anew(storage, further):
+    table = published_table(storage, COLUMNS)
+    table.write(rows_of(id=[1], note=["a"]))
+    table = catalog_of(table).alter_table("shop.orders", lake.add_column("old", "INT"))
+    table.write(pa.table({"id": [2], "note": ["b"], "old": pa.array([7], pa.int32())}))
+    table.rollback(snapshot=1)
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    storage.delete(f"{ROOT}/schema/schema-1")
+    table = catalog_of(table).alter_table("shop.orders", lake.add_column("new", "STRING"))
+    if further:
+        table = catalog_of(table).alter_table("shop.orders", lake.drop_column("note"))
+    rows = {"id": [3], "note": ["c"], "new": ["x"]}
+    table.write(pa.table({name: rows[name] for name in table.schema.column_names}))
+    assert seen(table) == content(table.scan().to_arrow())
+    schemas = iceberg(table)._loaded().metadata.schemas
+    assert [str(each.fields[-1].name) for each in schemas[:2]] == ["note", "new"]
+
+
 def test_old_files_are_read_under_an_evolved_schema(storage):
     table = published_table(storage, [("id", "INT"), ("note", "STRING"), ("old", "INT")])
     table.write(pa.table({"id": pa.array([1], pa.int32()), "note": ["a"], "old": [7]}))
