@@ -20,7 +20,7 @@ _OTHER_LISTS = (pa.types.is_large_list, pa.types.is_fixed_size_list)
 
 
 def is_any_list(kind: pa.DataType) -> bool:
-    """Return True for every form of a list."""
+    """Return True for each of Arrow's list types."""
     return pa.types.is_list(kind) or any(is_form(kind) for is_form in _OTHER_LISTS)
 
 

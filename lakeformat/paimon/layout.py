@@ -98,7 +98,7 @@ def index_manifest_name(unique: str, counter: int) -> str:
 
 
 def index_file_name(unique: str, counter: int) -> str:
-    """Return the name of a file of deletion vectors."""
+    """Return the name of a file of hashes or deletion vectors."""
     return f"index-{unique}-{counter}"
 
 

@@ -52,7 +52,7 @@ def hash_bytes(array: pa.Array) -> NDArray[np.int32]:
 
 
 def _half(words: Words, at: Positions) -> NDArray[np.uint32]:
-    """Return the four bytes at each position."""
+    """Return the four bytes at each position, as one number."""
     place, shift = at >> 3, ((at & 7) << 3).view(np.uint64)
     # numpy gives 0 for a shift by 64.
     both: Words = (words[place] >> shift) | (words[place + 1] << (np.uint64(64) - shift))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marker objects for empty directories."""
+"""Marker objects, which make empty directories visible in an object store."""
 
 from __future__ import annotations
 

@@ -70,10 +70,11 @@ def _digits_of_whole(number: int, spare_bits: int) -> tuple[str, int]:
 
 
 def _shortest(numerator: int, denominator: int, exponent: int, bits: int) -> tuple[str, int]:
-    """Generate digits until the rest is less than half the step to the next number.
+    """Generate decimal digits until the rest is less than half the distance to the next
+    floating-point number.
 
-    Below a power of two the numbers are twice as dense, so only half of that step would be right.
-    Java uses the same step on both sides.
+    Below a power of two this distance is only half as large, but Java uses the larger distance
+    there, too.
     """
     power = _estimated_power(numerator, denominator, exponent)
     rest, scale, margin = _as_whole_numbers(numerator, denominator, exponent - bits, power)

@@ -48,7 +48,7 @@ def decode_wide(first: Words, second: Words, size: Positions) -> tuple[Words, Wo
 
 
 def magnitude(low: Words, high: Words) -> tuple[Words, Words]:
-    """Return the halves of the absolute value."""
+    """Return the low and high half of the absolute value of each number."""
     sign = _sign(high)
     low, high = low ^ sign, high ^ sign
     carry = (sign & _ONE) & (low == _MASK).astype(np.uint64)

@@ -112,7 +112,7 @@ def _present(
 def _list(
     array: pa.Array, item: Any, present: Mask | None, named: dict[str, Any]
 ) -> Iterator[Piece]:
-    """Yield lists, or maps as lists of pairs."""
+    """Yield the pieces of lists, or of maps as lists of pairs."""
     if pa.types.is_map(array.type):
         pairs = pa.StructArray.from_arrays(map_entries(array), ["key", "value"])
         array = list_around(array, pairs, pa.list_(pairs.type))

@@ -77,7 +77,7 @@ def _block_bounds(ends: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
 
 @lru_cache(maxsize=8)
 def _header(schema_json: str, codec: str, metadata: tuple[tuple[str, str], ...]) -> bytes:
-    """Return the header without the sync marker."""
+    """Return the header of a file, without the sync marker at its end."""
     buffer = io.BytesIO()
     schema = fastavro.parse_schema(json.loads(schema_json))
     fastavro.writer(buffer, schema, [], codec=codec, metadata=dict(metadata))

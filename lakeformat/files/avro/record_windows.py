@@ -74,7 +74,7 @@ class _Pattern:
     size: int
 
     def places(self, data: Bytes, end: int) -> Positions:
-        """Return the places of the pattern before ``end``."""
+        """Return the positions before ``end`` where the pattern occurs."""
         last = self.size - 1
         found = np.flatnonzero(data[last : end + last] == self.word >> 8 * last & 0xFF)
         words = at_every_byte(data, "u8")[found] & _MASKS[self.size]

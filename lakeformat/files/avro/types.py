@@ -103,7 +103,7 @@ def _field(field: DataField, record: str) -> dict[str, Any]:
 
 
 def _type(data_type: DataType, name: str) -> Any:
-    """Return the Avro type; ``name`` is the name that its record gets."""
+    """Return the Avro type of a column type; ``name`` is the name of a record in it."""
     declared = _not_null(data_type, name)
     return ["null", declared] if data_type.nullable else declared
 

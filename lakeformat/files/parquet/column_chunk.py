@@ -70,7 +70,7 @@ class ColumnChunk:
 
 
 def found_chunk(content: Content, description: bytes) -> ColumnChunk:
-    """Return a chunk of an existing file."""
+    """Return a column chunk of an existing file, given its pages and its description."""
     described, _ = find_member(description, 0, _META_DATA)
     places, _ = member_places(description, described)
     numbers = {member: number_at(description, places[member])[0] for member in _EXTENT & {*places}}

@@ -85,7 +85,7 @@ def repeating_texts(
 
 
 def _sample(rows: pa.Table) -> pa.Table:
-    """Return a sample: rows at equal distances."""
+    """Return a sample of the rows, taken at equal distances."""
     distance = rows.num_rows // SAMPLE_ROWS
     if distance < 2:
         return rows.slice(0, SAMPLE_ROWS)

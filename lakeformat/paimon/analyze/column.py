@@ -62,7 +62,7 @@ class ColumnSummary:
     _distinct: DistinctCount = field(default_factory=DistinctCount)
 
     def add(self, values: pa.Array) -> None:
-        """Add rows."""
+        """Add the values of the next rows."""
         self._rows += len(values)
         self._nulls += values.null_count
         self._distinct.add(values)
@@ -72,7 +72,7 @@ class ColumnSummary:
             self._add_bounds(values)
 
     def result(self) -> ColumnStatistics:
-        """Return the statistics of all rows."""
+        """Return the statistics of all rows that were added."""
         low, high = self._bound_texts()
         average, longest = self._lengths()
         return ColumnStatistics(

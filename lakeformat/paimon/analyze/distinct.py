@@ -37,7 +37,7 @@ class DistinctCount:
         self._registers: npt.NDArray[np.uint8] | None = None
 
     def add(self, column: pa.Array) -> None:
-        """Add values of the column."""
+        """Add the next values of the column."""
         found = pc.unique(column).drop_null()
         if self._registers is None and self._values is not None:
             found = pc.unique(pa.concat_arrays([self._values, found]))
@@ -50,7 +50,7 @@ class DistinctCount:
 
     @property
     def count(self) -> int:
-        """Return the exact or estimated number."""
+        """Return the number of distinct values: exact for few values, otherwise estimated."""
         if self._registers is not None:
             return _estimate(self._registers)
         return 0 if self._values is None else len(self._values)

@@ -97,7 +97,7 @@ class FramedRows:
         return numbers != 0 if code == "?" else numbers
 
     def column(self, position: int) -> pa.Array:
-        """Return one field of every row."""
+        """Return the values of one field in all rows."""
         data_type = self._types[position]
         nulls = self.nulls(position)
         if not isinstance(data_type, AtomicType) or data_type.name is TypeName.VARIANT:

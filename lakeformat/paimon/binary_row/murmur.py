@@ -35,7 +35,7 @@ def hash_row(row: bytes) -> int:
 
 
 def hash_parts(parts: RowParts) -> NDArray[np.int32]:
-    """Return the hash of each row."""
+    """Return the hash of each row, from the parts of the rows."""
     shared = _shared_start(parts.header)
     state = Lockstep(parts.rows, mix_into(_SEED, shared.view(np.uint8)))
     for words in (*parts.header[len(shared) :], *parts.slots):

@@ -30,7 +30,7 @@ class Creation:
     schema_id: int
 
     def members(self) -> dict[str, Any]:
-        """Return the content for JSON."""
+        """Return the content of the mark file."""
         snapshot = None if self.snapshot is None else self.snapshot.members()
         return {"tag": self.tag, "snapshot": snapshot, "schemaId": self.schema_id}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renames a branch."""
+"""Renames a branch of a table."""
 
 from __future__ import annotations
 

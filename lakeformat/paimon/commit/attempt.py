@@ -196,7 +196,7 @@ class Attempts:
         return self._snapshot(head, number, base, index_manifest, next_row_id)
 
     def _checked(self, head: Snapshot | None, changes: SnapshotDelta) -> SnapshotDelta:
-        """Return the changes after all checks passed."""
+        """Return the changes; raise if one of the checks fails."""
         intent = self.intent
         if intent.new_files is not None:
             intent.new_files.check(head)

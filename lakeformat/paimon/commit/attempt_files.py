@@ -71,7 +71,7 @@ class AttemptFiles:
         return self._written[mark:]
 
     def new_manifest(self) -> str:
-        """Return a new name for a manifest."""
+        """Return the name of a new manifest, and record it."""
         name = manifest_name(self._unique, self._manifests)
         self._manifests += 1
         self._written.append(name)

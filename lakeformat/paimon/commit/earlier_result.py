@@ -67,7 +67,7 @@ def find_replay(
 ) -> CommitReport | None:
     """Return the result of an earlier attempt of the same commit, before any row is written.
 
-    ``rows`` is the number of rows to write, if known, when there are no messages yet.
+    ``rows`` is the number of rows to write, if it is known and there are no messages yet.
     """
     data, compaction = append_changes(handle, messages), compact_changes(handle, messages)
     alone = overwrite is None and _is_compaction_alone(handle, messages)

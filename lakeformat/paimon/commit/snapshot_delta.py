@@ -70,7 +70,7 @@ Provider: TypeAlias = Callable[[Snapshot | None], SnapshotDelta]
 
 
 def append_changes(handle: TableHandle, messages: Sequence[CommitMessage]) -> SnapshotDelta:
-    """Return the append changes of all messages."""
+    """Return the changes that an append publishes for all messages, without their compactions."""
     table: list[ManifestEntry] = []
     for message in messages:
         one = (message,)

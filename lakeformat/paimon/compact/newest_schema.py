@@ -21,7 +21,7 @@ def newest_schema(handle: TableHandle) -> TableHandle:
 
 
 def under_schema(handle: TableHandle, schema_id: int) -> TableHandle:
-    """Return the table with one of its schemas."""
+    """Return the table with the schema that has this id."""
     if schema_id == handle.schema.id:
         return handle
     return replace(handle, schema=read_schema(handle.storage, handle.layout, schema_id))

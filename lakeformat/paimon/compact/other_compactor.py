@@ -56,7 +56,7 @@ class OtherCompactor:
 
     @property
     def advice(self) -> str:
-        """Return the command that stops the compactions of that program."""
+        """Return the command that stops the compactions of the other program."""
         return (
             f"lake set-option {shlex.quote(self.table)} write-only=true, then restart that writer"
         )

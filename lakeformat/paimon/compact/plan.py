@@ -167,7 +167,7 @@ class _CompactionPlanner:
     def give_buckets(
         self, files: list[ManifestEntry], live: list[ManifestEntry]
     ) -> list[CompactUnit]:
-        """Return the unit of a partition's postponed rows."""
+        """Return the unit that gives buckets to the postponed rows of a partition."""
         require_whole_rows(self.handle, files)
         return [plan_postponed(self._unit(files, ""), self.handle, live)]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of rows in their files, for deletion vectors."""
+"""Finds the positions of replaced rows in their files, for deletion vectors."""
 
 from __future__ import annotations
 

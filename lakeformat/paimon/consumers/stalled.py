@@ -67,7 +67,7 @@ class StalledConsumer:
         )
 
     def advice(self, table: str) -> str:
-        """Return the command to run."""
+        """Return the advice: to restart the reader, or the command that moves the consumer."""
         name = shlex.quote(self.id)
         if self.damage is not None:
             return f"lake consumer set {table} {name} --next NUMBER, or delete the file"

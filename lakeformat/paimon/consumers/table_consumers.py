@@ -35,7 +35,7 @@ class TableConsumers(AnyTableConsumers[int]):
         self._handle = handle
 
     def list(self) -> list[ConsumerState]:
-        """Return every consumer with its progress, by id."""
+        """Return every consumer with its progress, sorted by id."""
         handle = self._handle
         ids = available_ids(handle)
         earliest, latest = min(ids, default=FIRST_SNAPSHOT_ID), max(ids, default=0)
@@ -113,5 +113,5 @@ def expire_consumers(
 
 
 def files_of(handle: TableHandle) -> ConsumerFiles:
-    """Return the files of all consumers."""
+    """Return the listing entries of the files of all consumers."""
     return consumer_files(handle.storage, handle.layout)

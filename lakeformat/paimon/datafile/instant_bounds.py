@@ -18,7 +18,7 @@ __all__ = ["instant_bounds", "instant_rule"]
 
 
 def instant_rule(options: TableOptions) -> InstantRule:
-    """Return the rule of a table."""
+    """Return the rule by which TIMESTAMP_LTZ is read from a table's ORC files."""
     return InstantRule(options.orc_timestamp_ltz_legacy_type, options.orc_writer_timezone)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removal of empty bucket and partition directories."""
+"""Deletes empty bucket and partition directories."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Intent:
         return bool(gone) and gone[-1] == self.snapshots[-1]
 
     def to_json(self) -> bytes:
-        """Return the content of the file."""
+        """Return the content of the intent's file."""
         members = [snapshot.members() for snapshot in self.snapshots]
         return json.dumps(
             {

@@ -168,5 +168,5 @@ def none_if_missing(
 
 
 def deleted_rows(columns: ManifestColumns) -> ManifestColumns:
-    """Return the entries that delete a file."""
+    """Return the entries that delete a file, without the entries that add one."""
     return columns.take(np.flatnonzero(columns.is_delete))

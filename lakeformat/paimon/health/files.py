@@ -107,7 +107,7 @@ class FileState:
         )
 
     def facts(self) -> FileFacts:
-        """Return the facts of all files."""
+        """Return the facts about all files for the health report."""
         fresh, uncovered = self._is_fresh, self._lacks_changelog()
         return FileFacts(
             files=len(self._columns),

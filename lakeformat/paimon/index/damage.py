@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors about a missing or damaged index file."""
+"""The errors about a missing or damaged index file."""
 
 from __future__ import annotations
 

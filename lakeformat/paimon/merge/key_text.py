@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The key of a row in error messages."""
+"""Prints the key of a row for error messages."""
 
 from __future__ import annotations
 

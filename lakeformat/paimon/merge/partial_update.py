@@ -61,7 +61,7 @@ class _PartialUpdate:
         self._sequences = [read_sequences(rows, group.sequence) for group in rules.groups]
 
     def result(self) -> pa.Table:
-        """Return one row per key."""
+        """Return the merged row of each key."""
         keys = self._keys_by_row()
         columns = self._units()
         positions = self._of_adds(columns, keys)

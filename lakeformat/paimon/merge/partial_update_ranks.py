@@ -84,7 +84,9 @@ class RowByRow:
         return np.where(self._is_deleted | ~self._has_added, DELETE, INSERT).astype(np.int8)
 
     def positions(self, name: str) -> Positions:
-        """Return the source row of a column in each slot."""
+        """Return the position of the row from which each key, by its slot, takes the value of a
+        column.
+        """
         number = self._rules.group_of.get(name)
         if number is None:
             return self._values.get(name, self._newest_add)

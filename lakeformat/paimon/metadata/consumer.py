@@ -48,7 +48,7 @@ class Consumer:
 
 
 def consumer_files(storage: Storage, layout: TableLayout) -> ConsumerFiles:
-    """Return the files of all consumers."""
+    """Return the listing entries of the files of all consumers."""
     return ConsumerFiles(storage, layout.consumer_directory)
 
 

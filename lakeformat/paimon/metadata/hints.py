@@ -82,10 +82,12 @@ class NumberedFiles:
 
 
 def numbered_snapshots(storage: Storage, layout: TableLayout) -> NumberedFiles:
-    """Return the snapshots of a table or branch."""
+    """Return the numbered files of a table's or branch's snapshots, with their hints."""
     return NumberedFiles(storage, layout.snapshot_directory, "snapshot-")
 
 
 def numbered_changelogs(storage: Storage, layout: TableLayout) -> NumberedFiles:
-    """Return the changelogs that outlive their snapshots."""
+    """Return the numbered files of changelogs that are kept after their snapshots, with their
+    hints.
+    """
     return NumberedFiles(storage, layout.changelog_directory, "changelog-")

@@ -60,7 +60,7 @@ def summarise(
     entries: Sequence[ManifestEntry],
     partition_types: Sequence[DataType] = (),
 ) -> ManifestMeta:
-    """Return the list entry of a written manifest."""
+    """Return the entry of a written manifest for a manifest list."""
     return summarise_columns(file_name, file_size, columns_of(entries), partition_types)
 
 

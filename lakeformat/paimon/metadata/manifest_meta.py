@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries of manifest lists."""
+"""The entries of manifest lists: one for each manifest."""
 
 from __future__ import annotations
 

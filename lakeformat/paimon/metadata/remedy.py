@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The next steps after a damaged metadata file."""
+"""The advice in errors about a damaged metadata file."""
 
 from __future__ import annotations
 

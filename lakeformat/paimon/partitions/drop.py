@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans a drop of partitions."""
+"""Plans which partitions ``drop_partitions`` would delete."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ class DataFiles:
         return self._fields(file.schema_id) == self._handle.schema.fields
 
     def stored_ids(self, file: DataFileMeta) -> frozenset[int]:
-        """Return the ids of the columns a file has."""
+        """Return the field ids of the columns that a file contains."""
         fields, names = self._fields(file.schema_id), file.write_cols
         return frozenset(field.id for field in fields if names is None or field.name in names)
 

@@ -36,7 +36,7 @@ class MergedRowsWithKind:
 
     @staticmethod
     def schema_of(wanted: tuple[DataField, ...]) -> pa.Schema:
-        """Return the Arrow schema of the rows."""
+        """Return the Arrow schema of the rows that ``read`` returns."""
         return to_arrow_schema((VALUE_KIND, *wanted))
 
     def read(

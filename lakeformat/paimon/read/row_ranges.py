@@ -44,7 +44,7 @@ def is_side_file(name: str) -> bool:
 
 
 def side_files(columns: ManifestColumns) -> list[str]:
-    """Return the names of the side files."""
+    """Return the names of the files that have only blobs or vectors."""
     return [name for name in columns.file_name.texts() if name and is_side_file(name)]
 
 

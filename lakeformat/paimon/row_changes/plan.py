@@ -50,7 +50,7 @@ class ChangeUnit:
 
     @property
     def bytes(self) -> int:
-        """Return the size of its files in storage."""
+        """Return the size in bytes of the files of the unit."""
         return sum(entry.file.file_size for entry in self.files)
 
 

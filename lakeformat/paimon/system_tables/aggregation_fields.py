@@ -51,7 +51,7 @@ def _columns(source: Source) -> list[_AggregatedColumn]:
 
 
 def _type_text(column_type: Any) -> str:
-    """Return a type in SQL."""
+    """Return the SQL text of a type."""
     if isinstance(column_type, str):
         return column_type
     kind, _, rest = column_type["type"].partition(" ")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``$branches``: other histories of the same table."""
+"""``$branches``: the branches of the table, which are separate histories of it."""
 
 from __future__ import annotations
 

@@ -41,7 +41,9 @@ class FileStatistics:
         self._files = files
 
     def null_counts(self) -> pa.Array:
-        """Return ``{id=0, note=2}`` for each file."""
+        """Return the number of nulls per column as text, such as ``{id=0, note=2}``, for
+        each file.
+        """
         return self._shown(_Group.null_count)
 
     def least(self) -> pa.Array:

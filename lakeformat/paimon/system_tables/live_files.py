@@ -34,13 +34,13 @@ class LiveFiles:
         return len(self.columns)
 
     def numbers(self, name: str) -> pa.Array:
-        """Return a column of numbers."""
+        """Return the values of a numeric manifest column for all files."""
         column = getattr(self.columns, name)
         mask = None if column.present is None else ~column.present
         return pa.array(column.numbers, pa.int64(), mask=mask)
 
     def texts(self, name: str) -> list[Any]:
-        """Return a column of texts, or of lists of texts."""
+        """Return the values of a manifest column of texts, or of lists of texts, for all files."""
         found: list[Any] = getattr(self.columns, name).texts()
         return found
 

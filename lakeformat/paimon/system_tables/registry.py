@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All system tables by name."""
+"""Finds system tables by their names."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _NOT_YET = (
 
 
 def system_table_names() -> list[str]:
-    """Return the names after the ``$``."""
+    """Return the names of the system tables with metadata, without the ``$``."""
     return [*_BY_NAME]
 
 

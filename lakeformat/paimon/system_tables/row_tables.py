@@ -38,7 +38,9 @@ class RowSelection:
     limit: int | None = None
 
     def of(self, schema: TableSchema) -> ChangedRows:
-        """Return the selection for rows with their kinds."""
+        """Return the checked columns and condition, for rows of ``schema`` that begin with their
+        kinds.
+        """
         return changed_rows(schema, self.columns, self.where, self.partitions)
 
 
@@ -57,12 +59,15 @@ class RowTable:
 
 
 def row_table_names() -> list[str]:
-    """Return the names after the ``$``."""
+    """Return the names of these system tables, without the ``$``."""
     return [*_BY_NAME]
 
 
 def find_row_table(name: str) -> RowTable | None:
-    """Return the table of a name, in any case; None for an unknown name."""
+    """Return the system table with a name; letter case does not matter.
+
+    None for an unknown name.
+    """
     require_text("the name of a system table", name)
     return _BY_NAME.get(name.lower())
 

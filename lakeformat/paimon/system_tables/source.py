@@ -39,7 +39,7 @@ class Source:
         return f"{of}{self.handle.uri}"
 
     def schema(self, schema_id: int) -> TableSchema:
-        """Return a schema version, read once."""
+        """Return a version of the schema; each version is read only once."""
         if schema_id not in self._schemas:
             self._schemas[schema_id] = self._read_schema(schema_id)
         return self._schemas[schema_id]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``$tags``: names for snapshots."""
+"""``$tags``: the tags of the table, which are named snapshots."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the rows of a table."""
+"""The methods of ``Table`` that check its rows."""
 
 from __future__ import annotations
 

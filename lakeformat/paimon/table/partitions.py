@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations on whole partitions, statistics, file indexes and manifests."""
+"""The methods of ``Table`` for partitions, statistics, file indexes and manifests."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tags, branches and rollback of a table."""
+"""The methods of ``Table`` for tags, branches and rollback."""
 
 from __future__ import annotations
 

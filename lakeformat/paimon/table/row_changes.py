@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes and updates of rows by condition."""
+"""The methods of ``Table`` that delete and update rows by condition."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maintenance of a table: health, compaction, rescaling."""
+"""The methods of ``Table`` for its maintenance: health, compaction and rescaling."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Periods of automatic tags: their start and their name."""
+"""The periods of automatic tags: their start, and the tag name of each."""
 
 from __future__ import annotations
 

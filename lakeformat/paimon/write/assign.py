@@ -102,7 +102,7 @@ class PartitionNumbers:
         return np.array(found, np.int64)[codes]
 
     def row(self, number: int) -> bytes:
-        """Return the encoded values of a partition."""
+        """Return the values of the partition with a number, as a binary row."""
         return self._partitions[number]
 
     def number(self, partition: bytes, row: int | np.int64) -> int:
@@ -187,7 +187,7 @@ def rows_by_place(places: Places) -> RowsByPlace:
 
 
 def _counted(numbers: npt.NDArray[np.unsignedinteger]) -> tuple[Places, Positions]:
-    """Return the distinct numbers and their counts."""
+    """Return the distinct numbers, ascending, and how often each occurs."""
     counts = np.bincount(numbers)
     present = np.flatnonzero(counts)
     return present, counts[present]

@@ -95,7 +95,7 @@ class PredicateFilter:
         return [c for part in _conjuncts(self.predicate) for c in self._conditions(part)]
 
     def to_text(self) -> str:
-        """Return the condition in SQL."""
+        """Return the condition as SQL text."""
         return self.predicate.to_text()
 
     def _conditions(self, part: Predicate) -> Conjunction:

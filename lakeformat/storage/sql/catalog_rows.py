@@ -46,7 +46,7 @@ class CatalogRows:
         self._key = catalog_key
 
     def databases(self, connection: Connection) -> list[str]:
-        """Return every database that any row names."""
+        """Return every database that at least one row names."""
         names: set[str] = set()
         for table in (TABLES, DATABASE_PROPERTIES, VIEWS):
             question = select(table.c.database_name).where(table.c.catalog_key == self._key)

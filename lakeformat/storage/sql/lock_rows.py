@@ -78,7 +78,7 @@ class LockRows:
         return str(connection.execute(text(f"SELECT {self._sql.now}")).scalar_one())
 
     def read(self, connection: Connection) -> LockRow | None:
-        """Return the row, or None."""
+        """Return the row of the lock, or None if there is no row."""
         sql = self._sql
         question = (
             f"SELECT {sql.shown}, expire_time_seconds, {sql.age} FROM {LOCKS_NAME}"

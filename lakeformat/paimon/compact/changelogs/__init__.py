@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changelogs that compactions write."""
+"""The changelogs that compactions write, by ``changelog-producer``."""

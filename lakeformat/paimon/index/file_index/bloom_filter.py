@@ -55,7 +55,7 @@ def encode_bloom_filter(
     items: int = DEFAULT_ITEMS,
     false_positives: float = DEFAULT_FALSE_POSITIVES,
 ) -> bytes:
-    """Return the filter of a whole column."""
+    """Return the encoded Bloom filter of a whole column."""
     writer = BloomFilterWriter(data_type, items=items, false_positives=false_positives)
     writer.add(column)
     return writer.encode()

@@ -57,7 +57,7 @@ class Accumulator(Protocol):
         ...
 
     def result(self) -> pa.Array:
-        """Return the state of every key."""
+        """Return the aggregated value of every key."""
         ...
 
 
@@ -75,7 +75,7 @@ class AggregateFunction(Protocol):
         ...
 
     def accumulator(self, values: Column, keys: int) -> Accumulator:
-        """Return a state for each of ``keys`` keys."""
+        """Return the state of the column for a number of keys, ``keys``."""
         ...
 
     def reduce(self, values: Column, groups: KeyGroups) -> pa.Array:

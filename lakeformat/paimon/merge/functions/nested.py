@@ -50,7 +50,7 @@ class NestedKey:
 
 
 def present_elements(values: pa.Array, groups: KeyGroups) -> Elements:
-    """Return the non-null elements."""
+    """Return the elements of nested tables that are not null."""
     found = elements_of(values, groups)
     if values.values.null_count == 0:
         return found

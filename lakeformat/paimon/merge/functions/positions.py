@@ -180,7 +180,7 @@ class PositionFunction:
         return take_or_null(flat, chosen)
 
     def _chosen(self, values: pa.Array, groups: KeyGroups) -> Positions:
-        """Return the chosen row of each key."""
+        """Return the position of the row that the function chooses for each key."""
         valid = is_valid(values) if self.name.endswith("_non_null_value") else None
         if valid is not None:
             return _non_null(valid, groups, self.name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``product`` and its retract."""
+"""The aggregate function ``product``: multiplies values, and divides by retracted values."""
 
 from __future__ import annotations
 

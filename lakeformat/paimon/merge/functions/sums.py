@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sum`` and its retract."""
+"""The aggregate function ``sum``: adds values, and subtracts retracted values."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class ManifestColumns:
 
     @property
     def columns(self) -> dict[str, Column]:
-        """Return every column by name."""
+        """Return every column by the name of its attribute."""
         return {name: getattr(self, name) for name in COLUMN_PATHS}
 
     @property
@@ -171,7 +171,7 @@ def _shared(values: Sequence[Any]) -> list[Any]:
 
 
 def columns_of(entries: Sequence[ManifestEntry]) -> ManifestColumns:
-    """Return entries as columns."""
+    """Return the columns of a sequence of entries."""
     return _columns_of(entries) if entries else _no_columns()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of a table between two snapshots."""
+"""The changes of a table between two snapshots, as rows with their kinds."""
 
 from __future__ import annotations
 
