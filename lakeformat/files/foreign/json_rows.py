@@ -49,7 +49,7 @@ def read_json(path: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
 def open_json(
     path: str, block_bytes: int, options: arrow_json.ParseOptions | None = None
 ) -> arrow_json.JSONStreamingReader:
-    """Open a file; without options Arrow infers its columns."""
+    """Open a file of JSON lines; without ``options``, Arrow infers its columns."""
     read_options = arrow_json.ReadOptions(block_size=block_bytes)
     return arrow_json.open_json(path, read_options=read_options, parse_options=options)
 

@@ -32,8 +32,8 @@ MAX_SCALE = 38
 FEW = 1 << 20
 """A number of elements or bytes that does no harm, even if it is wrong."""
 VALUES_PER_BYTE = 1024
-"""The most values that one byte of a stream can hold: two bytes hold 130 times the same eight
-flags.
+"""More values than one byte of a stream can hold. For example, two bytes can repeat one byte of
+eight flags 130 times, which is 520 values for each byte.
 """
 
 _TEXTS, _LIST, _MAP, _UNION, _DECIMAL, _LAST_KIND = (7, 8, 16, 17), 10, 11, 13, 14, 18

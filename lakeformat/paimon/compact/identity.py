@@ -34,7 +34,7 @@ class CompactIdentity:
     """The snapshots that earlier attempts have published, oldest first."""
     _made: frozenset[_File] = frozenset()
     _looked: Snapshot | None = None
-    """The newest snapshot of the last search for snapshots of this compaction."""
+    """The newest snapshot when snapshots of this compaction were last searched."""
     _next: int = 0
     _own: set[int | None] = field(default_factory=set)
 
