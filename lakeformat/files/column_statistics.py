@@ -101,7 +101,7 @@ def cut_upwards(value: str | bytes, length: int) -> str | bytes | None:
     """Return an upper bound of at most ``length`` characters or bytes.
 
     A short ``value`` is its own bound. A longer one is cut to ``length``, and its last character or
-    byte is raised by one; if that one already has the highest value, it is removed and the one
+    byte is raised by one. If that one already has the highest value, it is removed and the one
     before it is raised. None if all have the highest value.
     """
     if len(value) <= length:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The range of decimals of a type, in memory and in a file.
 
-Java stores up to 18 digits as a 64-bit number and never checks the precision: the sum of an
-aggregation table may exceed its type, and is read, compacted and kept. From an ORC or Avro file
-Java reads such a value as null; this library keeps it. Only a Parquet file limits the values: it
-stores decimals of up to nine digits in 32 bits, and Java cuts the rest.
+Java stores up to 18 digits as a 64-bit number and never checks the precision. So the sum of an
+aggregation table may exceed its type; it is read, compacted and kept. From an ORC or Avro file Java
+reads such a value as null; this library keeps it. Only a Parquet file limits the values: it stores
+decimals of up to nine digits in 32 bits, and Java cuts the rest.
 """
 
 from __future__ import annotations

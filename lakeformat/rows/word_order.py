@@ -3,7 +3,7 @@
 
 Rows whose words are all equal keep the order of their positions.
 
-numpy's stable sort merges runs that are already sorted, its quicksort sorts all numbers again; both
+numpy's stable sort merges runs that are already sorted. Its quicksort sorts all numbers again. Both
 give the same order. ``_fastest_sort`` chooses by the falls: the places where a number is less than
 the number before it. Nanoseconds per number, merged and sorted again, on an AMD EPYC with numpy
 2.4.6:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads files of other programs without silently changing a value.
 
-Text is parsed by the type of the column: a number in a FLOAT or DOUBLE column becomes the nearest
-value (infinity beyond the largest), ``007`` in a BIGINT column is 7, and a value that cannot be
+Text is parsed by the type of the column. A number in a FLOAT or DOUBLE column becomes the nearest
+value, and infinity beyond the largest. ``007`` in a BIGINT column is 7. A value that cannot be
 parsed is an error. A BYTES column takes the bytes of a CSV field.
 
 Both engines of a job and the command line use this reader. Spark's own CSV reader silently changes
-values even in its strictest mode (``""`` becomes NULL, ``1d`` becomes 1.0, and a DATE column drops
-the time of day of a timestamp).
+values even in its strictest mode. ``""`` becomes NULL, ``1d`` becomes 1.0, and a DATE column drops
+the time of day of a timestamp.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """TIMESTAMP_LTZ in ORC files, which a JVM outside UTC stores shifted by its zone's offset.
 
-With ``orc.timestamp-ltz.legacy.type``, the default, Java reads the UTC date and time of an instant
-as local time of the JVM's zone, and stores the instant of that local time. Reading reverses this
-with the zone in the file. A file names its zone only if it has a column of type TIMESTAMP.
+This is the default, ``orc.timestamp-ltz.legacy.type``. Java takes the UTC date and time of an
+instant for a local time in the JVM's zone. It stores the instant of that local time. Reading
+reverses this with the zone in the file. A file names its zone only if it has a column of type
+TIMESTAMP.
 """
 
 from __future__ import annotations

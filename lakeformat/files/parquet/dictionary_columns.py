@@ -45,8 +45,8 @@ def repeats_itself(values: pa.Array, most: float = MAX_DISTINCT_FRACTION) -> boo
 def pick_dictionary_columns(rows: pa.Table) -> list[str]:
     """Return the Parquet paths of the columns whose values repeat throughout ``rows``.
 
-    Without this choice Arrow builds a dictionary of each column and gives up only at 1 MB: columns
-    without repetition then cost twice the time and a quarter more space. A column whose equal
+    Without this choice Arrow builds a dictionary of each column and gives up only at 1 MB. Columns
+    without repetition then take twice the time and a quarter more space. A column whose equal
     values are neighbours also costs more, because compression finds such repetition by itself.
     """
     sample = _sample(rows)

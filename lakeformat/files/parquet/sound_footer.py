@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that pyarrow can safely describe the column chunks of a Parquet footer.
 
-pyarrow describes a column chunk outside the code that converts C++ exceptions to Python's, so a
+pyarrow describes a column chunk outside the code that converts C++ exceptions to Python's. So a
 damaged number in a footer would end the process. Starting a read describes the same chunks inside
 that code. So this module starts a read of an object that has the file's size, but no bytes.
 """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics of column chunks, available only if a Parquet footer has complete bounds.
 
-pyarrow decodes the bounds of a chunk outside the code that converts C++ exceptions to Python's, so
-a bound that is shorter than its type would end the process. So this module first checks the lengths
-of all bounds. It reads them from the footer that Arrow serialises again, and decodes nothing else.
+pyarrow decodes the bounds of a chunk outside the code that converts C++ exceptions to Python's. So
+a bound that is shorter than its type would end the process. This module first checks the lengths of
+all bounds. It reads them from the footer that Arrow serialises again, and decodes nothing else.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decodes many rows of equal types to columns, without an object per row.
 
-Bytes are checked before they are used: a row that is too short, has another arity or has a wrong
+Bytes are checked before they are used. A row that is too short, has another arity or a wrong
 reference raises ``CorruptTableError`` with the number of the row. A timestamp outside of Arrow's
 nanosecond range is not damaged, so it raises ``UnsupportedError``.
 """

@@ -182,9 +182,9 @@ class Protection:
 def lists_of_changelog(handle: TableHandle, changelog: Snapshot) -> tuple[ListKind, ...]:
     """Return the lists that a changelog still needs after its snapshot has expired.
 
-    If it has no list of its own, these are the lists of its commit, as far as they exist: with a
-    changelog producer they expired with the snapshot. Whether they exist is checked, because the
-    options may have changed since.
+    If it has no list of its own, these are the lists of its commit, if they still exist. With a
+    changelog producer they have expired with the snapshot. Whether they exist is checked, because
+    the options may have changed since.
     """
     if changelog.changelog_manifest_list is not None:
         return (ListKind.CHANGELOG,)

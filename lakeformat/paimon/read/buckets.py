@@ -43,7 +43,7 @@ def skips_level_zero(schema: TableSchema) -> bool:
     """Return True if batch reads skip level-0 files.
 
     They skip them with deletion vectors (unless these are merged on read), and with the first-row
-    merge engine: only a compaction decides which rows of level 0 are valid.
+    merge engine. There only a compaction decides which rows of level 0 are valid.
     """
     options = schema.table_options
     if not schema.primary_keys:

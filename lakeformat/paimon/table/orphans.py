@@ -47,14 +47,14 @@ class TableOrphans(TableReads):
         Dry run by default.
 
         Only files last changed before ``older_than`` are removed: a time, or an age such as ``"2
-        d"``; by default one day before the newest commit; without a commit, one day ago.
-        Writes in progress have unreferenced files, so a time within one day, or after
-        ``running_since``, the start of the oldest such write, is refused unless ``allow_younger``
-        confirms that no writer is active. An old file is kept if its writer also wrote one after
-        that time. The files of the messages ``in_use`` and files with unknown names are kept, too.
-        Removing more than ``max_share`` of the table's files or bytes is refused.
-        ``external_paths`` also checks external paths, where no other table may keep files.
-        ``on_progress`` is called with every file.
+        d"``. The default is one day before the newest commit or, without a commit, one day ago.
+        Writes in progress have unreferenced files. So a time within one day, or after
+        ``running_since``, is refused unless ``allow_younger`` confirms that no writer is active.
+        ``running_since`` is the start of the oldest write in progress. An old file is kept if its
+        writer also wrote one after that time. The files of the messages ``in_use`` and files with
+        unknown names are kept, too. Removing more than ``max_share`` of the table's files or bytes
+        is refused. ``external_paths`` also checks external paths, where no other table may keep
+        files. ``on_progress`` is called with every file.
 
         ``executor`` reads manifests and lists directories: ``"threads"`` (as many as the option
         ``file-operation.thread-num``), ``"serial"``, or an object such as
@@ -97,9 +97,9 @@ class TableOrphans(TableReads):
         """Remove missing manifests from the table. Dry run by default.
 
         The rows of data files that only these manifests name are lost. Until then, a snapshot that
-        names a missing manifest cannot be read. Refused if a missing manifest recorded deleted
-        files, or if an append table has deletion vectors: roll back to a complete snapshot, or
-        restore the manifests from a backup.
+        names a missing manifest cannot be read. This is refused if a missing manifest recorded
+        deleted files, or if an append table has deletion vectors. Then roll back to a complete
+        snapshot, or restore the manifests from a backup.
         """
         from lakeformat.paimon.orphans.missing_manifests import remove_missing_manifests
 

@@ -131,8 +131,8 @@ class Table(
         and ``"partitions"`` those of the partitions that get rows. ``read_snapshot`` is the
         snapshot the rows were computed from, as a number, a position or its text: the commit is
         refused if these partitions have changed since. With dynamic buckets, the rows are written
-        again if another writer has assigned buckets to keys meanwhile; if ``data`` is an iterator,
-        which can be read only once, the commit is refused.
+        again if another writer has assigned buckets to keys meanwhile. If ``data`` is an iterator,
+        which can be read only once, the commit is refused instead.
 
         If ``commit`` was published before, nothing is written and the rows are not compared. On an
         append table another number of rows is refused, if ``data`` shows it without being read.
@@ -154,7 +154,7 @@ class Table(
         """Return a writer whose messages are committed later, here or in another process.
 
         For a commit with ``overwrite``, create the writer with the same ``overwrite``. In a table
-        with buckets, write each bucket with only one writer at a time: independent writers assign
+        with buckets, write each bucket with only one writer at a time. Independent writers assign
         the same sequence numbers, so it is undefined which of two rows with one key is newer.
         """
         from lakeformat.paimon.table.writes import new_writer, replacement

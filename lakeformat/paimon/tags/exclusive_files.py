@@ -69,8 +69,8 @@ def remove_exclusive_files(
 ) -> bool:
     """Remove lost files that are not protected; return True if all were removed.
 
-    Data files are removed before the manifests that name them, and lists last, so that the next run
-    finds the rest after a crash: if a manifest is missing, its data files are removed already.
+    Data files are removed before the manifests that name them, and lists last. So after a crash the
+    next run finds the rest: if a manifest is missing, its data files were already removed.
     """
     data = _data_files(handle, lost, reason)
     protection.spare(data)

@@ -2,7 +2,7 @@
 """Positions of rows on a Hilbert curve: neighbours on it are neighbours in every column.
 
 This is the transposed form of John Skilling ("Programming the Hilbert curve", 2004), for all rows
-at a time: first the rotations are undone bit by bit, then the Gray code.
+at a time. First the rotations are undone bit by bit, then the Gray code.
 """
 
 from __future__ import annotations
