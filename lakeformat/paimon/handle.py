@@ -19,7 +19,7 @@ from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
 
 if TYPE_CHECKING:
-    from lakeformat.tables.commit_observer import CommitObserver
+    from lakeformat.tables.commit_observer import CommitObserver, ObservedFiles
 
 __all__ = [
     "READ_THROUGH",
@@ -117,6 +117,12 @@ class TableHandle:
         """Publish all changes as Iceberg metadata before files are deleted; raise if that fails."""
         if self.observer is not None and self.options.publishes_iceberg:
             self.observer.before_removal(self)
+
+    def observed_files(self) -> ObservedFiles | None:
+        """Return the files of the publication; None if the table has none."""
+        if self.observer is None or not self.options.publishes_iceberg:
+            return None
+        return self.observer.files(self)
 
     @property
     def argument(self) -> str:

@@ -12,6 +12,7 @@ from lakeformat.errors import UnsupportedError
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH
 from lakeformat.paimon.schema import TableSchema
+from lakeformat.tables.commit_observer import ObservedFiles
 
 __all__ = ["PUBLICATION", "IcebergPublication"]
 
@@ -86,6 +87,14 @@ class IcebergPublication:
     def after_upkeep(self, handle: TableHandle) -> None:
         """Publish tags and remove expired snapshots; a failure is only logged as a warning."""
         self._publish(handle, follows_upkeep=True)
+
+    def files(self, handle: TableHandle) -> ObservedFiles | None:
+        """Return the directory of the Iceberg metadata, and the files that readers need there."""
+        if handle.layout.branch != MAIN_BRANCH:
+            return None
+        from lakeformat.publish.needed_files import needed_files
+
+        return needed_files(handle)
 
     def _publish(self, handle: TableHandle, *, follows_upkeep: bool) -> None:
         if handle.layout.branch != MAIN_BRANCH:

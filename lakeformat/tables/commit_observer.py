@@ -7,11 +7,23 @@ import the package of the observer.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-__all__ = ["CommitObserver"]
+from lakeformat.storage import Storage
+
+__all__ = ["CommitObserver", "ObservedFiles"]
 
 Handle_contra = TypeVar("Handle_contra", contravariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedFiles:
+    """The directory in which an observer writes files, and the names of those that are needed."""
+
+    storage: Storage
+    directory: str
+    needed: frozenset[str]
 
 
 class CommitObserver(Protocol[Handle_contra]):
@@ -44,4 +56,8 @@ class CommitObserver(Protocol[Handle_contra]):
         """Do the work that follows changed tags or expired snapshots. Log a failure and do not
         raise it.
         """
+        ...
+
+    def files(self, handle: Handle_contra) -> ObservedFiles | None:
+        """Return the observer's own files, so that orphans among them are found; None if none."""
         ...

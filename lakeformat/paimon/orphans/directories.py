@@ -43,6 +43,8 @@ class Area(Enum):
     """Metadata of a branch, or marks of unfinished branches. Here only temporary files can be
     orphans.
     """
+    OBSERVED = "observed"
+    """Files of a publication, as Iceberg metadata."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,13 @@ from lakeformat.paimon.orphans.clock import by_storage_clock
 from lakeformat.paimon.orphans.directories import find_directories
 from lakeformat.paimon.orphans.readers import readers_of
 from lakeformat.paimon.orphans.references import find_references
-from lakeformat.paimon.orphans.scan import Candidate, OrphanScan, newest_number_at, scan_table
+from lakeformat.paimon.orphans.scan import (
+    Candidate,
+    OrphanScan,
+    newest_number_at,
+    scan_observed,
+    scan_table,
+)
 from lakeformat.tables.age_floor import AgeFloor, find_floor
 from lakeformat.tables.moment import Moment, moment_text
 from lakeformat.tables.orphan_report import OrphanFile, OrphanReport
@@ -103,9 +109,12 @@ def remove_orphans(
         ),
         may_write=not dry_run,
     )
+    observed = handle.observed_files()
     directories = find_directories(handle, external_paths=options.external_paths, readers=readers)
     with closing(OrphanScan(references)) as scan:
         scan_table(scan, handle, directories, floor.millis)
+        if observed is not None:
+            scan_observed(scan, observed, floor.millis)
         plan = _plan(scan, floor)
         objection = _objection(handle, scan, plan, options.max_share)
         if objection is not None and not dry_run:

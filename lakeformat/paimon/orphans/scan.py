@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from bisect import bisect_right
 from collections import Counter
@@ -23,9 +24,12 @@ from lakeformat.paimon.orphans.name_set import numbers_of
 from lakeformat.paimon.orphans.references import References
 from lakeformat.paimon.partition import partition_path
 from lakeformat.storage import FileInfo, Storage
+from lakeformat.tables.commit_observer import ObservedFiles
 
-__all__ = ["Candidate", "OrphanScan", "scan_table"]
+__all__ = ["Candidate", "OrphanScan", "scan_observed", "scan_table"]
 
+_METADATA = ".metadata.json"
+_VERSION = re.compile(r"v\d+" + re.escape(_METADATA), re.ASCII)
 _IN_MEMORY_BYTES = 8 << 20
 _AT_A_TIME = 1_000
 
@@ -121,6 +125,28 @@ def scan_table(
             _look_at(scan, handle, listing, floor_millis)
 
 
+def scan_observed(scan: OrphanScan, observed: ObservedFiles, floor_millis: int) -> None:
+    """Check every file of a publication."""
+    storage, directory = observed.storage, observed.directory
+    files = [info for info in storage.list(directory) if not info.is_directory]
+    listing = DirectoryListing(Area.OBSERVED, storage, directory, files)
+    scan.files += len(files)
+    scan.bytes += sum(info.size for info in files)
+    for info in files:
+        if info.name not in observed.needed:
+            _judge(scan, listing, info, _kind_of_published(info.name), floor_millis)
+        elif info.modified_millis >= floor_millis:
+            _remember(scan, info.name)
+
+
+def _kind_of_published(name: str) -> FileClass:
+    if is_temporary(name):
+        return FileClass.OTHER
+    if name.endswith(_METADATA):
+        return FileClass.METADATA
+    return FileClass.MANIFEST_LIST if name.startswith("snap-") else FileClass.MANIFEST
+
+
 def _files_in(references: References) -> dict[str, int]:
     """Return the number of files that manifests name, by the path of the partition's directory."""
     found: Counter[str] = Counter()
@@ -169,10 +195,16 @@ def _judge(
         scan.young_files += 1
         scan.young_bytes += info.size
         _remember(scan, info.name)
-    elif info.modified_millis <= 0 or not (is_temporary(info.name) or is_known(info.name)):
+    elif info.modified_millis <= 0 or not _is_ours(listing, info.name):
         scan.unknown_files += 1
     else:
         scan.add(listing.storage, info, kind)
+
+
+def _is_ours(listing: DirectoryListing, name: str) -> bool:
+    if listing.area is Area.OBSERVED and _VERSION.fullmatch(name):
+        return True
+    return is_temporary(name) or is_known(name)
 
 
 def _remember(scan: OrphanScan, name: str) -> None:

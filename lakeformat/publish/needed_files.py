@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files in the directory of the metadata that Iceberg readers need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.manifest import DATA
+from lakeformat.iceberg.metadata.metadata_file import HINT, METADATA
+from lakeformat.iceberg.reachable_files import live_files, manifests_of
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.publish.place import versions_of
+from lakeformat.tables.commit_observer import ObservedFiles
+
+__all__ = ["needed_files"]
+
+
+def needed_files(handle: TableHandle) -> ObservedFiles:
+    """Return the names of the files that the published metadata of a table refers to.
+
+    An interrupted publication leaves files beside them. Earlier metadata files are needed as long
+    as the log of the newest one names them, for slow readers.
+    """
+    versions = versions_of(handle)
+    newest = versions.newest()
+    addresses = [] if newest is None else [*_addresses(newest)]
+    names = frozenset([HINT, *(each.rpartition("/")[2] for each in addresses)])
+    return ObservedFiles(versions.storage, f"{versions.root}/{METADATA}", names)
+
+
+def _addresses(newest: LoadedMetadata) -> Iterator[str]:
+    metadata = newest.metadata
+    yield newest.path
+    yield from (each.metadata_file for each in metadata.metadata_log)
+    yield from (each.manifest_list for each in metadata.snapshots if each.manifest_list)
+    manifests = manifests_of(newest, metadata.snapshots)
+    yield from manifests
+    of_deletes = [each for each in manifests.values() if each.column("content")[0].as_py() != DATA]
+    yield from live_files(newest, of_deletes)
