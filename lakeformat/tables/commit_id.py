@@ -39,7 +39,8 @@ class CommitId:
     """The identity of one commit.
 
     ``user`` names one run of one job. ``identifier`` numbers the commits of that run, ascending.
-    Retry with the same pair: if the first attempt did publish, the retry changes nothing.
+    Retry with the same pair: if the first attempt did publish, the retry changes nothing. The
+    identity expires with its snapshot, so give a retry that may come later the next two arguments.
 
     ``first_try_millis`` is the time when the first attempt began. Older snapshots are not searched.
     If the commit is not found and snapshots since then have expired, the retry fails with
