@@ -218,6 +218,8 @@ class TableOptions(DeclaredOptions):
             check_own_key(key, declared_options())
             option = find_foreign(key)
             if option is not None and not option.is_harmless(value):
+                if likely := option.likely_value(value):
+                    raise InvalidRequestError(f"option {key!r} has no value {value!r}{likely}")
                 raise InvalidRequestError(
                     f"option {key!r} {option.says}, which this version does not support: remove "
                     "it here; create and maintain tables that need it with another engine"

@@ -94,6 +94,12 @@ def test_a_place_that_this_version_does_not_publish_to_is_refused(storage, place
         published_table(storage, [("id", "INT")], options=options)
 
 
+def test_a_mistyped_place_gets_the_nearest_one(storage):
+    options = {"metadata.iceberg.storage": "table-locaton"}
+    with pytest.raises(lake.InvalidRequestError, match="did you mean 'table-location'"):
+        published_table(storage, [("id", "INT")], options=options)
+
+
 def test_a_change_that_iceberg_cannot_follow_stops_the_publication_only(storage, caplog):
     table = published_table(storage, [("id", "INT")])
     table.write(pa.table({"id": pa.array([1], pa.int32())}))

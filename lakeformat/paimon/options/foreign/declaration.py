@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lakeformat.paimon.options.operation import Operation
+from lakeformat.types.closest import closest
 
 __all__ = ["ForeignClass", "ForeignOption", "Trait", "by_key"]
 
@@ -46,6 +47,8 @@ class ForeignOption:
     refuses: frozenset[Operation] = frozenset()
     harmless: tuple[str, ...] = ()
     """The values, in lower case, with which the option forbids no operation."""
+    values: tuple[str, ...] = ()
+    """All values that the option has in other engines, in lower case; empty for free text."""
     only: Trait | None = None
     """The property of the tables that the option affects; None: it affects all tables."""
     apart: bool = False
@@ -56,6 +59,13 @@ class ForeignOption:
     def is_harmless(self, value: str) -> bool:
         """Return True if the option forbids no operation with this value."""
         return not self.refuses or value.strip().lower() in self.harmless
+
+    def likely_value(self, value: str) -> str:
+        """Return the end of a message about a value that no engine knows; else an empty text."""
+        if not self.values or value.strip().lower() in self.values:
+            return ""
+        listed = ", ".join(map(repr, self.values))
+        return f". Its values are {listed}{closest(value, self.values)}"
 
     def forbids(self, operation: Operation, value: str, traits: frozenset[Trait]) -> bool:
         """Return True if the operation is refused on a table with this value and these traits."""

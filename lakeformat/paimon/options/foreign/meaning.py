@@ -22,15 +22,19 @@ def _meaning(
     advice: str = _OTHER_ENGINE,
     *,
     harmless: tuple[str, ...] = ("false",),
+    values: tuple[str, ...] | None = None,
     only: Trait | None = None,
     apart: bool = False,
 ) -> ForeignOption:
+    if values is None:
+        values = ("true", "false") if harmless == ("false",) else ()
     return ForeignOption(
         kind=ForeignClass.MEANING,
         says=says,
         advice=advice,
         refuses=refuses,
         harmless=("", *harmless),
+        values=values,
         only=only,
         apart=apart,
     )
@@ -62,6 +66,13 @@ MEANING: dict[str, ForeignOption] = {
         "use the engine that set it, or set it to 'disabled' if nothing reads them, or to "
         "'table-location' or 'hadoop-catalog' to publish without a catalog",
         harmless=("disabled", "table-location", "hadoop-catalog"),
+        values=(
+            "disabled",
+            "table-location",
+            "hadoop-catalog",
+            "hive-catalog",
+            "rest-catalog",
+        ),
     ),
     "pk-clustering-override": _meaning(
         "sorts rows by other columns than the primary key", _ROWS, only=Trait.KEYED
@@ -104,6 +115,14 @@ MEANING: dict[str, ForeignOption] = {
         "`lake migrate` makes a table of; an iceberg-table or lance-table needs a reader of that "
         "format; an object-table lists files, which the storage lists as well",
         harmless=("table", "materialized-table"),
+        values=(
+            "table",
+            "materialized-table",
+            "format-table",
+            "iceberg-table",
+            "lance-table",
+            "object-table",
+        ),
     ),
     "write.sequence-number-init-mode": _meaning(
         "makes writers take their first sequence number from a property of the newest snapshot",
@@ -120,5 +139,7 @@ MEANING_PREFIXES = (
     "record-level.",
     "sequence.",
 )
-UNKNOWN_MEANING = _meaning("may decide which rows the table has, and is not known here", _ROWS)
+UNKNOWN_MEANING = _meaning(
+    "may decide which rows the table has, and is not known here", _ROWS, values=()
+)
 """The declaration for keys with a prefix in ``MEANING_PREFIXES`` that are not declared by name."""
