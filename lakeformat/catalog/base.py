@@ -83,6 +83,9 @@ class Catalog(ABC):
     def database_properties(self, name: str) -> dict[str, str]:
         """Return the properties of a database, including its location."""
 
+    def require_exists(self) -> None:  # noqa: B027 - a directory is one catalog
+        """Raise NotFoundError if the SQL database has other catalogs, but not this one."""
+
     def create_database(
         self, name: str, *, exist_ok: bool = False, properties: Mapping[str, str] | None = None
     ) -> None:

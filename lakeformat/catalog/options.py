@@ -136,6 +136,7 @@ class CatalogOptions:
                     f"catalog option {key!r} and its value must both be str, got {value!r}"
                 )
         known = {option.key: option for option in declared_catalog_options()}
+        self._refuse_iceberg_metastore()
         for key in self._raw:
             if key in known:
                 known[key].parse(self._raw[key])
@@ -149,6 +150,31 @@ class CatalogOptions:
                 )
         if self.get(self.metastore) == FILESYSTEM:
             self._refuse_database_options()
+
+    def _refuse_iceberg_metastore(self) -> None:
+        """Name the format if the metastore or the uri is one of Iceberg tables only."""
+        named, uri = self._raw.get(self.metastore.key), self._raw.get(self.uri.key)
+        if named in (FILESYSTEM, JDBC) or (named is None and uri is None):
+            return
+        from lakeformat.catalog.iceberg.options import (  # only for a message
+            METASTORES,
+            SQL,
+            metastore_of_uri,
+        )
+
+        likely = metastore_of_uri(uri or "") if named is None else named
+        if likely not in METASTORES:
+            return
+        jdbc = "set metastore to 'jdbc' for Paimon tables, or " if likely == SQL else ""
+        given, also, typed = f"'metastore' ({named!r})", "", ""
+        if named is None:
+            given = "'uri' without 'metastore'"
+            also, typed = f" and metastore to {likely!r}", f" --metastore {likely}"
+        raise InvalidRequestError(
+            f"catalog option {given} does not fit a catalog of Paimon tables, which is the "
+            f"default: {jdbc}set format to 'iceberg'{also} for Iceberg tables "
+            f"(`lake --format iceberg{typed}`)"
+        )
 
     def _refuse_database_options(self) -> None:
         shared = {self.metastore.key, self.case_sensitive.key, self.external_roots.key}

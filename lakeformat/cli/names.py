@@ -17,8 +17,8 @@ from lakeformat.cli.table_options import option_named
 from lakeformat.cli.warehouse import (
     WarehouseOption,
     catalog_of_any_format,
-    existing_catalog,
     existing_catalog_of_any_format,
+    repairable_catalog,
 )
 from lakeformat.errors import InvalidRequestError
 from lakeformat.tables.report import Report
@@ -259,7 +259,7 @@ def repair(
 
     An example: lake repair shop.orders
     """
-    report = existing_catalog(context).repair(name).to_dict()
+    report = repairable_catalog(context).repair(name).to_dict()
     found = [(table, state) for state, names in report.items() for table in names]
     if as_json:
         print_json({"table": table, "state": state} for table, state in found)

@@ -37,6 +37,7 @@ __all__ = [
     "named_table",
     "named_table_of_any_format",
     "named_warehouse",
+    "repairable_catalog",
 ]
 
 DEFAULT_WAREHOUSE = "warehouse"
@@ -146,22 +147,43 @@ def existing_catalog(context: typer.Context) -> lake.Catalog:
 
 
 def existing_catalog_of_any_format(context: typer.Context) -> lake.Catalog | IcebergCatalog:
-    """Return the catalog; raise NotFoundError if there is no warehouse at its location."""
+    """Return the catalog; raise NotFoundError if there is no warehouse at its location, or if its
+    SQL database has only other catalogs.
+    """
+    catalog = catalog_of_any_format(context)
+    _require_warehouse(context, catalog)
+    catalog.require_exists()
+    return catalog
+
+
+def repairable_catalog(context: typer.Context) -> lake.Catalog:
+    """Return the catalog of Paimon tables, of which the SQL database may have lost every row."""
+    catalog = named_catalog(context)
+    _require_warehouse(context, catalog)
+    return catalog
+
+
+def _require_warehouse(context: typer.Context, catalog: lake.Catalog | IcebergCatalog) -> None:
     # This imports Arrow, which `lake --help` does not need.
     from lakeformat.storage import open_storage
 
-    catalog = catalog_of_any_format(context)
     if not isinstance(catalog, lake.Catalog) and not catalog.is_directory:
-        return catalog  # its service knows the tables
+        return  # its service knows the tables
     storage, root = open_storage(named_warehouse(context), _storage_options(context))
     # All databases of a SQL catalog may have other locations.
-    if not storage.directory_exists(root) and not catalog.list_databases():
+    if not storage.directory_exists(root) and not _has_databases(catalog):
         state = "is a file" if storage.exists(root) else "does not exist"
         raise NotFoundError(
             f"warehouse {storage.uri(root)} {state}: check --warehouse, or start a new one with "
             "`lake create-database NAME`"
         )
-    return catalog
+
+
+def _has_databases(catalog: lake.Catalog | IcebergCatalog) -> bool:
+    try:
+        return bool(catalog.list_databases())
+    except NotFoundError:  # the file of a SQLite database is missing
+        return False
 
 
 def named_table(context: typer.Context, name: str) -> lake.Table:

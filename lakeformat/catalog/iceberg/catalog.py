@@ -49,6 +49,10 @@ class IcebergCatalog:
         """True if databases and tables are directories of the warehouse, without a service."""
         return self._metastore.is_directory
 
+    def require_exists(self) -> None:
+        """Raise NotFoundError if the SQL database has other catalogs, but not this one."""
+        self._metastore.require_exists()
+
     # ------------------------------------------------------------------ databases
 
     def list_databases(self) -> list[str]:

@@ -83,3 +83,6 @@ class Metastore(ABC):
     def more_about_missing(self) -> str:
         """Return the end of an error message about a missing database, such as a hint."""
         return ""
+
+    def require_exists(self) -> None:  # noqa: B027 - a service or a directory is one catalog
+        """Raise NotFoundError if the metastore holds other catalogs, but not this one."""

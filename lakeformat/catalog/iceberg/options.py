@@ -25,12 +25,23 @@ __all__ = [
     "WAREHOUSE",
     "IcebergOption",
     "IcebergOptions",
+    "metastore_of_uri",
 ]
 
 PATH, SQL, REST, HIVE, GLUE = METASTORES = ("path", "sql", "rest", "hive", "glue")
 CATALOG_NAME, WAREHOUSE = "catalog-name", "warehouse"
 HIVE_TIMEOUT = "hive.timeout-seconds"
 _OTHER_NAMES = {"filesystem": PATH, "hadoop": PATH, "jdbc": SQL, "thrift": HIVE}
+_BY_SCHEME = {
+    "http": REST,
+    "https": REST,
+    "jdbc": SQL,
+    "postgresql": SQL,
+    "sqlite": SQL,
+    "thrift": HIVE,
+}
+_OF_OTHER_CLIENTS = {"type": "metastore", "catalog-type": "metastore", "catalog-impl": "metastore"}
+"""Keys of Iceberg's own clients, with the key here."""
 _JDBC, _HEADER = "jdbc.", "header."
 _PAIMON_PREFIXES = (_JDBC, "table-default.", "lock", "sync-", "client-pool-")
 _PAIMON = ("case-sensitive", "catalog-key")
@@ -142,6 +153,12 @@ class IcebergOptions:
         return tuple({*hidden, *(each.partition(":")[2] for each in hidden)} - {""})
 
 
+def metastore_of_uri(uri: str) -> str | None:
+    """Return the metastore that has uris of this scheme; None if it is unknown."""
+    scheme = uri.strip().partition(":")[0].partition("+")[0].casefold()
+    return _BY_SCHEME.get(scheme)
+
+
 def _check_metastore(metastore: str, uri: str) -> None:
     if metastore not in METASTORES:
         meant = _OTHER_NAMES.get(metastore)
@@ -151,9 +168,12 @@ def _check_metastore(metastore: str, uri: str) -> None:
             f"{', '.join(METASTORES)}{near}"
         )
     if metastore == PATH and uri:
+        likely = metastore_of_uri(uri)
+        others = f"another metastore ({', '.join(METASTORES[1:])})"
+        named = f"the metastore of this uri: {likely} (`--metastore {likely}`)"
         raise InvalidRequestError(
             "the path metastore has no uri, because it lists directories: leave it out, or name "
-            f"another metastore ({', '.join(METASTORES[1:])})"
+            f"{named if likely else others}"
         )
     if metastore in (SQL, REST, HIVE) and not uri.strip():
         example = {
@@ -177,6 +197,11 @@ def _check(key: str, metastore: str) -> None:
         raise UnsupportedError(
             f"option {key!r} belongs to catalogs of Paimon tables, and has no meaning in a catalog "
             "of Iceberg tables: leave it out"
+        )
+    if option is None and key in _OF_OTHER_CLIENTS:
+        raise InvalidRequestError(
+            f"option {key!r} is named {_OF_OTHER_CLIENTS[key]!r} here: one of "
+            f"{', '.join(METASTORES)} (`lake --metastore`)"
         )
     if option is None:
         near = closest(key, [*_BY_KEY, *(each.name for each in STORE_OPTIONS)])

@@ -39,7 +39,7 @@ from lakeformat.errors import (
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.storage.sql.address import parse_database_uri
 from lakeformat.storage.sql.database import SqlDatabase
-from lakeformat.storage.sql.failure import is_unique_violation
+from lakeformat.storage.sql.failure import is_unique_violation, no_such_catalog
 
 __all__ = ["SqlMetastore"]
 
@@ -105,6 +105,7 @@ class SqlMetastore(NamedFilesMetastore):
 
     def make_database(self, database: str, properties: Mapping[str, str]) -> bool:
         """Add the rows of a database; the first database also creates the two SQL tables."""
+        self._database.create()
         with self._database.writing(f"create database {database!r}") as connection:
             _ROWS.create_all(connection)
             if database in self._databases(connection):
@@ -206,18 +207,33 @@ class SqlMetastore(NamedFilesMetastore):
     def more_about_missing(self) -> str:
         """Return a hint that names the other catalogs in the SQL database."""
         with self._database.reading("list the catalogs") as connection:
-            if not self._is_set_up(connection):
-                return ""
-            catalogs = connection.scalars(
-                union(select(_TABLES.c.catalog_name), select(_DATABASES.c.catalog_name))
-            )
-            others = sorted({*catalogs} - {self._catalog})
+            others = sorted(self._catalogs(connection) - {self._catalog})
         if not others:
             return ""
         return (
             f". This is the catalog {self._catalog!r} of the SQL database, which also has "
             f"{', '.join(map(repr, others[:5]))}: the option {CATALOG_NAME} chooses one"
         )
+
+    def require_exists(self) -> None:
+        """Raise NotFoundError if the database has rows of other catalogs alone."""
+        with self._database.reading("list the catalogs") as connection:
+            if not self._is_set_up(connection):
+                raise NotFoundError(
+                    f"{self._database.address} has no catalog of Iceberg tables, because its table "
+                    f"{_TABLES.name!r} is missing: correct the uri; for a new catalog, "
+                    "create_database('shop') creates this table"
+                )
+            found = self._catalogs(connection)
+        if found and self._catalog not in found:
+            raise no_such_catalog(self._database.address, self._catalog, found, CATALOG_NAME)
+
+    def _catalogs(self, connection: Connection) -> set[str]:
+        """Return the names of all catalogs of the SQL database."""
+        if not self._is_set_up(connection):
+            return set()
+        columns = (_TABLES.c.catalog_name, _DATABASES.c.catalog_name)
+        return {*connection.scalars(union(*map(select, columns)))}
 
     def _databases(self, connection: Connection) -> list[str]:
         if not self._is_set_up(connection):

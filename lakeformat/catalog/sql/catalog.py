@@ -36,6 +36,7 @@ from lakeformat.storage.empty_directory import remove_empty_directory
 from lakeformat.storage.links import within
 from lakeformat.storage.sql import LockSettings, SqlDatabase, SqlLock, parse_database_uri
 from lakeformat.storage.sql.catalog_rows import fits
+from lakeformat.storage.sql.failure import no_such_catalog
 from lakeformat.storage.sql.tables import NAME_LENGTH, VALUE_LENGTH, create_missing_tables
 
 __all__ = ["SqlCatalog"]
@@ -60,7 +61,9 @@ class SqlCatalog(Catalog):
         sql = SqlDatabase(address, settings.get(CatalogOptions.client_pool_size))
         key = settings.get(CatalogOptions.catalog_key)
         key_length = settings.get(CatalogOptions.lock_key_max_length)
-        create_missing_tables(sql, lock_key_length=key_length)
+        self._make_tables = partial(create_missing_tables, sql, lock_key_length=key_length)
+        if sql.exists:  # opening a catalog creates no file
+            self._make_tables()
         times = LockSettings(
             acquire_timeout_seconds=settings.get(CatalogOptions.lock_acquire_timeout_millis) / 1000,
             max_sleep_seconds=settings.get(CatalogOptions.lock_check_max_sleep_millis) / 1000,
@@ -85,6 +88,17 @@ class SqlCatalog(Catalog):
 
     def __repr__(self) -> str:
         return f"<SqlCatalog {self.location} in {self._listing.address}>"
+
+    def require_exists(self) -> None:
+        """Raise NotFoundError if the SQL database has other catalogs, but not this one."""
+        found = self._listing.catalogs()
+        if found and self._listing.catalog_key not in found:
+            raise no_such_catalog(
+                self._listing.address,
+                self._listing.catalog_key,
+                found,
+                CatalogOptions.catalog_key.key,
+            )
 
     # ------------------------------------------------------------------ databases
 
@@ -124,6 +138,7 @@ class SqlCatalog(Catalog):
         said = {_EXISTS: "true", LOCATION: self._places.default_location(name), **properties}
         _check_lengths(said)
         storage, directory = self._places.at(name, said[LOCATION])
+        self._make_tables()
         if self._has_database(name):
             return False
         if storage.scheme == "file" and "://" not in said[LOCATION]:
@@ -273,6 +288,7 @@ class SqlCatalog(Catalog):
         """Finish changes that a crash interrupted: in all databases, in one, or for one table."""
         if name is not None and not isinstance(name, str):
             parse_plain_name(name)  # raises for a name that is not a str or not valid
+        self._make_tables()  # a lost database is filled again
         if name is None:
             databases = sorted({*self.list_databases(), *self._places.databases_with_tables()})
             return self._repair(databases, None)

@@ -21,9 +21,15 @@ class Listing:
 
     def __init__(self, database: SqlDatabase, catalog_key: str, *, shows_options: bool) -> None:
         self.address = database.address
+        self.catalog_key = catalog_key
         self._sql = database
         self._rows = CatalogRows(catalog_key)
         self._shows_options = shows_options
+
+    def catalogs(self) -> set[str]:
+        """Return the keys of all catalogs of the SQL database."""
+        with self._sql.reading("list the catalogs") as connection:
+            return self._rows.catalogs(connection)
 
     # ------------------------------------------------------------------ databases
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, insert, select, union, update
 from sqlalchemy.exc import IntegrityError
 
 from lakeformat.storage.sql.failure import is_unique_violation
@@ -44,6 +44,11 @@ class CatalogRows:
 
     def __init__(self, catalog_key: str) -> None:
         self._key = catalog_key
+
+    def catalogs(self, connection: Connection) -> set[str]:
+        """Return the key of every catalog that any row names."""
+        questions = (select(each.c.catalog_key) for each in (TABLES, DATABASE_PROPERTIES, VIEWS))
+        return {*connection.scalars(union(*questions))}
 
     def databases(self, connection: Connection) -> list[str]:
         """Return every database that at least one row names."""

@@ -12,6 +12,7 @@ from weakref import WeakSet, finalize
 from sqlalchemy import Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.exc import SQLAlchemyError
 
+from lakeformat.errors import NotFoundError
 from lakeformat.storage.sql.address import SQLITE, DatabaseAddress
 from lakeformat.storage.sql.failure import translated
 
@@ -39,15 +40,28 @@ class SqlDatabase:
         """True for SQLite, False for PostgreSQL."""
         return self.address.backend == SQLITE
 
+    @property
+    def exists(self) -> bool:
+        """False if the file of a SQLite database is missing; SQLite would create it on reading."""
+        return not self.is_sqlite or os.path.exists(self.address.url.database or "")
+
+    def create(self) -> None:
+        """Create the file of a SQLite database, if it is missing."""
+        if not self.exists:
+            with translated(self.address, "create it"), self._engine.connect() as connection:
+                connection.exec_driver_sql("PRAGMA user_version")
+
     @contextmanager
     def reading(self, doing: str) -> Iterator[Connection]:
         """Run one transaction that changes nothing."""
+        self._require_exists(doing)
         with translated(self.address, doing), self._engine.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self, doing: str) -> Iterator[Connection]:
         """Run one transaction: commit at the end of the block, roll back on an error."""
+        self._require_exists(doing)
         with (
             translated(self.address, doing),
             self._engine.connect() as connection,
@@ -59,6 +73,7 @@ class SqlDatabase:
         """Open a connection for the caller alone: no other user waits for it, and its loss is
         noticed.
         """
+        self._require_exists("connect")
         with translated(self.address, "connect"):
             return self._apart.connect()
 
@@ -83,6 +98,17 @@ class SqlDatabase:
                 cursor.close()
             with _transaction(connection):
                 yield connection
+
+    def _require_exists(self, doing: str) -> None:
+        if self.exists:
+            return
+        has_directory = os.path.isdir(os.path.dirname(self.address.url.database or ""))
+        first = "" if has_directory else "Create the directory of that file, if the path is right. "
+        raise NotFoundError(
+            f"cannot {doing} in the metastore {self.address}: this file does not exist. {first}"
+            "Correct the path in the uri; for a new metastore, create_database('shop') creates the "
+            "file"
+        )
 
     def close(self) -> None:
         """Close the open connections; the next query opens a new connection."""

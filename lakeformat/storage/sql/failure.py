@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from sqlalchemy.exc import (
@@ -16,10 +16,11 @@ from sqlalchemy.exc import (
     SQLAlchemyError,
 )
 
-from lakeformat.errors import InvalidRequestError, LakeError, UnavailableError
+from lakeformat.errors import InvalidRequestError, LakeError, NotFoundError, UnavailableError
 from lakeformat.storage.sql.address import DRIVER, DatabaseAddress
+from lakeformat.types.closest import closest
 
-__all__ = ["is_unique_violation", "translated"]
+__all__ = ["is_unique_violation", "no_such_catalog", "translated"]
 
 _EXTRA = "pip install 'airflow-provider-lake[jdbc]'"
 # The wording of the drivers, which give no code for a failed connection.
@@ -95,6 +96,19 @@ def translated(database: DatabaseAddress, doing: str) -> Iterator[None]:
     except (SQLAlchemyError, ImportError) as error:
         # Without its cause: a traceback prints the driver's own error, which may quote a secret.
         raise _failure(database, doing, error) from None
+
+
+def no_such_catalog(
+    database: DatabaseAddress, name: str, others: Collection[str], option: str
+) -> NotFoundError:
+    """Return the error for a catalog without a row in a database that has other catalogs."""
+    shown = sorted(others)
+    listed = ", ".join(map(repr, shown[:5])) + (", …" if len(shown) > 5 else "")
+    return NotFoundError(
+        f"{database} has no catalog {name!r}; it has {listed}. The option {option} chooses one "
+        f"(`lake --catalog-option {option}={shown[0]}`); create_database('shop') starts the "
+        f"catalog {name!r}{closest(name, others)}"
+    )
 
 
 def is_unique_violation(error: IntegrityError) -> bool:

@@ -92,6 +92,7 @@ def _locks(key_length: int) -> Table:
 
 def create_missing_tables(database: SqlDatabase, *, lock_key_length: int) -> None:
     """Create the missing tables; any number of processes may do so at once."""
+    database.create()
     for table in (*_METADATA.sorted_tables, _locks(lock_key_length)):
         with database.reading("look for the tables") as connection:
             there = inspect(connection).has_table(table.name)

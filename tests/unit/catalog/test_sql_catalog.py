@@ -149,6 +149,30 @@ def test_catalogs_with_different_keys_do_not_see_each_other(catalog, opened, dat
     assert other.list_tables("shop") == ["orders"]
 
 
+def test_a_key_without_rows_is_refused_with_the_keys_that_have_rows(catalog, opened):
+    opened().require_exists()
+    with pytest.raises(lake.NotFoundError, match=r"no catalog 'other'; it has 'jdbc'.*catalog-key"):
+        opened(catalog_key="other").require_exists()
+
+
+def test_a_mistyped_file_is_named_and_not_created(opened, database):
+    for read in (
+        lambda catalog: catalog.list_databases(),
+        lambda catalog: catalog.table("shop.orders"),
+    ):
+        with pytest.raises(lake.NotFoundError, match=r"catalog\.db: this file does not exist"):
+            read(opened())
+    assert not database.path.exists()
+    opened().create_database("shop")
+    assert opened().list_databases() == ["shop"]
+
+
+def test_a_lost_file_is_created_by_a_repair(catalog, opened, database):
+    catalog.create_table("shop.orders", COLUMNS)
+    database.path.unlink()
+    assert opened().repair().registered == ("shop", "shop.orders")
+
+
 def test_a_row_without_files_is_reported_and_can_be_dropped(catalog, database):
     database.execute("INSERT INTO paimon_tables VALUES ('jdbc', 'shop', 'ghost')")
     assert catalog.repair("shop").without_files == ("shop.ghost",)
@@ -306,6 +330,7 @@ def test_how_long_java_waits_for_a_busy_file_is_how_long_we_wait():
 def test_a_file_that_stays_busy_is_said_as_soon_as_that_has_passed(tmp_path, database):
     warehouse, uri = str(tmp_path / "warehouse"), f"jdbc:sqlite:{database.path}"
     catalog = lake.open_catalog(warehouse, metastore="jdbc", uri=f"{uri}?busy_timeout=1")
+    catalog.create_database("bank")
     assert {path.name for path in tmp_path.glob("*.db*")} == {"catalog.db"}
     other = sqlite3.connect(database.path)
     try:

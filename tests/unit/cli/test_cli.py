@@ -331,9 +331,9 @@ def test_a_sql_database_is_named_before_the_command_or_outside(tmp_path):
     catalog.create_table("shop.orders", [("id", "BIGINT")])
     assert show(*named, *key, "tables")[1:] == [["shop", "orders"]]
     outside = {"LAKE_WAREHOUSE": str(tmp_path), "LAKE_METASTORE": "jdbc", "LAKE_URI": uri}
-    assert runner.invoke(app, ["tables"], env=outside).output.endswith(
-        "has no Paimon table; if it has Iceberg tables, add --format iceberg\n"
-    )
+    other = str(runner.invoke(app, ["tables"], env=outside).exception)
+    assert "has no catalog 'jdbc'; it has 'sales'" in other
+    assert "`lake --catalog-option catalog-key=sales`" in other
     assert show(*named, "repair")[1:] == [["shop", "registered"], ["shop.orders", "registered"]]
     assert " ".join(show(*named, "repair")[0]) == "nothing to repair"
     wrong = runner.invoke(app, [*named, "--catalog-option", "x", "tables"])

@@ -62,6 +62,39 @@ def test_directories_have_no_address():
         IcebergOptions.of({"uri": "http://x"})
 
 
+@pytest.mark.parametrize(
+    ("uri", "metastore"),
+    [
+        ("https://x", "rest"),
+        ("thrift://x:1", "hive"),
+        ("jdbc:sqlite:/x.db", "sql"),
+        ("postgresql+psycopg2://ada:hidden@x/db", "sql"),
+    ],
+)
+def test_an_address_without_a_metastore_names_the_likely_one(tmp_path, uri, metastore):
+    with pytest.raises(lake.InvalidRequestError, match=f"`--metastore {metastore}`"):
+        IcebergOptions.of({"uri": uri})
+    with pytest.raises(
+        lake.InvalidRequestError, match=f"`lake --format iceberg --metastore {metastore}`"
+    ) as failure:
+        lake.open_catalog(str(tmp_path), uri=uri)
+    assert ("'jdbc' for Paimon" in str(failure.value)) == (metastore == "sql")
+    assert "hidden" not in str(failure.value)
+
+
+@pytest.mark.parametrize("metastore", ["rest", "hive", "glue", "sql", "path"])
+def test_a_metastore_of_iceberg_tables_names_the_format(tmp_path, metastore):
+    with pytest.raises(lake.InvalidRequestError, match=r"`lake --format iceberg`") as failure:
+        lake.open_catalog(str(tmp_path), metastore=metastore, uri=URI[metastore] or None)
+    assert f"'metastore' ('{metastore}')" in str(failure.value)
+
+
+@pytest.mark.parametrize("key", ["type", "catalog-type", "catalog-impl"])
+def test_the_key_of_another_client_is_explained(key):
+    with pytest.raises(lake.InvalidRequestError, match="'metastore' here: one of path, sql, rest"):
+        options(**{key: "rest"})
+
+
 def test_secrets_are_known_as_a_whole_and_by_their_secret_part():
     found = options("rest", credential="client:hidden", **{"header.X-Key": "also"})
     assert {*found.secrets} == {"client:hidden", "hidden", "also"}

@@ -82,10 +82,46 @@ def test_the_catalogs_of_one_database_are_apart(tmp_path):
 
 
 def test_an_empty_database_file_is_an_empty_catalog(tmp_path):
+    (tmp_path / "catalog.db").touch()
     catalog = opened(tmp_path)
     assert catalog.list_databases() == []
     with pytest.raises(lake.NotFoundError, match="database 'shop' does not exist"):
         catalog.table("shop.orders")
+
+
+READS = {
+    "list_databases": lambda catalog: catalog.list_databases(),
+    "list_tables": lambda catalog: catalog.list_tables("shop"),
+    "table": lambda catalog: catalog.table("shop.orders"),
+    "create_table": lambda catalog: catalog.create_table("shop.orders", [("id", "BIGINT")]),
+    "drop_database": lambda catalog: catalog.drop_database("shop", missing_ok=True),
+    "require_exists": lambda catalog: catalog.require_exists(),
+}
+
+
+@pytest.mark.parametrize("read", READS)
+def test_a_mistyped_file_is_named_and_not_created(tmp_path, read):
+    catalog = opened(tmp_path)
+    with pytest.raises(lake.NotFoundError, match=r"catalog\.db: this file does not exist.*create_"):
+        READS[read](catalog)
+    assert not (tmp_path / "catalog.db").exists()
+    catalog.create_database("shop")
+    assert opened(tmp_path).list_databases() == ["shop"]
+
+
+def test_a_name_without_rows_is_refused_with_the_names_that_have_rows(warehouse):
+    opened(warehouse).require_exists()
+    opened(warehouse, catalog_name="defau").list_databases()
+    with pytest.raises(
+        lake.NotFoundError, match=r"no catalog 'defau'; it has 'default'.*did you mean 'default'"
+    ):
+        opened(warehouse, catalog_name="defau").require_exists()
+
+
+def test_a_database_of_other_programs_is_no_catalog(tmp_path):
+    execute(tmp_path, "CREATE TABLE notes (a INT)")
+    with pytest.raises(lake.NotFoundError, match="its table 'iceberg_tables' is missing"):
+        opened(tmp_path).require_exists()
 
 
 def test_an_open_table_follows_the_row(warehouse):

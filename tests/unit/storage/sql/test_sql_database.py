@@ -13,6 +13,7 @@ from lakeformat.storage.sql.database import SqlDatabase
 
 def test_a_database_that_is_dropped_closes_its_connections(tmp_path):
     database = SqlDatabase(parse_database_uri(f"sqlite:///{tmp_path}/catalog.db"))
+    database.create()
     with database.reading("look") as connection:
         kept = connection.connection.dbapi_connection
     assert kept.execute("SELECT 1").fetchone() == (1,)
