@@ -28,6 +28,10 @@ WhereOption = Annotated[
     str | None,
     typer.Option(metavar="SQL", help="""Only these partitions, such as "dt >= '2024-01-31'"."""),
 ]
+PartitionsOption = Annotated[
+    bool,
+    typer.Option("--partitions", help="Count rows and files of each partition; Iceberg tables."),
+]
 ForceOption = Annotated[bool, typer.Option("--force", help="Also rebuild indexes that exist.")]
 
 _COLUMNS = (
@@ -61,6 +65,7 @@ def analyze(
     name: NameArgument,
     column: ColumnOption = None,
     all_columns: AllColumns = False,
+    partitions: PartitionsOption = False,
     dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
@@ -72,10 +77,19 @@ def analyze(
 
     An example: lake analyze shop.orders --all-columns
     """
-    if column and all_columns:
+    if (bool(column), all_columns, partitions).count(True) > 1:
         raise InvalidRequestError(
-            "--all-columns and --column exclude each other: leave one of them out"
+            "--all-columns, --column and --partitions exclude each other: keep one of them"
         )
+    if partitions:
+        found = named_table_of_any_format(context, name)
+        if not hasattr(found, "analyze_partitions"):
+            raise UnsupportedError(
+                f"{found.location} is not an Iceberg table, and only those have statistics of "
+                f"partitions: run lake analyze {name} --all-columns"
+            )
+        print_report(found.analyze_partitions(dry_run=dry_run), as_json=as_json)
+        return
     columns = "all" if all_columns else column or None
     if is_database(name):
         outcomes = for_each_table(

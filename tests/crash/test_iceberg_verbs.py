@@ -71,6 +71,7 @@ VERBS: dict[str, Verb] = {
     "compact_manifests": lambda table: table.compact_manifests(),
     "compact_deletes": lambda table: table.compact_deletes(convert_equality=True, commit=COMMIT),
     "analyze": lambda table: table.analyze(commit=COMMIT),
+    "analyze_partitions": lambda table: table.analyze_partitions(commit=COMMIT),
     "rollback": lambda table: table.rollback(tag="kept"),
     "create_tag": lambda table: once(lambda: table.tags.create("new")),
     "replace_tag": lambda table: table.tags.replace("kept"),

@@ -9,7 +9,7 @@ from typing import Any
 
 from lakeformat.tables.report import Report
 
-__all__ = ["IcebergAnalyzeReport"]
+__all__ = ["IcebergAnalyzeReport", "PartitionStatisticsReport"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,3 +47,21 @@ class IcebergAnalyzeReport(Report):
             "replayed": self.replayed,
             "reason": self.reason,
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionStatisticsReport(Report):
+    """The report of statistics for each partition, or of a dry run."""
+
+    table: str
+    dry_run: bool
+    snapshot_id: None = None
+    """Always None, because statistics make no snapshot."""
+    analyzed_snapshot_id: int | None = None
+    """The snapshot whose files were counted; None for a table without snapshots."""
+    partitions: int | None = None
+    """The number of partitions, counted separately for each spec; None if none were read."""
+    replayed: bool = False
+    """True if the snapshot already had these statistics."""
+    reason: str
+    """The outcome in one sentence, for the log."""

@@ -11,8 +11,10 @@ import pyarrow.compute as pc
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.manifest import (
     DATA,
+    DELETED,
     EQUALITY_DELETES,
     POSITION_DELETES,
+    PUFFIN,
     entry_schema,
     live_entries,
     read_entries,
@@ -24,7 +26,7 @@ from lakeformat.iceberg.system_tables.history import TIME
 from lakeformat.iceberg.system_tables.readable_metrics import readable_metrics
 from lakeformat.iceberg.system_tables.unified_partition import unified_partition, unified_type
 
-__all__ = ["entries", "files", "partitions"]
+__all__ = ["entries", "files", "partition_counts", "partitions"]
 
 _OF_ENTRY = ("status", "snapshot_id", "sequence_number", "file_sequence_number")
 _FIRST = ("content", "file_path", "file_format", "spec_id", "partition")
@@ -48,10 +50,31 @@ def entries(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
 
 
 def partitions(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
-    """Return each partition with its rows, files and newest change; an unpartitioned table has one
-    row.
+    """Return each partition with its rows, files and newest change; one row without partitions."""
+    found = _counted(loaded, live_entries(_all_entries(loaded, snapshot)))
+    found = found.drop_columns(["dv_count"])
+    as_time = found.column("last_updated_at").cast(TIME)
+    place = found.schema.get_field_index("last_updated_at")
+    found = found.set_column(place, "last_updated_at", as_time)
+    return found if unified_type(loaded.metadata).fields else found.drop_columns(["spec_id"])
+
+
+def partition_counts(loaded: LoadedMetadata, snapshot: Snapshot) -> pa.Table:
+    """Return the columns of ``partitions`` by the names of statistics files, with ``dv_count``.
+
+    Position deletes are counted without deletion vectors. A removed file that a manifest still
+    names counts as the newest change of its partition.
     """
-    found = live_entries(_all_entries(loaded, snapshot))
+    found = _counted(loaded, _all_entries(loaded, snapshot))
+    files = pc.subtract(found.column("position_delete_file_count"), found.column("dv_count"))
+    place = found.schema.get_field_index("position_delete_file_count")
+    names = {"record_count": "data_record_count", "file_count": "data_file_count"}
+    found = found.set_column(place, "position_delete_file_count", files)
+    return found.rename_columns([names.get(each, each) for each in found.column_names])
+
+
+def _counted(loaded: LoadedMetadata, found: pa.Table) -> pa.Table:
+    """Return the sums of each partition and spec; only live entries are counted."""
     is_partitioned = bool(unified_type(loaded.metadata).fields)
     partition = found.column("partition").combine_chunks()
     parts = partition.flatten() if is_partitioned else []
@@ -72,27 +95,31 @@ def partitions(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
     return _shown_partitions(grouped, partition.type if is_partitioned else None)
 
 
-_SUMS = (
-    "record_count",
-    "file_count",
-    "total_data_file_size_in_bytes",
-    "position_delete_record_count",
-    "position_delete_file_count",
-    "equality_delete_record_count",
-    "equality_delete_file_count",
-)
+_SUMS = {
+    "record_count": pa.int64(),
+    "file_count": pa.int32(),
+    "total_data_file_size_in_bytes": pa.int64(),
+    "position_delete_record_count": pa.int64(),
+    "position_delete_file_count": pa.int32(),
+    "equality_delete_record_count": pa.int64(),
+    "equality_delete_file_count": pa.int32(),
+    "dv_count": pa.int32(),
+}
 
 
 def _sums(found: pa.Table) -> list[pa.Array]:
     """Return the columns of ``_SUMS``; for a file of another content the value is 0."""
     rows, sizes = found.column("record_count"), found.column("file_size_in_bytes")
+    is_live = pc.not_equal(found.column("status"), DELETED)
     columns = []
     for content in (DATA, POSITION_DELETES, EQUALITY_DELETES):
-        ones = pc.equal(found.column("content"), content).cast(pa.int64())
+        is_counted = pc.and_(pc.equal(found.column("content"), content), is_live)
+        ones = is_counted.cast(pa.int64())
         columns += [pc.multiply(rows, ones), ones]
         if content == DATA:
             columns.append(pc.multiply(sizes, ones))
-    return columns
+    is_vector = pc.and_(pc.equal(found.column("file_format"), PUFFIN), is_live)
+    return [*columns, is_vector.cast(pa.int64())]
 
 
 def _longs(values: Sequence[int | None]) -> pa.Array:
@@ -100,20 +127,17 @@ def _longs(values: Sequence[int | None]) -> pa.Array:
 
 
 def _shown_partitions(grouped: pa.Table, partition: pa.StructType | None) -> pa.Table:
-    columns = [grouped.column(f"{name}_sum") for name in _SUMS]
-    types = [pa.int64(), pa.int32(), pa.int64(), *[pa.int64(), pa.int32()] * 2]
-    shown = {
-        name: column.cast(kind) for name, column, kind in zip(_SUMS, columns, types, strict=True)
-    }
-    shown["last_updated_at"] = grouped.column("committed_first").cast(TIME)
+    shown = {name: grouped.column(f"{name}_sum").cast(kind) for name, kind in _SUMS.items()}
+    shown["last_updated_at"] = grouped.column("committed_first")
     shown["last_updated_snapshot_id"] = grouped.column("snapshot_id_first")
+    shown = {"spec_id": grouped.column("spec_id"), **shown}
     if partition is None:
         return pa.table(shown)
     values = [
         grouped.column(f"partition.{place}").combine_chunks() for place in range(len(partition))
     ]
     tuples = pa.StructArray.from_arrays(values, fields=list(partition))
-    return pa.table({"partition": tuples, "spec_id": grouped.column("spec_id"), **shown})
+    return pa.table({"partition": tuples, **shown})
 
 
 def _all_entries(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from lakeformat.executor import Executor
     from lakeformat.iceberg.analyze.analyze import OnRows
-    from lakeformat.iceberg.analyze.report import IcebergAnalyzeReport
+    from lakeformat.iceberg.analyze.report import IcebergAnalyzeReport, PartitionStatisticsReport
     from lakeformat.iceberg.compact.plan import CompactPlan
     from lakeformat.iceberg.compact.report import CompactReport
     from lakeformat.iceberg.deletes.report import CompactDeletesReport
@@ -115,6 +115,19 @@ class TableUpkeep(TableHistory):
         from lakeformat.iceberg.analyze.analyze import analyze
 
         return analyze(self._handle, columns, dry_run=dry_run, on_progress=on_progress)
+
+    def analyze_partitions(
+        self, *, commit: CommitId | None = None, dry_run: bool = False
+    ) -> PartitionStatisticsReport:
+        """Count the rows, files and deletes of each partition, for query planners.
+
+        Only manifests are read. The table's metadata names the file of the result for the newest
+        snapshot, as after Java's ``compute_partition_stats``; no snapshot is made. ``commit``
+        changes nothing: a snapshot that has these statistics is not read again.
+        """
+        from lakeformat.iceberg.analyze.partition_statistics import analyze_partitions
+
+        return analyze_partitions(self._handle, dry_run=dry_run)
 
     def plan_compaction(
         self,

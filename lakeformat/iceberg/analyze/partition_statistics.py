@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the counts of each partition to a file, as Java's ``compute_partition_stats`` does.
+
+Only manifests are read. The table's metadata names the Parquet file for the newest snapshot; no
+snapshot is made. The file has the columns of Java's file, in the same order.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.analyze.report import PartitionStatisticsReport
+from lakeformat.iceberg.branch_history import history_of
+from lakeformat.iceberg.commit.commit import commit_metadata
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.iceberg.metadata.statistics import PartitionStatisticsFile
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.system_tables.files import partition_counts
+from lakeformat.iceberg.system_tables.unified_partition import unified_type
+from lakeformat.iceberg.types import Field, PrimitiveType
+from lakeformat.iceberg.write.new_entries import delete_files
+from lakeformat.iceberg.write.parquet_columns import parquet_schema, to_stored
+from lakeformat.iceberg.write.settings import metadata_location
+from lakeformat.tables.kept_files import kept_if_published
+from lakeformat.types.count_text import counted
+
+__all__ = ["analyze_partitions"]
+
+_log = logging.getLogger(__name__)
+_LONG, _INT = PrimitiveType("long"), PrimitiveType("int")
+_LAST = 13
+"""The id of the newest field, which only version 3 has."""
+
+
+def analyze_partitions(handle: TableHandle, *, dry_run: bool = False) -> PartitionStatisticsReport:
+    """Count rows and files of each partition; the metadata names the result.
+
+    If the newest snapshot has these statistics already, no manifest is read.
+    """
+    loaded = handle.load()
+    metadata = loaded.metadata
+    if not unified_type(metadata).fields:
+        raise InvalidRequestError(
+            f"{handle.uri} has no partitions to count: call analyze() for statistics of columns, "
+            "or 'lake analyze' without --partitions"
+        )
+    snapshots = history_of(metadata, handle.branch, handle.uri).snapshots
+    report = PartitionStatisticsReport(
+        table=handle.uri,
+        dry_run=dry_run,
+        reason="the table has no snapshot, so there is nothing to count",
+    )
+    if not snapshots:
+        return report
+    snapshot = snapshots[-1].snapshot
+    number = snapshot.snapshot_id
+    report = replace(report, analyzed_snapshot_id=number)
+    if any(each.snapshot_id == number for each in metadata.partition_statistics):
+        reason = f"snapshot {number} has partition statistics already; no action needed"
+        return replace(report, replayed=True, reason=reason)
+    if not dry_run:
+        handle.pointer.require_writable()
+    rows = _rows(loaded, snapshot)
+    what = f"{counted(len(rows), 'partition')} of snapshot {number}"
+    report = replace(report, partitions=len(rows), reason=f"would publish statistics: {what}")
+    if dry_run:
+        return report
+    _publish(handle, loaded, number, rows)
+    _log.info("analyzed partitions of %s: %s", handle.uri, what)
+    return replace(report, reason=f"statistics published: {what}")
+
+
+def _fields(metadata: TableMetadata) -> tuple[Field, ...]:
+    """Return the columns of the file; version 3 requires those of deletes."""
+    is_third = metadata.format_version > 2
+    named = (
+        ("spec_id", _INT, True),
+        ("data_record_count", _LONG, True),
+        ("data_file_count", _INT, True),
+        ("total_data_file_size_in_bytes", _LONG, True),
+        ("position_delete_record_count", _LONG, is_third),
+        ("position_delete_file_count", _INT, is_third),
+        ("equality_delete_record_count", _LONG, is_third),
+        ("equality_delete_file_count", _INT, is_third),
+        ("total_record_count", _LONG, False),
+        ("last_updated_at", _LONG, False),
+        ("last_updated_snapshot_id", _LONG, False),
+        ("dv_count", _INT, True),
+    )
+    fields = (
+        Field(2 + place, name, kind, required=required)
+        for place, (name, kind, required) in enumerate(named)
+    )
+    partition = Field(1, "partition", unified_type(metadata), required=True)
+    return (partition, *(each for each in fields if is_third or each.id < _LAST))
+
+
+def _rows(loaded: LoadedMetadata, snapshot: Snapshot) -> pa.Table:
+    """Return a row for each partition and spec, in the order of the partitions."""
+    found = partition_counts(loaded, snapshot)
+    fields = _fields(loaded.metadata)
+    # Deletes are not applied, so the number of remaining rows is unknown, as in Java's file.
+    found = found.append_column("total_record_count", pa.nulls(len(found), pa.int64()))
+    schema = parquet_schema(fields)
+    rows = to_stored(found, schema)
+    order = pa.table(dict(_sorted_columns(rows)))
+    keys = [(name, "ascending", "at_start") for name in order.column_names]
+    return rows.take(pc.sort_indices(order, sort_keys=keys))
+
+
+def _sorted_columns(rows: pa.Table) -> Iterator[tuple[str, pa.Array]]:
+    """Yield the columns by which the rows are sorted."""
+    for place, values in enumerate(rows.column("partition").combine_chunks().flatten()):
+        plain = values.storage if isinstance(values, pa.ExtensionArray) else values
+        is_fixed = pa.types.is_fixed_size_binary(plain.type)
+        yield str(place), plain.cast(pa.binary()) if is_fixed else plain
+    yield "spec_id", rows.column("spec_id")
+
+
+def _publish(handle: TableHandle, loaded: LoadedMetadata, number: int, rows: pa.Table) -> None:
+    """Write the file and commit; after a failure no file is left."""
+    name = f"partition-stats-{number}-{handle.environment.new_id()}.parquet"
+    uri = f"{metadata_location(loaded.metadata)}/{name}"
+    storage, path = loaded.places.place(uri)
+    with kept_if_published(lambda: delete_files(loaded.places, [uri])):
+        with storage.open_output(path) as stream:
+            pq.write_table(rows, stream, store_schema=False)
+            size = stream.tell()
+        file = PartitionStatisticsFile(number, uri, size)
+        commit_metadata(handle, lambda newest: _with_file(handle, newest, file))
+
+
+def _with_file(
+    handle: TableHandle, loaded: LoadedMetadata, file: PartitionStatisticsFile
+) -> TableMetadata:
+    """Return metadata that names the file, in place of an earlier one of the snapshot."""
+    metadata, number = loaded.metadata, file.snapshot_id
+    if metadata.snapshot(number) is None:
+        raise InvalidRequestError(
+            f"snapshot {number} of {handle.uri} expired while its partitions were counted: "
+            "analyze the newest snapshot"
+        )
+    kept = (each for each in metadata.partition_statistics if each.snapshot_id != number)
+    return replace(metadata, partition_statistics=(*kept, file))
