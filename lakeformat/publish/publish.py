@@ -328,11 +328,6 @@ def _number(metadata: LoadedMetadata) -> int:
     return -1 if number is None else number
 
 
-def _state_of(loaded: LoadedMetadata) -> tuple[object, object]:
-    """Return what an upkeep changes: the snapshots, and the tags."""
-    return {each.snapshot_id for each in loaded.metadata.snapshots}, loaded.metadata.references
-
-
 def _names_in(metadata: TableMetadata) -> tuple[object, object]:
     """Return the snapshots and references, which an expiry or a deleted tag replaces."""
     return {each.snapshot_id for each in metadata.snapshots}, dict(metadata.references)
