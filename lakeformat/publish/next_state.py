@@ -32,7 +32,7 @@ from lakeformat.iceberg.write.file_changes import ChangedFiles
 from lakeformat.iceberg.write.file_choice import FilesNamed
 from lakeformat.iceberg.write.manifest_files import ManifestFiles
 from lakeformat.iceberg.write.new_entries import with_snapshot
-from lakeformat.iceberg.write.publish import Base, FileChange
+from lakeformat.iceberg.write.publish import Base, FileChange, with_first_row_ids
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import read_manifests
 from lakeformat.paimon.metadata.manifest_columns import ManifestColumns
@@ -41,6 +41,7 @@ from lakeformat.paimon.metadata.manifest_list import ListKind, manifests_of
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.read.plan import plan_columns
 from lakeformat.publish.entries import FileEntries
+from lakeformat.publish.format_version import HAS_ROW_IDS
 from lakeformat.publish.visible_changes import VisibleChanges
 from lakeformat.publish.visible_files import visible_files
 
@@ -93,6 +94,7 @@ class NextState:
             sequence_number=self.snapshot.id,
             parent_id=None if parent is None else parent.snapshot_id,
             schema_id=metadata.current_schema_id,
+            first_row_id=metadata.next_row_id,
         )
         return Base(self.base, parent, manifests, made, self.files)
 
@@ -144,8 +146,16 @@ class NextState:
     def _with(self, base: Base, change: FileChange) -> TableMetadata:
         metadata = self.base.metadata
         version = metadata.format_version
-        listed = self.files.manifest_list(version, change.manifests, base.snapshot)
-        made = replace(base.snapshot, manifest_list=listed, summary=self._summary(base, change))
+        manifests, added_rows = change.manifests, None
+        if version >= HAS_ROW_IDS:
+            assert metadata.next_row_id is not None
+            manifests, added_rows = with_first_row_ids(manifests, metadata.next_row_id)
+        made = replace(
+            base.snapshot,
+            manifest_list=self.files.manifest_list(version, manifests, base.snapshot),
+            added_rows=added_rows,
+            summary=self._summary(base, change),
+        )
         changed = add_snapshot(metadata, made)
         if base.parent is None:
             return replace(changed, last_updated_ms=made.timestamp_ms)

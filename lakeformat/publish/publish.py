@@ -34,6 +34,7 @@ from lakeformat.paimon.metadata.snapshot_directory import (
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.table import Table
 from lakeformat.publish.entries import FileEntries
+from lakeformat.publish.format_version import HAS_ROW_IDS, refuse_downgrade, upgraded
 from lakeformat.publish.kept_snapshots import unneeded_files, with_kept_snapshots
 from lakeformat.publish.name_mapping import NAME_MAPPING, name_mapping
 from lakeformat.publish.next_state import IDENTITY, NextState
@@ -52,7 +53,6 @@ from lakeformat.tables.kept_files import kept_if_published
 __all__ = ["publish_head", "publish_table"]
 
 _log = logging.getLogger(__name__)
-_FORMAT_VERSION = 2
 _MOST_LOST = 20
 """Give up with a conflict if other publications are first more often than this."""
 _PROPERTIES = {
@@ -96,11 +96,13 @@ class _Publication:
         require_publishable(handle.schema)
         self._handle = handle
         self._follows_upkeep = follows_upkeep
+        self._version = handle.options.iceberg_format_version
         self._versions = versions_of(handle)
         self._schemas: Callable[[int], tuple[TableSchema, Schema]] = cache(self._both_schemas)
         self._published: list[int] = []
         self._rebuilt = False
         self._updated = False
+        self._upgraded = False
 
     def run(self) -> PublishReport:
         handle = self._handle
@@ -109,6 +111,8 @@ class _Publication:
         lost, known = 0, None
         while (head := latest_snapshot(handle.storage, handle.layout)) is not None:
             newest = known or self._versions.newest()
+            if newest is not None:
+                refuse_downgrade(newest.metadata, handle)
             base = self._base(newest, head)
             if base is not None and _number(base) == head.id:
                 if newest is not base:
@@ -143,8 +147,6 @@ class _Publication:
         """
         if found.metadata.location.rstrip("/") != self._versions.location:
             return False
-        if found.metadata.format_version != _FORMAT_VERSION:
-            return False
         handle, shown = self._handle, found.metadata.current_snapshot
         ours = read_snapshot_if_present(handle.storage, handle.layout, _number(found))
         return (
@@ -163,9 +165,8 @@ class _Publication:
             snapshot = read_snapshot_if_present(handle.storage, handle.layout, _number(base) + 1)
         if base is None or snapshot is None or self._is_redefined(base.metadata, snapshot):
             return self._rebuild(newest, head)
-        started = LoadedMetadata(
-            base.places, self._with_schemas(base.metadata, snapshot), base.path
-        )
+        metadata = self._with_schemas(upgraded(base.metadata, self._version), snapshot)
+        started = LoadedMetadata(base.places, metadata, base.path)
         state = self._state(started, snapshot)
         with kept_if_published(lambda: state.files.delete_all_but(())):
             made = self._versions.create(snapshot.id, state.after_base())
@@ -227,18 +228,20 @@ class _Publication:
         return made
 
     def _with_upkeep(self, current: LoadedMetadata) -> LoadedMetadata:
-        """Write the newest metadata file again if its tags or snapshots differ from those of the
-        table.
+        """Write the newest metadata file again if its tags, snapshots or format version differ from
+        those of the table.
 
         Then also delete the manifests that no snapshot needs any more.
         """
-        kept = with_kept_snapshots(current.metadata, self._handle)
+        newer = upgraded(current.metadata, self._version)
+        kept = with_kept_snapshots(newer, self._handle)
         if kept is current.metadata:
             return current
         unneeded = unneeded_files(current, kept)
         replaced = self._versions.replace(_number(current), kept)
         delete_files(current.places, unneeded)
-        self._updated = True
+        self._updated |= kept is not newer
+        self._upgraded |= newer is not current.metadata
         return replaced
 
     def _first(self, newest: LoadedMetadata | None, head: Snapshot) -> TableMetadata:
@@ -248,7 +251,7 @@ class _Publication:
         handle, before = self._handle, None if newest is None else newest.metadata
         spec = iceberg_spec(handle.schema)
         return TableMetadata(
-            format_version=_FORMAT_VERSION,
+            format_version=self._version,
             table_uuid=handle.environment.new_id() if before is None else before.table_uuid,
             location=self._versions.location,
             last_updated_ms=0,
@@ -260,7 +263,14 @@ class _Publication:
             last_partition_id=FIRST_FIELD_ID - 1 + len(spec.fields),
             last_sequence_number=head.id - 1,
             properties=_PROPERTIES,
+            next_row_id=self._first_row_id(before),
         )
+
+    def _first_row_id(self, before: TableMetadata | None) -> int | None:
+        """Return the first row id of a table that is published again; no id is used twice."""
+        if self._version < HAS_ROW_IDS:
+            return None
+        return 0 if before is None else before.next_row_id or 0
 
     def _with_schemas(self, metadata: TableMetadata, snapshot: Snapshot) -> TableMetadata:
         """Return metadata with all schemas of the table; that of the snapshot is the current
@@ -297,7 +307,7 @@ class _Publication:
         found = handle.schema
         if number != found.id:
             found = read_schema(handle.storage, handle.layout, number)
-        return found, iceberg_schema(found)
+        return found, iceberg_schema(found, self._version)
 
     def _report(self, current: LoadedMetadata | None) -> PublishReport:
         handle, published = self._handle, tuple(self._published)
@@ -309,6 +319,8 @@ class _Publication:
             reason += ", without the history before it"
         if self._updated:
             reason += "; deleted snapshots and tags were brought up to date"
+        if self._upgraded:
+            reason += f"; its format version is now {self._version}"
         report = PublishReport(
             table=handle.uri,
             snapshot_id=None if current is None else _number(current),

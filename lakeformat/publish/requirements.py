@@ -10,7 +10,6 @@ from lakeformat.publish.schemas import iceberg_schema
 __all__ = ["require_publishable"]
 
 _ONLY = {
-    "metadata.iceberg.format-version": "2",
     "data-evolution.enabled": "false",
     "deletion-vectors.enabled": "false",
 }
@@ -33,4 +32,4 @@ def require_publishable(schema: TableSchema) -> None:
             f"its data files are written as {', '.join(sorted(formats))}, but only Parquet files "
             "are published: set 'file.format' to 'parquet' before the first commit"
         )
-    iceberg_schema(schema)
+    iceberg_schema(schema, options.iceberg_format_version)

@@ -44,6 +44,8 @@ _KEY_COLUMNS = 1_073_741_823
 """In files of primary-key tables, the copy of a key column has the id of its column plus this
 number."""
 _MOST_MICROS = 6
+_HAS_NANOS = 3
+"""The version of Iceberg's format from which on times may have nanoseconds."""
 _PLAIN = {
     TypeName.BOOLEAN: "boolean",
     TypeName.TINYINT: "int",
@@ -62,14 +64,14 @@ _TIMES = {TypeName.TIMESTAMP: "timestamp", TypeName.TIMESTAMP_LTZ: "timestamptz"
 _PROMOTED = {("int", "long"), ("float", "double")}
 
 
-def iceberg_schema(schema: TableSchema) -> Schema:
-    """Return the Iceberg schema of a Paimon schema.
+def iceberg_schema(schema: TableSchema, version: int) -> Schema:
+    """Return the Iceberg schema of a Paimon schema in a version of Iceberg's format.
 
     Raise ``UnsupportedError`` if Iceberg readers cannot read the type of a column; it names the
     column.
     """
     for field in schema.fields:
-        _require_types(field.name, field.type)
+        _require_types(field.name, field.type, version)
     fields = tuple(map(_field, schema.fields, parquet_schema(schema.fields)))
     by_name = {field.name: field for field in fields}
     keys = [by_name[name] for name in schema.primary_keys]
@@ -147,36 +149,47 @@ def _id_of(part: pa.Field) -> int:
 def _primitive(kind: AtomicType) -> PrimitiveType:
     if kind.name is TypeName.DECIMAL:
         return PrimitiveType("decimal", (kind.precision, kind.scale))
-    return PrimitiveType(_TIMES.get(kind.name) or _PLAIN[kind.name])
+    if kind.name in _TIMES:
+        return PrimitiveType(_TIMES[kind.name] + ("_ns" if kind.precision > _MOST_MICROS else ""))
+    return PrimitiveType(_PLAIN[kind.name])
 
 
-def _require_types(column: str, kind: DataType) -> None:
-    """Raise ``UnsupportedError`` if readers of Iceberg version 2 cannot read a part of a column."""
+def _require_types(column: str, kind: DataType, version: int) -> None:
+    """Raise ``UnsupportedError`` if readers of a version of Iceberg cannot read a part of a
+    column.
+    """
     match kind:
         case RowType(fields=fields):
             for field in fields:
-                _require_types(f"{column}.{field.name}", field.type)
+                _require_types(f"{column}.{field.name}", field.type, version)
         case ArrayType(element=element) | MultisetType(element=element):
-            _require_types(f"{column}.element", element)
+            _require_types(f"{column}.element", element, version)
         case PaimonMap(key=key, value=value):
-            _require_types(f"{column}.key", key)
-            _require_types(f"{column}.value", value)
+            _require_types(f"{column}.key", key, version)
+            _require_types(f"{column}.value", value, version)
         case AtomicType(name=TypeName.TIME):
             raise _refused(column, kind, "its files hold milliseconds, which few readers accept")
-        case AtomicType(name=name) if name in _TIMES and kind.precision > _MOST_MICROS:
-            raise _refused(column, kind, "Iceberg version 2 has only microseconds")
-        case AtomicType(name=name) if name in _TIMES or name in _PLAIN:
-            return
-        case AtomicType(name=TypeName.DECIMAL):
+        case AtomicType(name=name) if name in _TIMES:
+            if kind.precision > _MOST_MICROS and version < _HAS_NANOS:
+                raise _refused(
+                    column,
+                    kind,
+                    "Iceberg version 2 has only microseconds",
+                    "Use another type, or set 'metadata.iceberg.format-version' to '3'",
+                )
+        case AtomicType(name=name) if name in _PLAIN or name is TypeName.DECIMAL:
             return
         case _:
-            raise _refused(column, kind, "Iceberg version 2 has no such type")
+            reason = f"version {version} is published without such a type"
+            raise _refused(column, kind, reason)
 
 
-def _refused(column: str, kind: DataType, reason: str) -> UnsupportedError:
+def _refused(
+    column: str, kind: DataType, reason: str, remedy: str = "Use another type"
+) -> UnsupportedError:
     return UnsupportedError(
         f"column {column!r} has the type {type_to_json(kind)}, which cannot be published as "
-        f"Iceberg metadata: {reason}. Use another type"
+        f"Iceberg metadata: {reason}. {remedy}"
     )
 
 

@@ -37,7 +37,14 @@ from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.tables.position import MAIN_BRANCH
 
-__all__ = ["Base", "FileChange", "Produce", "PublishedChange", "publish_change"]
+__all__ = [
+    "Base",
+    "FileChange",
+    "Produce",
+    "PublishedChange",
+    "publish_change",
+    "with_first_row_ids",
+]
 
 _DATA = 0
 

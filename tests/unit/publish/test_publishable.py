@@ -77,7 +77,6 @@ def test_a_column_that_readers_cannot_read_is_refused_before_the_first_commit(st
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"metadata.iceberg.format-version": "3"}, "format-version"),
         ({"file.format": "orc"}, "only Parquet files"),
         ({"deletion-vectors.enabled": "true"}, "deletion-vectors"),
     ],

@@ -282,7 +282,6 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "metadata.iceberg.compaction.min.file-num",
         "metadata.iceberg.database",
         "metadata.iceberg.delete-after-commit.enabled",
-        "metadata.iceberg.format-version",
         "metadata.iceberg.glue.skip-archive",
         "metadata.iceberg.hadoop-conf-dir",
         "metadata.iceberg.hive-client-class",

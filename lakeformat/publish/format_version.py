@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The version of Iceberg's format that a table is published in, and its changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.paimon.handle import TableHandle
+
+__all__ = ["HAS_ROW_IDS", "refuse_downgrade", "upgraded"]
+
+HAS_ROW_IDS = 3
+"""The version from which on each row has an id, and rows are deleted by vectors."""
+
+
+def upgraded(metadata: TableMetadata, version: int) -> TableMetadata:
+    """Return metadata in its version or a newer one, in which all of its files are valid, too.
+
+    The next snapshot gives ids to the rows of files that have none.
+    """
+    if metadata.format_version >= version:
+        return metadata
+    next_row_id = 0 if version >= HAS_ROW_IDS else None
+    return replace(metadata, format_version=version, next_row_id=next_row_id)
+
+
+def refuse_downgrade(published: TableMetadata, handle: TableHandle) -> None:
+    """Raise ``UnsupportedError`` if the table asks for an older version than the published one."""
+    option, asked = type(handle.options).iceberg_format_version, handle.options
+    if asked.iceberg_format_version >= published.format_version:
+        return
+    raise UnsupportedError(
+        f"the Iceberg metadata of {handle.uri} has the format version "
+        f"{published.format_version}, but {option.key!r} is {asked.iceberg_format_version}, and no "
+        "Iceberg table returns to an older version. Set the option to "
+        f"{published.format_version}. Or, if no reader needs the published history, delete the "
+        f"directory 'metadata' and run `lake publish {handle.argument}`: that publishes the newest "
+        "snapshot as another Iceberg table"
+    )
