@@ -21,6 +21,7 @@ from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.types import StructType
 from lakeformat.paimon.binary_row import decode_columns
 from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import plain_name
 from lakeformat.paimon.metadata.manifest_columns import ManifestColumns
 from lakeformat.paimon.metadata.manifest_columns.columns import BytesColumn, Positions
 from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
@@ -55,8 +56,10 @@ class FileEntries:
         """Return manifest entries for added files; a reader takes their sequence numbers from the
         manifest list.
         """
-        _require_whole(files)
         schema, rows = entry_schema(self.partition), len(files)
+        if not rows:
+            return schema.empty_table()
+        _require_whole(files)
         columns: dict[str, pa.Array] = {
             "status": pa.repeat(pa.scalar(ADDED, pa.int32()), rows),
             "spec_id": pa.repeat(pa.scalar(0, pa.int32()), rows),
@@ -97,15 +100,29 @@ class FileEntries:
         inside = pc.binary_join_element_wise(above.take(pa.array(place)), names, "/")
         return pc.coalesce(_texts(files.external_path), inside)
 
+    def path(self, partition: bytes, bucket: int, name: str) -> str:
+        """Return the address of a data file inside of the table."""
+        directory = partition_path(self.handle.schema, partition)
+        inside = self.handle.layout.bucket_below_root(bucket, directory)
+        return f"{self.location}/{inside}/{plain_name(name)}"
+
+    def partition_of(self, encoded: bytes) -> pa.StructArray:
+        """Return the values of one partition, as the only row."""
+        return self._decoded(pa.array([encoded], pa.large_binary()))
+
     def _partitions(self, files: ManifestColumns) -> pa.Array:
+        values = files.partition.to_arrow().dictionary_encode()
+        return self._decoded(values.dictionary).take(values.indices)
+
+    def _decoded(self, encoded: pa.Array) -> pa.StructArray:
+        """Return the values of partitions."""
         kind = to_arrow_type(self.partition)
         if not self.partition.fields:
-            return pa.array([{}] * len(files), kind)
-        values = files.partition.to_arrow().dictionary_encode()
+            return pa.array([{}] * len(encoded), kind)
         types = [field.type for field in partition_fields(self.handle.schema)]
-        columns = decode_columns(values.dictionary, types)
+        columns = decode_columns(encoded, types)
         cast = [column.cast(field.type) for column, field in zip(columns, kind, strict=True)]
-        return pa.StructArray.from_arrays(cast, fields=list(kind)).take(values.indices)
+        return pa.StructArray.from_arrays(cast, fields=list(kind))
 
     def _statistics(self, files: ManifestColumns) -> dict[str, pa.Array]:
         """Return the columns of statistics; files with the same columns are converted together."""

@@ -17,6 +17,7 @@ from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH
 from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
 from lakeformat.paimon.metadata.tag import read_tags
+from lakeformat.publish.expired_deletes import expired_deletes
 from lakeformat.publish.next_state import IDENTITY
 
 __all__ = ["unneeded_files", "with_kept_snapshots"]
@@ -50,7 +51,8 @@ def with_kept_snapshots(metadata: TableMetadata, handle: TableHandle) -> TableMe
 
 
 def unneeded_files(before: LoadedMetadata, after: TableMetadata) -> list[str]:
-    """Return the manifests and manifest lists that no snapshot of ``after`` uses any more.
+    """Return the manifests, manifest lists and files of deletes that no snapshot of ``after`` uses
+    any more.
 
     Data files are not among them: the Paimon table deletes its data files itself.
     """
@@ -62,7 +64,8 @@ def unneeded_files(before: LoadedMetadata, after: TableMetadata) -> list[str]:
         assert snapshot.manifest_list is not None
         found |= dict.fromkeys(_manifests(before, [snapshot]))
         found[snapshot.manifest_list] = None
-    return [address for address in found if address not in needed]
+    unneeded = [address for address in found if address not in needed]
+    return [*expired_deletes(before, expired, after.snapshots), *unneeded]
 
 
 def _manifests(loaded: LoadedMetadata, snapshots: Iterable[IcebergSnapshot]) -> list[str]:

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.manifest_list import MANIFEST_SCHEMA, read_manifest_list
-from lakeformat.iceberg.metadata.manifest_writer import ManifestWriter
 from lakeformat.iceberg.metadata.snapshot import Snapshot as IcebergSnapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.metadata.updates import add_snapshot, following, next_timestamp
@@ -24,14 +22,10 @@ from lakeformat.iceberg.write.counts import (
     FileCounts,
     change_summary,
     manifest_summary,
-    partition_count,
     total_summary,
     totals_in,
 )
-from lakeformat.iceberg.write.file_changes import ChangedFiles
-from lakeformat.iceberg.write.file_choice import FilesNamed
 from lakeformat.iceberg.write.manifest_files import ManifestFiles
-from lakeformat.iceberg.write.new_entries import with_snapshot
 from lakeformat.iceberg.write.publish import Base, FileChange, with_first_row_ids
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import read_manifests
@@ -40,10 +34,12 @@ from lakeformat.paimon.metadata.manifest_columns.live import meet
 from lakeformat.paimon.metadata.manifest_list import ListKind, manifests_of
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.read.plan import plan_columns
+from lakeformat.publish.deleted_rows import DeletedRows
 from lakeformat.publish.entries import FileEntries
 from lakeformat.publish.format_version import HAS_ROW_IDS
+from lakeformat.publish.state_change import StateChange
 from lakeformat.publish.visible_changes import VisibleChanges
-from lakeformat.publish.visible_files import visible_files
+from lakeformat.publish.visible_files import marks_of, visible_files
 
 __all__ = ["IDENTITY", "NextState"]
 
@@ -52,7 +48,6 @@ IDENTITY = "paimon-commit-identity"
 
 After a rollback another snapshot may have the same number; its identity differs.
 """
-_FILES_OF_MANIFEST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +62,7 @@ class NextState:
     snapshot: Snapshot
     files: ManifestFiles
     entries: FileEntries
+    deleted: DeletedRows
 
     def after_base(self) -> TableMetadata:
         """Return the metadata of ``base`` with the snapshot added that directly follows it."""
@@ -85,6 +81,11 @@ class NextState:
         """Return metadata with this snapshot alone, which lists all files of the table as added."""
         started = self._base(None, MANIFEST_SCHEMA.empty_table())
         return self._with(started, self._all_of(started))
+
+    def discard(self) -> None:
+        """Delete the files of a state that is not published."""
+        self.files.delete_all_but(())
+        self.deleted.files.delete_all()
 
     def _base(self, parent: IcebergSnapshot | None, manifests: pa.Table) -> Base:
         metadata = self.base.metadata
@@ -107,12 +108,12 @@ class NextState:
 
     def _changed(self, base: Base, changes: ManifestColumns) -> FileChange:
         """Return the change of the files that readers see; files that need a merge are left out."""
+        parent = base.parent
+        assert parent is not None
         added, removed = VisibleChanges(self.handle, self.snapshot, self.entries).of(changes)
-        choice = FilesNamed(removed) if len(removed) else None
-        new = [self.entries.added(added)] if len(added) else []
-        change = ChangedFiles(new, choice)(base)
-        if change is None:
-            return FileChange("append", base.manifests, FileCounts())
+        rows = self.deleted.after(parent, added, removed)
+        found = StateChange(self.entries.added(added), removed, rows.deletes, rows.changed)
+        change = found(base)
         # In a table with a primary key a compaction makes new rows visible to Iceberg readers. So
         # it is not a "replace", which keeps all rows.
         is_same = self.snapshot.commit_kind is CommitKind.COMPACT
@@ -126,22 +127,10 @@ class NextState:
         """
         live = plan_columns(self.handle, self.snapshot).columns
         shown = live.filter(visible_files(self.handle.schema, live))
-        if not len(shown):
-            return FileChange("append", base.manifests, FileCounts())
         ordered = shown.take(_by_partition(shown))
-        writer = ManifestWriter(self.base.metadata, self.base.metadata.partition_specs[0])
-        entries = self.entries.added(ordered)
-        manifests = []
-        for start in range(0, len(entries), _FILES_OF_MANIFEST):
-            some = entries.slice(start, _FILES_OF_MANIFEST)
-            added = partial(with_snapshot, some, self.snapshot.id)
-            manifests.append(self.files.manifest(("all", start), writer, added, base.snapshot))
-        return FileChange(
-            "append",
-            pa.concat_tables(manifests),
-            FileCounts.of([entries]),
-            partitions=partition_count([entries]),
-        )
+        rows = self.deleted.of_all(ordered)
+        none = pa.array([], pa.string())
+        return StateChange(self.entries.added(ordered), none, rows.deletes, none)(base)
 
     def _with(self, base: Base, change: FileChange) -> TableMetadata:
         metadata = self.base.metadata
@@ -169,6 +158,7 @@ class NextState:
         return {
             "operation": change.operation,
             IDENTITY: self.snapshot.identity,
+            **marks_of(self.handle.schema),
             **change_summary(change.added, change.removed, change.partitions),
             **manifest_summary(base.manifests, change.manifests),
             **total_summary(before.plus(change.added).minus(change.removed)),

@@ -33,12 +33,14 @@ from lakeformat.paimon.metadata.snapshot_directory import (
 )
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.table import Table
+from lakeformat.publish.deleted_rows import DeletedRows
 from lakeformat.publish.entries import FileEntries
 from lakeformat.publish.format_version import HAS_ROW_IDS, refuse_downgrade, upgraded
 from lakeformat.publish.kept_snapshots import unneeded_files, with_kept_snapshots
 from lakeformat.publish.name_mapping import NAME_MAPPING, name_mapping
 from lakeformat.publish.next_state import IDENTITY, NextState
 from lakeformat.publish.place import location_of_table, versions_of
+from lakeformat.publish.published_deletes import PublishedDeletes
 from lakeformat.publish.report import PublishReport
 from lakeformat.publish.requirements import require_publishable
 from lakeformat.publish.schemas import (
@@ -47,6 +49,7 @@ from lakeformat.publish.schemas import (
     last_column_id,
     require_promotions,
 )
+from lakeformat.publish.visible_files import shows_such_files
 from lakeformat.storage.creation_proof import ProvesCreation
 from lakeformat.tables.kept_files import kept_if_published
 
@@ -150,7 +153,10 @@ class _Publication:
         handle, shown = self._handle, found.metadata.current_snapshot
         ours = read_snapshot_if_present(handle.storage, handle.layout, _number(found))
         return (
-            shown is not None and ours is not None and shown.summary.get(IDENTITY) == ours.identity
+            shown is not None
+            and ours is not None
+            and shown.summary.get(IDENTITY) == ours.identity
+            and shows_such_files(shown.summary, handle.schema)
         )
 
     def _publish(
@@ -168,10 +174,10 @@ class _Publication:
         metadata = self._with_schemas(upgraded(base.metadata, self._version), snapshot)
         started = LoadedMetadata(base.places, metadata, base.path)
         state = self._state(started, snapshot)
-        with kept_if_published(lambda: state.files.delete_all_but(())):
+        with kept_if_published(state.discard):
             made = self._versions.create(snapshot.id, state.after_base())
         if made is None:
-            state.files.delete_all_but(())
+            state.discard()
             return None
         self._published.append(snapshot.id)
         self._versions.point_to(made, base)
@@ -213,13 +219,13 @@ class _Publication:
         first = self._with_schemas(self._first(newest, head), head)
         state = self._state(LoadedMetadata(versions.places, first, versions.path(0)), head)
         there = versions.find(head.id)
-        with kept_if_published(lambda: state.files.delete_all_but(())):
+        with kept_if_published(state.discard):
             metadata = state.on_its_own()
             made = None if there else versions.create(head.id, metadata)
         if there is not None:
             made = versions.replace(head.id, metadata)
         if made is None:
-            state.files.delete_all_but(())
+            state.discard()
             return None
         self._published.append(head.id)
         self._rebuilt = True
@@ -300,7 +306,9 @@ class _Publication:
         partition = partition_type(metadata, metadata.partition_specs[0])
         entries = FileEntries(handle, location_of_table(handle), partition, self._schemas)
         files = ManifestFiles(base, handle.environment)
-        return NextState(handle, base, snapshot, files, entries)
+        deletes = PublishedDeletes(base, handle.environment)
+        deleted = DeletedRows(handle, snapshot, entries, deletes)
+        return NextState(handle, base, snapshot, files, entries, deleted)
 
     def _both_schemas(self, number: int) -> tuple[TableSchema, Schema]:
         handle = self._handle

@@ -11,7 +11,6 @@ __all__ = ["require_publishable"]
 
 _ONLY = {
     "data-evolution.enabled": "false",
-    "deletion-vectors.enabled": "false",
 }
 """The only value that each of these options may have in a published table."""
 

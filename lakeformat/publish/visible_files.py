@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,7 +13,22 @@ from lakeformat.paimon.metadata.manifest_columns.columns import Mask
 from lakeformat.paimon.read.buckets import has_unique_rows
 from lakeformat.paimon.schema import TableSchema
 
-__all__ = ["buckets_of", "shows_top_levels", "visible_files"]
+__all__ = ["buckets_of", "marks_of", "shows_such_files", "shows_top_levels", "visible_files"]
+
+_VECTORS = "paimon-deletion-vectors"
+
+
+def marks_of(schema: TableSchema) -> dict[str, str]:
+    """Return the part of a snapshot's summary that names the levels of its files: deletion vectors
+    make all levels above 0 of a keyed table visible.
+    """
+    has_vectors = bool(schema.primary_keys) and schema.table_options.deletion_vectors_enabled
+    return {_VECTORS: "true"} if has_vectors else {}
+
+
+def shows_such_files(summary: Mapping[str, str], schema: TableSchema) -> bool:
+    """Return True if a snapshot shows the files that tables with this schema publish."""
+    return (_VECTORS in summary) is (_VECTORS in marks_of(schema))
 
 
 def shows_top_levels(schema: TableSchema) -> bool:
@@ -27,9 +44,10 @@ def visible_files(schema: TableSchema, files: ManifestColumns) -> Mask:
 
     Append table: all files. Primary-key table: the highest level of each bucket, if it is above 0;
     it has each key once, and nothing older that a delete marker would have to remove. The number
-    of the level differs between the buckets after a change of ``num-levels``. With the merge engine
-    ``first-row``: all levels above 0. A file of a primary-key table that has delete markers is
-    never selected. ``files`` must be all files of their buckets if ``shows_top_levels``.
+    of the level differs between the buckets after a change of ``num-levels``. With deletion vectors
+    or the merge engine ``first-row``: all levels above 0. A file of a primary-key table that has
+    delete markers is never selected. ``files`` must be all files of their buckets if
+    ``shows_top_levels``.
     """
     levels = files.level.numbers
     if not schema.primary_keys:

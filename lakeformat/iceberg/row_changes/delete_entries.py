@@ -4,20 +4,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Protocol
 
 import pyarrow as pa
 
 from lakeformat.iceberg.metadata.manifest import POSITION_DELETES
 from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
-from lakeformat.iceberg.row_changes.matched_rows import FileToChange
 from lakeformat.iceberg.write.new_entries import NewFile, new_entries
 
-__all__ = ["delete_entries"]
+__all__ = ["FileWithDeletes", "delete_entries"]
+
+
+class FileWithDeletes(Protocol):
+    """A data file of which rows are deleted."""
+
+    @property
+    def path(self) -> str:
+        """The address of the file."""
+        ...
+
+    @property
+    def spec_id(self) -> int: ...
+
+    @property
+    def scope(self) -> str:
+        """A text that equals that of files of the same spec and partition."""
+        ...
+
+    @property
+    def partition(self) -> pa.StructArray:
+        """The values of the partition: one row."""
+        ...
 
 
 def delete_entries(
-    metadata: TableMetadata, made: Iterable[tuple[FileToChange, NewFile]]
+    metadata: TableMetadata, made: Iterable[tuple[FileWithDeletes, NewFile]]
 ) -> list[pa.Table]:
     """Return the entries of new delete files, as one table for each partition spec.
 

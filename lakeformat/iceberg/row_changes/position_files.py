@@ -20,8 +20,7 @@ from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.properties import word_property
 from lakeformat.iceberg.read.deleted_rows import DELETED_POSITION, FILE_PATH
-from lakeformat.iceberg.row_changes.delete_entries import delete_entries
-from lakeformat.iceberg.row_changes.matched_rows import FileToChange
+from lakeformat.iceberg.row_changes.delete_entries import FileWithDeletes, delete_entries
 from lakeformat.iceberg.sort_order import SortOrder
 from lakeformat.iceberg.write.data_file import DataFile
 from lakeformat.iceberg.write.new_entries import NewFile, delete_files
@@ -47,15 +46,17 @@ def is_by_file(properties: Mapping[str, str]) -> bool:
 
 def write_position_files(
     loaded: LoadedMetadata,
-    files: Iterable[tuple[FileToChange, DeletionVector]],
+    files: Iterable[tuple[FileWithDeletes, DeletionVector]],
     environment: Environment,
+    directory: str | None = None,
 ) -> list[pa.Table]:
     """Write deleted positions to delete files; return their entries by partition spec.
 
-    If this raises an error, no file is left.
+    The files lie in ``directory``, by default in those of their partitions. If this raises an
+    error, no file is left.
     """
     metadata = loaded.metadata
-    writer = _Writer(loaded, environment.new_id())
+    writer = _Writer(loaded, environment.new_id(), directory)
     try:
         made = [*map(writer.write, _groups(metadata, files))]
     except BaseException:
@@ -64,11 +65,11 @@ def write_position_files(
     return delete_entries(metadata, made)
 
 
-_Group = list[tuple[FileToChange, DeletionVector]]
+_Group = list[tuple[FileWithDeletes, DeletionVector]]
 
 
 def _groups(
-    metadata: TableMetadata, files: Iterable[tuple[FileToChange, DeletionVector]]
+    metadata: TableMetadata, files: Iterable[tuple[FileWithDeletes, DeletionVector]]
 ) -> Iterator[_Group]:
     """Yield groups of data files that share a delete file, sorted by path."""
     if is_by_file(metadata.properties):
@@ -84,9 +85,9 @@ def _groups(
 class _Writer:
     """Writes the delete files of one change."""
 
-    def __init__(self, loaded: LoadedMetadata, operation: str) -> None:
+    def __init__(self, loaded: LoadedMetadata, operation: str, directory: str | None) -> None:
         metadata = loaded.metadata
-        self._loaded, self._operation = loaded, operation
+        self._loaded, self._operation, self._directory = loaded, operation, directory
         as_parquet = {**metadata.properties, _FORMAT: "parquet"}
         settings = write_settings(
             replace(metadata, properties=as_parquet), SortOrder(0), metadata.schema
@@ -94,12 +95,11 @@ class _Writer:
         self._settings: WriteSettings = replace(settings, modes=_EXACT)
         self.uris: list[str] = []
 
-    def write(self, group: _Group) -> tuple[FileToChange, NewFile]:
+    def write(self, group: _Group) -> tuple[FileWithDeletes, NewFile]:
         """Write one delete file; return it with a data file of the same partition."""
         first = group[0][0]
-        directory = self._splitter(first.spec_id).directory(first.partition)
         name = f"00000-0-{self._operation}-{len(self.uris) + 1:05}-deletes.parquet"
-        uri = f"{self._settings.data_location}/{directory}{name}"
+        uri = f"{self._directory_of(first)}{name}"
         self.uris.append(uri)
         file = DataFile(self._loaded.places, uri, first.partition, _COLUMNS, self._settings)
         try:
@@ -115,10 +115,14 @@ class _Writer:
             made.members.update(lower_bounds=None, upper_bounds=None)
         return first, made
 
-    def _splitter(self, spec_id: int) -> Splitter:
+    def _directory_of(self, file: FileWithDeletes) -> str:
+        """Return the address of the directory of a file, with a slash behind."""
+        if self._directory is not None:
+            return f"{self._directory}/"
         metadata = self._loaded.metadata
-        spec = metadata.spec_of(spec_id)
-        return Splitter(spec, metadata.schema, partition_type(metadata, spec))
+        spec = metadata.spec_of(file.spec_id)
+        splitter = Splitter(spec, metadata.schema, partition_type(metadata, spec))
+        return f"{self._settings.data_location}/{splitter.directory(file.partition)}"
 
 
 def _row_groups(group: _Group) -> Iterator[pa.Table]:

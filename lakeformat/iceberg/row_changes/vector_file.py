@@ -14,8 +14,7 @@ from lakeformat.files.vector_record import VectorForm, encode_deletion_vector
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.manifest import PUFFIN
 from lakeformat.iceberg.read.file_rows import POSITION
-from lakeformat.iceberg.row_changes.delete_entries import delete_entries
-from lakeformat.iceberg.row_changes.matched_rows import FileToChange
+from lakeformat.iceberg.row_changes.delete_entries import FileWithDeletes, delete_entries
 from lakeformat.iceberg.write.new_entries import NewFile, delete_files
 from lakeformat.iceberg.write.settings import data_location
 
@@ -26,16 +25,19 @@ _VECTOR = "deletion-vector-v1"
 
 def write_vectors(
     loaded: LoadedMetadata,
-    files: Iterable[tuple[FileToChange, DeletionVector]],
+    files: Iterable[tuple[FileWithDeletes, DeletionVector]],
     environment: Environment,
+    directory: str | None = None,
 ) -> list[pa.Table]:
     """Write the deletion vectors of data files to one file; return their entries by partition spec.
 
-    If this raises an error, no file is left.
+    The file lies in ``directory``, by default in that of the data files. If this raises an error,
+    no file is left.
     """
-    uri = f"{data_location(loaded.metadata)}/00000-0-{environment.new_id()}-00001-deletes.puffin"
+    place = directory or data_location(loaded.metadata)
+    uri = f"{place}/00000-0-{environment.new_id()}-00001-deletes.puffin"
     storage, path = loaded.places.place(uri)
-    made: list[tuple[FileToChange, NewFile]] = []
+    made: list[tuple[FileWithDeletes, NewFile]] = []
     try:
         with storage.open_output(path) as stream:
             writer = PuffinWriter(stream)
@@ -50,7 +52,7 @@ def write_vectors(
     return delete_entries(loaded.metadata, made)
 
 
-def _add(writer: PuffinWriter, uri: str, file: FileToChange, vector: DeletionVector) -> NewFile:
+def _add(writer: PuffinWriter, uri: str, file: FileWithDeletes, vector: DeletionVector) -> NewFile:
     content, length = encode_deletion_vector(vector, VectorForm.BITMAP64)
     named = {"referenced-data-file": file.path, "cardinality": str(vector.cardinality)}
     offset = writer.add(_VECTOR, content, fields=[POSITION.id], properties=named)

@@ -46,7 +46,7 @@ def unobserved(table: lake.Table) -> lake.Table:
     """The table as another engine writes it: its commits are not published."""
     handle = table._handle
     bare = load_table(handle.storage, handle.layout, simulated(500))
-    options = {"metadata.iceberg.storage": "disabled"}
+    options = {**bare._handle.options.to_dict(), "metadata.iceberg.storage": "disabled"}
     object.__setattr__(bare._handle.options, "_raw", options)
     return bare
 

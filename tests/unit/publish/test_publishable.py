@@ -78,7 +78,6 @@ def test_a_column_that_readers_cannot_read_is_refused_before_the_first_commit(st
     ("options", "named"),
     [
         ({"file.format": "orc"}, "only Parquet files"),
-        ({"deletion-vectors.enabled": "true"}, "deletion-vectors"),
     ],
 )
 def test_an_option_that_cannot_be_published_is_refused(storage, options, named):

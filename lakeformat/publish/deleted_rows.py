@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The deletes that a published snapshot adds, and the data files whose earlier deletes leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import pyarrow as pa
+
+from lakeformat.files.deletion_vector import DeletionVector
+from lakeformat.iceberg.metadata.snapshot import Snapshot as IcebergSnapshot
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.manifest_columns import ManifestColumns
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
+from lakeformat.paimon.read.plan import plan_columns
+from lakeformat.publish.entries import FileEntries
+from lakeformat.publish.published_deletes import DeletedFile, PublishedDeletes
+from lakeformat.publish.vectors import (
+    ChangedVector,
+    Place,
+    changed_vectors,
+    files_by_place,
+    vectors_of,
+)
+
+__all__ = ["ChangedDeletes", "DeletedRows"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedDeletes:
+    """The difference between the deletes of a snapshot and those of the snapshot before it."""
+
+    deletes: pa.Table
+    """The entries of new deletes."""
+    changed: pa.Array
+    """The addresses of the data files whose earlier deletes leave."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedRows:
+    """Finds and writes the deletes of one snapshot."""
+
+    handle: TableHandle
+    snapshot: Snapshot
+    entries: FileEntries
+    files: PublishedDeletes
+
+    def of_all(self, shown: ManifestColumns) -> ChangedDeletes:
+        """Write the deletes of all data files that readers see."""
+        if self.snapshot.index_manifest is None:
+            return self._changed(())
+        addresses = _Addresses(self.handle, self.snapshot, self.entries, shown)
+        vectors = vectors_of(self.handle, self.snapshot, addresses.places)
+        return self._changed((addresses.of(each.place, each.name), each) for each in vectors)
+
+    def after(
+        self, parent: IcebergSnapshot, added: ManifestColumns, removed: pa.Array
+    ) -> ChangedDeletes:
+        """Write the changed deletes of the data files that stay, and those of the added ones.
+
+        ``removed`` has the addresses of the data files that leave, with their deletes.
+        """
+        had_deletes = parent.summary.get("total-delete-files") != "0"
+        if self.snapshot.index_manifest is None and not had_deletes:
+            return self._changed(())
+        handle = self.handle
+        before = read_snapshot(handle.storage, handle.layout, parent.snapshot_id)
+        addresses = _Addresses(handle, self.snapshot, self.entries, added)
+        vectors = changed_vectors(handle, before, self.snapshot, addresses.places)
+        known = ((addresses.of(each.place, each.name), each) for each in vectors)
+        gone = {*removed.to_pylist()}
+        return self._changed(pair for pair in known if pair[0] not in gone)
+
+    def _changed(self, vectors: Iterable[tuple[str | None, ChangedVector]]) -> ChangedDeletes:
+        """Write vectors with the addresses of their data files; those without one are left out."""
+        changed: list[str] = []
+        deletes = self.files.write(self._written(vectors, changed))
+        return ChangedDeletes(deletes, pa.array(changed, pa.string()))
+
+    def _written(
+        self, vectors: Iterable[tuple[str | None, ChangedVector]], changed: list[str]
+    ) -> Iterator[tuple[DeletedFile, DeletionVector]]:
+        """Yield the deleted rows to write, and collect the addresses of all data files."""
+        partition_of = cache(self.entries.partition_of)
+        for address, each in vectors:
+            if address is None:
+                continue
+            changed.append(address)
+            if each.vector is not None and each.vector.positions:
+                yield DeletedFile(address, partition_of(each.place[0])), each.vector
+
+
+class _Addresses:
+    """The addresses of data files; those of some files are known."""
+
+    def __init__(
+        self, handle: TableHandle, snapshot: Snapshot, entries: FileEntries, known: ManifestColumns
+    ) -> None:
+        self._handle, self._snapshot, self._entries = handle, snapshot, entries
+        self._known = known
+        self.places = files_by_place(known)
+
+    def of(self, place: Place, name: str) -> str | None:
+        """Return the address of a file of the table; None if it is outside and not live."""
+        row = self.places.get(place, {}).get(name)
+        if row is not None:
+            return self._paths[row]
+        if not self._handle.options.data_file_external_paths:
+            return self._entries.path(*place, name)
+        return self._planned.get((place, name))
+
+    @cached_property
+    def _paths(self) -> list[str]:
+        found: list[str] = self._entries.paths(self._known).to_pylist()
+        return found
+
+    @cached_property
+    def _planned(self) -> dict[tuple[Place, str], str]:
+        """The addresses of all live files: manifests alone name the places of files outside."""
+        live = plan_columns(self._handle, self._snapshot).columns
+        paths = self._entries.paths(live).to_pylist()
+        return {
+            (place, name): paths[row]
+            for place, rows in files_by_place(live).items()
+            for name, row in rows.items()
+        }

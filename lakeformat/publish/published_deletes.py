@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The deleted rows of a Paimon snapshot as files of Iceberg, below the directory of the metadata.
+
+Paimon keeps vectors in index files, which readers of Iceberg do not accept: most want a Puffin
+file around each vector, and version 2 has no vectors at all. So the changed ones are written again:
+as vectors in Puffin files, or in version 2 as one small Parquet file for each data file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import pyarrow as pa
+
+from lakeformat.environment import Environment
+from lakeformat.files.deletion_vector import DeletionVector
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.manifest import entry_schema
+from lakeformat.iceberg.metadata.partition_type import partition_type
+from lakeformat.iceberg.row_changes.position_files import write_position_files
+from lakeformat.iceberg.row_changes.vector_file import write_vectors
+from lakeformat.iceberg.write.new_entries import delete_files
+from lakeformat.iceberg.write.settings import metadata_location
+from lakeformat.publish.format_version import HAS_ROW_IDS
+
+__all__ = ["DeletedFile", "PublishedDeletes"]
+
+_MOST_IN_A_FILE = 1000
+"""The most vectors in a Puffin file: some readers read it as a whole for one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedFile:
+    """A data file with deleted rows."""
+
+    path: str
+    partition: pa.StructArray
+    spec_id: int = 0
+
+    @property
+    def scope(self) -> str:
+        """A text that equals that of files in the same partition."""
+        return repr(self.partition[0].as_py())
+
+
+class PublishedDeletes:
+    """Writes the deletes of one snapshot, and deletes them if it is not published."""
+
+    def __init__(self, base: LoadedMetadata, environment: Environment) -> None:
+        self._base, self._environment = base, environment
+        self._written: list[str] = []
+
+    def write(self, files: Iterable[tuple[DeletedFile, DeletionVector]]) -> pa.Table:
+        """Write the deleted rows of data files; return the entries of the deletes."""
+        metadata = self._base.metadata
+        directory = metadata_location(metadata)
+        has_vectors = metadata.format_version >= HAS_ROW_IDS
+        writer = write_vectors if has_vectors else write_position_files
+        found = [self.none()]
+        for some in _parts(files):
+            made = writer(self._base, some, self._environment, directory)
+            found += made
+            for entries in made:
+                self._written += entries.column("file_path").unique().to_pylist()
+        return pa.concat_tables(found)
+
+    def none(self) -> pa.Table:
+        """Return the entries of no deletes."""
+        metadata = self._base.metadata
+        return entry_schema(partition_type(metadata, metadata.partition_specs[0])).empty_table()
+
+    def delete_all(self) -> None:
+        """Delete the files, which no snapshot refers to."""
+        delete_files(self._base.places, self._written)
+
+
+def _parts(
+    files: Iterable[tuple[DeletedFile, DeletionVector]],
+) -> Iterator[Iterator[tuple[DeletedFile, DeletionVector]]]:
+    """Yield iterators of some files each, of which the next starts after the one before ended."""
+    rest = iter(files)
+    for first in rest:
+        yield _with_first(first, islice(rest, _MOST_IN_A_FILE - 1))
+
+
+def _with_first(
+    first: tuple[DeletedFile, DeletionVector], rest: Iterable[tuple[DeletedFile, DeletionVector]]
+) -> Iterator[tuple[DeletedFile, DeletionVector]]:
+    yield first
+    yield from rest

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The change of one published snapshot: data files and deletes that come and leave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.iceberg.metadata.manifest import DATA
+from lakeformat.iceberg.metadata.manifest_writer import ManifestWriter
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.partition_spec import PartitionSpec
+from lakeformat.iceberg.write.counts import FileCounts, partition_count
+from lakeformat.iceberg.write.manifest_merge import merge_manifests
+from lakeformat.iceberg.write.new_entries import with_snapshot
+from lakeformat.iceberg.write.publish import Base, FileChange
+from lakeformat.iceberg.write.remove_files import WithoutFiles, without_files
+
+__all__ = ["StateChange"]
+
+_FILES_OF_MANIFEST = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """Adds files and removes others; deletes of a removed data file leave with it."""
+
+    added: pa.Table
+    """The entries of new data files."""
+    removed: pa.Array
+    """The addresses of data files that leave."""
+    deletes: pa.Table
+    """The entries of new deletes."""
+    changed: pa.Array
+    """The addresses of data files whose earlier deletes leave."""
+
+    def __call__(self, base: Base) -> FileChange:
+        """Return the manifests of the new snapshot, and what they change."""
+        left = self._left(base)
+        new = [each for each in (self.added, self.deletes) if len(each)]
+        if not new and not left.removed:
+            return FileChange("append", base.manifests, FileCounts())
+        manifests = pa.concat_tables(
+            [*(made for each in new for made in _made(base, each)), left.manifests]
+        )
+        if base.parent is not None:
+            manifests = merge_manifests(base.loaded, manifests, base.files, base.snapshot)
+        return FileChange(
+            self._operation(left),
+            manifests,
+            FileCounts.of(new),
+            FileCounts.of(left.removed),
+            partition_count([*new, *left.removed]),
+        )
+
+    def _left(self, base: Base) -> WithoutFiles:
+        """Return the manifests without the files that leave; data manifests are read only if data
+        files leave.
+        """
+        if not len(self.removed) and not len(self.changed):
+            return WithoutFiles(base.manifests, [])
+        choice = _LeavingFiles(self.removed, self.changed)
+        if len(self.removed):
+            return without_files(base, choice)
+        is_data = pc.equal(base.manifests.column("content"), DATA)
+        deletes = base.manifests.filter(pc.invert(is_data))
+        left = without_files(replace(base, manifests=deletes), choice)
+        kept = [base.manifests.filter(is_data), left.manifests]
+        return WithoutFiles(pa.concat_tables(kept), left.removed)
+
+    def _operation(self, left: WithoutFiles) -> str:
+        """Return the kind of the snapshot, as Java names it."""
+        if not left.removed and not len(self.deletes):
+            return "append"
+        deletes = len(self.removed) or len(self.deletes)
+        return "delete" if deletes and not len(self.added) else "overwrite"
+
+
+@dataclass(frozen=True, slots=True)
+class _LeavingFiles:
+    """Chooses data files by their addresses, and deletes by the address of their data file."""
+
+    paths: pa.Array
+    changed: pa.Array
+
+    def mask(self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table) -> pa.Array:
+        """Return True for each entry whose file leaves."""
+        is_named = pc.is_in(entries.column("file_path"), self.paths)
+        return pc.or_(is_named, pc.is_in(entries.column("referenced_data_file"), self.changed))
+
+
+def _made(base: Base, entries: pa.Table) -> list[pa.Table]:
+    """Write the manifests of new data files or of new deletes; return their rows in the list."""
+    metadata = base.loaded.metadata
+    of_deletes = entries.column("content")[0].as_py() != DATA
+    writer = ManifestWriter(metadata, metadata.partition_specs[0], of_deletes)
+    found = []
+    for start in range(0, len(entries), _FILES_OF_MANIFEST):
+        some = entries.slice(start, _FILES_OF_MANIFEST)
+        added = partial(with_snapshot, some, base.snapshot.snapshot_id)
+        found.append(base.files.manifest((of_deletes, start), writer, added, base.snapshot))
+    return found

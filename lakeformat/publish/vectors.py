@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The deletion vectors of a Paimon snapshot that readers of Iceberg do not know yet.
+
+Index files never change, so only the files that one of two snapshots lacks are read, those of one
+bucket at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from lakeformat.files.deletion_vector import DeletionVector
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
+from lakeformat.paimon.metadata.manifest_columns import ManifestColumns
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.read.deletions import deleted_rows_of, find_vectors
+
+__all__ = ["ChangedVector", "Place", "changed_vectors", "files_by_place", "vectors_of"]
+
+Place: TypeAlias = tuple[bytes, int]
+"""The encoded partition and the bucket, in which names of data files are unique."""
+_Files: TypeAlias = Mapping[Place, tuple[IndexManifestEntry, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedVector:
+    """The deleted rows of a data file in the newer snapshot."""
+
+    place: Place
+    name: str
+    vector: DeletionVector | None
+    """None if no row is deleted any more."""
+
+
+def files_by_place(files: ManifestColumns) -> dict[Place, dict[str, int]]:
+    """Return the row of each data file by its place and its name."""
+    found: dict[Place, dict[str, int]] = {}
+    columns = (files.partition.to_arrow().to_pylist(), files.bucket.numbers.tolist())
+    for row, (partition, bucket, name) in enumerate(
+        zip(*columns, files.file_name.texts(), strict=True)
+    ):
+        assert name is not None  # manifests have a name for each file
+        found.setdefault((partition, bucket), {})[name] = row
+    return found
+
+
+def vectors_of(
+    handle: TableHandle, snapshot: Snapshot, names: Mapping[Place, Collection[str]]
+) -> Iterator[ChangedVector]:
+    """Yield the vectors of some data files, those without any left out."""
+    for place, entries in find_vectors(handle, snapshot).items():
+        if place in names:
+            for name, vector in _read(handle, snapshot, place, entries).items():
+                if name in names[place]:
+                    yield ChangedVector(place, name, vector)
+
+
+def changed_vectors(
+    handle: TableHandle,
+    before: Snapshot,
+    after: Snapshot,
+    added: Mapping[Place, Collection[str]],
+) -> Iterator[ChangedVector]:
+    """Yield the vectors that differ between two snapshots, and those of the added data files.
+
+    Vectors of files that left the table may be among them.
+    """
+    if before.index_manifest == after.index_manifest and not added:
+        return
+    older, newer = find_vectors(handle, before), find_vectors(handle, after)
+    for place in dict.fromkeys((*older, *newer)):
+        yield from _changed_in(handle, (before, older), (after, newer), place, added.get(place, ()))
+
+
+def _changed_in(
+    handle: TableHandle,
+    before: tuple[Snapshot, _Files],
+    after: tuple[Snapshot, _Files],
+    place: Place,
+    added: Collection[str],
+) -> Iterator[ChangedVector]:
+    old_files, new_files = before[1].get(place, ()), after[1].get(place, ())
+    old_names, new_names = ({entry.file_name for entry in each} for each in (old_files, new_files))
+    new = [
+        entry
+        for entry in new_files
+        if entry.file_name not in old_names
+        or any(each.data_file_name in added for each in entry.ranges or ())
+    ]
+    old = [entry for entry in old_files if entry.file_name not in new_names]
+    if not new and not old:
+        return
+    were = _read(handle, before[0], place, old)
+    are = _read(handle, after[0], place, new)
+    kept = {each.data_file_name for entry in new_files for each in entry.ranges or ()}
+    for name, vector in are.items():
+        if name in added or were.get(name) != vector:
+            yield ChangedVector(place, name, vector)
+    for name in sorted(were.keys() - kept):
+        yield ChangedVector(place, name, None)
+
+
+def _read(
+    handle: TableHandle, snapshot: Snapshot, place: Place, entries: Collection[IndexManifestEntry]
+) -> dict[str, DeletionVector]:
+    return deleted_rows_of(handle, snapshot, entries).vectors(*place) if entries else {}
