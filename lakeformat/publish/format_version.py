@@ -36,6 +36,6 @@ def refuse_downgrade(published: TableMetadata, handle: TableHandle) -> None:
         f"{published.format_version}, but {option.key!r} is {asked.iceberg_format_version}, and no "
         "Iceberg table returns to an older version. Set the option to "
         f"{published.format_version}. Or, if no reader needs the published history, delete the "
-        f"directory 'metadata' and run `lake publish {handle.argument}`: that publishes the newest "
-        "snapshot as another Iceberg table"
+        f"directory {published.location.rstrip('/')}/metadata and run `lake publish "
+        f"{handle.argument}`: that publishes the newest snapshot as another Iceberg table"
     )

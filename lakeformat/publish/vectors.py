@@ -68,9 +68,11 @@ def changed_vectors(
 
     Vectors of files that left the table may be among them.
     """
-    if before.index_manifest == after.index_manifest and not added:
+    is_same = before.index_manifest == after.index_manifest
+    if is_same and not added:
         return
-    older, newer = find_vectors(handle, before), find_vectors(handle, after)
+    newer = find_vectors(handle, after)
+    older = newer if is_same else find_vectors(handle, before)
     for place in dict.fromkeys((*older, *newer)):
         yield from _changed_in(handle, (before, older), (after, newer), place, added.get(place, ()))
 
