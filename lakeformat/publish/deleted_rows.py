@@ -59,7 +59,7 @@ class DeletedRows:
     def after(
         self, parent: IcebergSnapshot, added: ManifestColumns, removed: pa.Array
     ) -> ChangedDeletes:
-        """Write the changed deletes of the data files that stay, and those of the added ones.
+        """Write the changed deletes of kept data files, and all deletes of added ones.
 
         ``removed`` has the addresses of the data files that leave, with their deletes.
         """

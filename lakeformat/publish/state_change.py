@@ -26,7 +26,7 @@ _FILES_OF_MANIFEST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """Adds files and removes others; deletes of a removed data file leave with it."""
+    """Adds and removes files; the deletes of a removed data file leave with it."""
 
     added: pa.Table
     """The entries of new data files."""
