@@ -54,7 +54,10 @@ def map_around(array: pa.Array, keys: pa.Array, items: pa.Array, wanted: pa.Data
 
 
 def map_entries(array: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return keys and items of a map array or a list of pairs, unsliced for ``map_around``."""
+    """Return keys and items of a map array or a list of pairs.
+
+    They are not cut to the slice of the array, because ``map_around`` needs all of them.
+    """
     if pa.types.is_map(array.type):
         return array.keys, array.items
     return array.values.field(0), array.values.field(1)

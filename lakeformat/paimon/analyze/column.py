@@ -132,7 +132,9 @@ class ColumnSummary:
 
 
 def _texts(values: pa.Array, data_type: AtomicType) -> pa.Array:
-    """Return days for dates and milliseconds for times; times with a zone are in UTC."""
+    """Return the values as texts; dates as days, times as milliseconds, and times with a zone in
+    UTC.
+    """
     if data_type.name in (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ):
         local = replace(data_type, name=TypeName.TIMESTAMP)
         return cast_text(values.cast(pa.timestamp(values.type.unit)), local)

@@ -86,7 +86,8 @@ class _IndexPlanner:
     def unit(self, entry: ManifestEntry) -> IndexUnit | None:
         """Return the index change of one file.
 
-        None if its indexes match the options and ``force`` is off, or if it has and needs no index.
+        None if its indexes match the options and ``force`` is off, or if the file needs no index
+        and has none.
         """
         found = [*self._stored(entry)]
         there = _indexed(self._handle, entry)

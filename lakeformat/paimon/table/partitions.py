@@ -65,10 +65,11 @@ class TablePartitions(TableReads):
     ) -> ExpirePartitionsReport:
         """Delete the rows of partitions older than ``expiration_time``: ``"7 d"``, or a time.
 
-        Missing arguments default to the options ``partition.expiration-time`` and its siblings.
-        With the strategy ``values-time`` the age of a partition comes from its values, with
-        ``update-time`` from its last write. Partitions of unknown age are kept. Earlier snapshots
-        keep the rows until they expire. The next run finishes an interrupted one.
+        Missing arguments default to the options of the table, such as
+        ``partition.expiration-time``. With the strategy ``values-time`` the age of a partition
+        comes from its values, with ``update-time`` from its last write. Partitions of unknown age
+        are kept. Earlier snapshots keep the rows until they expire. If a run is interrupted, the
+        next run finishes it.
         """
         from lakeformat.paimon.partitions.expire import ExpireRequest, expire_partitions
 
