@@ -31,7 +31,9 @@ def _actions(text: str) -> tuple[str, ...]:
 
 
 class PartitionOptions:
-    """Options for the age of partitions, its limit, and the marks of complete partitions."""
+    """Options for the age of partitions, the age at which they expire, and the marks of complete
+    partitions.
+    """
 
     partition_expiration_time_millis = Option(
         "partition.expiration-time",

@@ -54,7 +54,9 @@ class RowTable:
     changes: Callable[[TableHandle, Window, RowSelection], Rows] | None = None
 
     def schema(self, table: TableSchema) -> TableSchema:
-        """Return the columns as a table's schema."""
+        """Return the schema of the system table; ``table`` is the schema of the table whose rows it
+        shows.
+        """
         return replace(table, fields=self.fields(table))
 
 
