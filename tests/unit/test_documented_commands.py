@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -45,9 +46,14 @@ def commands_in(page: str) -> Iterator[str]:
     yield from re.findall(r"`(lake [^`]+)`", text)
 
 
+@cache
+def lake_command() -> typer.core.TyperGroup:
+    return typer.main.get_command(app)
+
+
 def known_options(words: list[str]) -> set[str]:
     """The options of the command that the words begin with."""
-    command = typer.main.get_command(app)
+    command = lake_command()
     context = typer.Context(command, info_name="lake")
     while words[0].startswith("--"):  # of every command, with its value
         assert words[0] in {option for each in command.get_params(context) for option in each.opts}

@@ -82,6 +82,21 @@ def test_sampled_faults_meet_each_kind_of_storage_call():
     assert "snapshot/snapshot-1" in {trial.call.path for trial in trials}
 
 
+def read_files(storage, acknowledged=None) -> None:
+    storage.create("snapshot/snapshot-1", b"x")
+    for letter in "abcdefghijkl":
+        storage.exists(f"{letter}-1")
+    for letter in "abcdefghijkl":
+        storage.create(f"{letter}-1", b"x")
+
+
+def test_sampled_faults_meet_each_kind_of_change_and_each_way_to_read():
+    trials = sampling.sampled_faults(read_files)
+    made = {trial.call.path for trial in trials if trial.call.operation == "create"}
+    assert made == {"snapshot/snapshot-1", *(f"{letter}-1" for letter in "abcdefghijkl")}
+    assert sum(trial.call.operation == "exists" for trial in trials) == 1
+
+
 def test_sampled_states_are_met_and_each_is_there_once():
     trials = list(sampling.sampled_states(write_files, start=CrashableStorage()))
     disks = [frozenset(trial.reopened().files()) for trial in trials]
