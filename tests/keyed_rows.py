@@ -14,21 +14,12 @@ from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
 from lakeformat.paimon.metadata.tag import Tag, create_tag
 from lakeformat.storage import open_storage
+from tests.crash.simulated import Clock
 
-__all__ = ["Clock", "KeyedRows", "listed"]
+__all__ = ["KeyedRows", "listed"]
 
 _warehouses = itertools.count()
 MINUTE = 60_000
-
-
-class Clock:
-    """A minute later at every commit."""
-
-    def __init__(self, began: int = 0) -> None:
-        self.millis = began
-
-    def __call__(self) -> int:
-        return self.millis
 
 
 class KeyedRows:

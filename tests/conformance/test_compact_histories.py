@@ -30,8 +30,9 @@ from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.schema_file import read_schema
 from lakeformat.paimon.metadata.snapshot import CommitKind
 from lakeformat.tables.compact_progress import OnUnit
+from tests.crash.simulated import Clock
 from tests.expired import missing, unneeded
-from tests.keyed_rows import MINUTE, Clock
+from tests.keyed_rows import MINUTE
 from tests.sampling import SEED, count
 
 HISTORIES = count(1, 4, "HISTORIES")

@@ -4,6 +4,13 @@
 import pytest
 
 from lakeformat.storage import MemoryStorage
+from tests.crash.simulated import Clock
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """The time of a test that changes it."""
+    return Clock()
 
 
 @pytest.fixture

@@ -13,17 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 
 _COUNT, _AT = os.environ.get("LAKE_KILL_COUNT"), int(os.environ.get("LAKE_KILL_AT", "0"))
-_CALLS = (
-    "create",
-    "delete",
-    "exists",
-    "list",
-    "make_directory",
-    "open_input",
-    "open_output",
-    "overwrite",
-    "read",
-)
 
 
 def _meet() -> None:
@@ -45,7 +34,7 @@ def _kill_all(count: str) -> None:
 
 
 def _watch() -> None:
-    from lakeformat.storage.local import LocalStorage
+    from tests.crash.killed_process import STORAGE
 
     def counted(call):
         def counting(*args, **kwargs):
@@ -56,8 +45,8 @@ def _watch() -> None:
 
         return counting
 
-    for name in _CALLS:
-        setattr(LocalStorage, name, counted(getattr(LocalStorage, name)))
+    for owner, name in STORAGE:
+        setattr(owner, name, counted(getattr(owner, name)))
 
 
 if _COUNT is not None:

@@ -30,18 +30,6 @@ LATER = replace(simulated(first=900), now_millis=lambda: NOW_MILLIS + 30 * DAY)
 LOST = f"{ROOT}/data/lost.parquet"
 
 
-class Clock:
-    millis = NOW_MILLIS
-
-    def __call__(self) -> int:
-        return self.millis
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
 @pytest.fixture
 def storage(clock) -> MemoryStorage:
     """A table of two appends, and one orphan of 4 bytes, all a month old."""

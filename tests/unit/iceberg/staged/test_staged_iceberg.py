@@ -13,24 +13,12 @@ from lakeformat.iceberg.orphans import remove
 from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.storage import MemoryStorage
 from lakeformat.tables.staged.files import StagedFiles
-from tests.crash.simulated import NOW_MILLIS, simulated
+from tests.crash.simulated import simulated
 from tests.unit.iceberg.compact.made_deletes import delete_by_key
 from tests.unit.iceberg.path_table import ROOT, handle_on, path_table
 from tests.unit.iceberg.write.made_tables import ids_of, made_table, referenced_files, stored_files
 
 DAY = 24 * 3600 * 1000
-
-
-class Clock:
-    millis = NOW_MILLIS
-
-    def __call__(self) -> int:
-        return self.millis
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

@@ -9,20 +9,11 @@ import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
 from lakeformat.storage import MemoryStorage
+from tests.crash.simulated import Clock
 
 ROWS = pa.table({"id": [1]})
 MINUTE = 60_000
 _names = iter(range(1_000_000))
-
-
-class Clock:
-    """An environment whose time the test controls."""
-
-    def __init__(self) -> None:
-        self.millis = 1_700_000_000_000
-
-    def environment(self) -> Environment:
-        return Environment(now_millis=lambda: self.millis, sleep_seconds=lambda seconds: None)
 
 
 @pytest.fixture
@@ -33,7 +24,8 @@ def clock() -> Clock:
 @pytest.fixture
 def orders(clock) -> lake.Table:
     storage = MemoryStorage(f"identity-{next(_names)}")
-    catalog = FileSystemCatalog(storage, "wh", clock.environment())
+    environment = Environment(now_millis=clock, sleep_seconds=lambda seconds: None)
+    catalog = FileSystemCatalog(storage, "wh", environment)
     catalog.create_database("shop")
     return catalog.create_table("shop.orders", [("id", "BIGINT")])
 
