@@ -88,6 +88,8 @@ if TYPE_CHECKING:
     from lakeformat.paimon.table import SystemTable, Table
     from lakeformat.paimon.tags.automatic import AutomaticTagsReport
     from lakeformat.paimon.write.table_writer import TableWriter
+    from lakeformat.publish.check.check import check_publication
+    from lakeformat.publish.check.report import PublicationCheckReport, ReaderCheck
     from lakeformat.publish.publish import publish_table
     from lakeformat.publish.report import PublishReport
     from lakeformat.rows.conditions.predicate import col
@@ -162,7 +164,9 @@ __all__ = [
     "OrphanReport",
     "OtherCompactor",
     "Position",
+    "PublicationCheckReport",
     "PublishReport",
+    "ReaderCheck",
     "Removal",
     "RepairHintsReport",
     "RepairReport",
@@ -187,6 +191,7 @@ __all__ = [
     "UnavailableError",
     "UnsupportedError",
     "add_column",
+    "check_publication",
     "clone_database",
     "clone_table",
     "col",
@@ -246,7 +251,9 @@ _MODULE_OF = {
     "OrphanReport": "tables.orphan_report",
     "OtherCompactor": "paimon.compact.other_compactor",
     "Position": "tables.position",
+    "PublicationCheckReport": "publish.check.report",
     "PublishReport": "publish.report",
+    "ReaderCheck": "publish.check.report",
     "Removal": "tables.removal",
     "RepairHintsReport": "paimon.orphans.hints",
     "RepairReport": "catalog.repair_report",
@@ -267,6 +274,7 @@ _MODULE_OF = {
     "TableWriter": "paimon.write.table_writer",
     "TagReport": "tables.reference_reports",
     "add_column": "paimon.schema_changes.changes",
+    "check_publication": "publish.check.check",
     "clone_database": "catalog.transfer.database",
     "clone_table": "catalog.transfer.clone",
     "col": "rows.conditions.predicate",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Brings the Iceberg metadata of a Paimon table to its newest snapshot."""
+"""Brings the Iceberg metadata of a Paimon table to its newest snapshot, or checks it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,19 @@ from typing import TYPE_CHECKING
 from spark_jobs.job_requests.publish import PublishRequest
 from spark_jobs.job_requests.request import JsonObject
 from spark_jobs.runtime.command import run_command
-from spark_jobs.runtime.job import Job, JobResult, Outcome, newest_snapshot, wanted_table
+from spark_jobs.runtime.job import (
+    Job,
+    JobResult,
+    Outcome,
+    attach_outcome,
+    newest_snapshot,
+    wanted_table,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from lakeformat import Table
 
 __all__ = ["JOB", "main", "run"]
 
@@ -38,6 +47,8 @@ def _act(wanted: PublishRequest) -> Outcome:
     from lakeformat import publish_table
 
     table = wanted_table(wanted, JOB.operation)
+    if wanted.check:
+        return _check(table)
     report = publish_table(table)
     return Outcome(
         reason=report.reason,
@@ -45,6 +56,23 @@ def _act(wanted: PublishRequest) -> Outcome:
         skipped=not (report.published or report.updated),
         newest_before=newest_snapshot(table),
     )
+
+
+def _check(table: Table) -> Outcome:
+    from lakeformat import check_publication
+    from spark_jobs.check import FailedChecksError
+
+    report = check_publication(table)
+    outcome = Outcome(
+        reason=report.reason,
+        report=report.to_dict(),
+        newest_before=newest_snapshot(table),
+    )
+    if report.failed:
+        error = FailedChecksError(f"{report.table}: {'; '.join(report.failed)}")
+        attach_outcome(error, outcome)
+        raise error
+    return outcome
 
 
 if __name__ == "__main__":

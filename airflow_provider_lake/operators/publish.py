@@ -18,11 +18,16 @@ class LakePublishOperator(LakeJobOperator):
     The table needs the option ``metadata.iceberg.storage``, such as ``table-location``. Commits of
     this library publish by themselves. Repeats and concurrent runs are safe: each snapshot is
     published once.
+
+    :param check: publish nothing: read the published table with each installed reader of Iceberg,
+        and fail at once if the rows differ from those of the published files, or if the metadata is
+        behind
     """
 
     job = "publish"
     request = PublishRequest
 
-    def __init__(self, **kwargs: Unpack[TableJobArguments]) -> None:
+    def __init__(self, *, check: bool = False, **kwargs: Unpack[TableJobArguments]) -> None:
         super().__init__(**kwargs)
+        self.check = check
         self._check_arguments()

@@ -53,7 +53,7 @@ from lakeformat.publish.visible_files import shows_such_files
 from lakeformat.storage.creation_proof import ProvesCreation
 from lakeformat.tables.kept_files import kept_if_published
 
-__all__ = ["publish_head", "publish_table"]
+__all__ = ["newest_schema", "publish_head", "publish_table", "require_published_table"]
 
 _log = logging.getLogger(__name__)
 _MOST_LOST = 20
@@ -73,6 +73,11 @@ def publish_table(table: Table) -> PublishReport:
     or after a warning that a publication failed. You can repeat it, and run it several times at
     once.
     """
+    return publish_head(require_published_table(table), follows_upkeep=True)
+
+
+def require_published_table(table: Table) -> TableHandle:
+    """Return the handle of a table that is published; raise if its options do not ask for it."""
     handle = table._handle
     if handle.layout.branch != MAIN_BRANCH:
         raise InvalidRequestError(f"only the branch main is published, not {handle.name}")
@@ -81,7 +86,7 @@ def publish_table(table: Table) -> PublishReport:
             f"{handle.uri} does not publish Iceberg metadata: set its option "
             "'metadata.iceberg.storage' to 'table-location'"
         )
-    return publish_head(handle, follows_upkeep=True)
+    return handle
 
 
 def publish_head(handle: TableHandle, *, follows_upkeep: bool) -> PublishReport:
@@ -89,7 +94,7 @@ def publish_head(handle: TableHandle, *, follows_upkeep: bool) -> PublishReport:
 
     With ``follows_upkeep`` also publish the tags, and remove expired snapshots.
     """
-    return _Publication(_newest_schema(handle), follows_upkeep=follows_upkeep).run()
+    return _Publication(newest_schema(handle), follows_upkeep=follows_upkeep).run()
 
 
 class _Publication:
@@ -358,7 +363,8 @@ def _manifest_list(loaded: LoadedMetadata) -> str | None:
     return None if current is None else current.manifest_list
 
 
-def _newest_schema(handle: TableHandle) -> TableHandle:
+def newest_schema(handle: TableHandle) -> TableHandle:
+    """Return the handle with the newest schema of the table."""
     newest = latest_schema_id(handle.storage, handle.layout)
     if newest is None or newest == handle.schema.id:
         return handle

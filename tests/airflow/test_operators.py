@@ -172,6 +172,7 @@ def test_commits_of_other_engines_are_published_and_a_repeat_may_be_skipped(cata
     unobserved(table).write(pa.table({"id": [1]}))
 
     done = do(LakePublishOperator)
+    assert do(LakePublishOperator, check=True)["report"]["readers"][0]["outcome"] == "equal"
 
     assert (done["skipped"], done["report"]["published"]) == (False, [1])
     assert iceberg(table).scan().to_arrow()["id"].to_pylist() == [1]

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pyarrow as pa
 
 import lakeformat as lake
-from lakeformat.environment import Environment
 from lakeformat.publish.versions import PublishedVersions
 from lakeformat.testing import CrashableStorage, every_fault
-from tests.crash.simulated import simulated
 from tests.sampling import IS_WHOLE, SEED, sample
 from tests.unit.publish.published import (
     ROOT,
@@ -21,6 +18,7 @@ from tests.unit.publish.published import (
     published_table,
     seen,
     unobserved,
+    uuids,
 )
 
 COLUMNS = [("id", "BIGINT")]
@@ -37,12 +35,6 @@ def opened(storage) -> lake.Table:
     table = catalog_in(storage).table("shop.orders")
     object.__setattr__(table._handle, "environment", uuids(len(storage.files()) + 1))
     return table
-
-
-def uuids(first: int) -> Environment:
-    """A simulation whose names are those of files that may be orphans."""
-    world = simulated(first)
-    return replace(world, new_id=lambda: f"{world.new_id()}-0000-0000-0000-000000000000")
 
 
 def work(storage, acknowledged):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
+from lakeformat.environment import Environment
 from lakeformat.iceberg.table import IcebergTable, load_iceberg_table
 from lakeformat.paimon.table import load_table
 from lakeformat.publish.place import versions_of
@@ -28,6 +30,12 @@ def catalog_in(storage: Storage) -> FileSystemCatalog:
 def catalog_of(table: lake.Table) -> FileSystemCatalog:
     """The catalog of a table, which continues the names of its files."""
     return FileSystemCatalog(table._handle.storage, "wh", table._handle.environment)
+
+
+def uuids(first: int) -> Environment:
+    """A simulation whose names are UUIDs, as readers and the removal of orphans want them."""
+    world = simulated(first)
+    return replace(world, new_id=lambda: f"{world.new_id()}-0000-0000-0000-000000000000")
 
 
 def published_table(

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares the rows of installed readers with those of the published files, without a sort."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.errors import NotFoundError
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
+from lakeformat.paimon.table import Table
+from lakeformat.publish.check.publishable_rows import publishable_rows
+from lakeformat.publish.check.readers import READERS, Reader
+from lakeformat.publish.check.report import PublicationCheckReport, ReaderCheck
+from lakeformat.publish.lag import publication_lag
+from lakeformat.publish.place import versions_of
+from lakeformat.publish.publish import newest_schema, require_published_table
+from lakeformat.rows.paired_rows import paired_rows
+from lakeformat.rows.row_hashes import Hashes, row_hashes
+from lakeformat.types.count_text import counted
+
+__all__ = ["check_publication"]
+
+_log = logging.getLogger(__name__)
+_MOST_LETTERS = 300
+"""The most letters of an error of a reader in a report."""
+
+
+def check_publication(table: Table, readers: Sequence[Reader] = READERS) -> PublicationCheckReport:
+    """Read the published table with each installed reader of Iceberg, and compare all rows.
+
+    They are compared with the rows of the published files, as this library reads them without the
+    Iceberg metadata. Nothing is changed. Memory grows by 32 bytes for each row of the table.
+    """
+    handle = newest_schema(require_published_table(table))
+    newest = versions_of(handle).newest()
+    shown = None if newest is None else newest.metadata.current_snapshot
+    outstanding = publication_lag(handle)
+    if newest is None or shown is None:
+        return _report(handle, None, None, 0, outstanding, ())
+    snapshot = read_snapshot_if_present(handle.storage, handle.layout, shown.snapshot_id)
+    if snapshot is None:
+        raise NotFoundError(
+            f"the published snapshot {shown.snapshot_id} of {handle.uri} does not exist any more: "
+            f"run `lake publish {handle.argument}`, then check again"
+        )
+    scan = publishable_rows(handle, snapshot)
+    expected = _hashes(scan.to_batches(), scan.schema)
+    found = tuple(_checked(each, newest, scan.schema, expected) for each in readers)
+    return _report(handle, shown.snapshot_id, newest, len(expected), outstanding, found)
+
+
+def _checked(
+    reader: Reader, newest: LoadedMetadata, schema: pa.Schema, expected: Hashes
+) -> ReaderCheck:
+    found = ReaderCheck(reader=reader.name, outcome="equal")
+    if missing := reader.missing_packages():
+        return replace(found, outcome="not installed", reason=f"pip install {' '.join(missing)}")
+    if not reader.can_reach(newest):
+        reason = "it is asked for tables on local disks only"
+        return replace(found, outcome="not checked", reason=reason)
+    try:
+        hashes = _hashes(reader.read(newest), schema)
+    except Exception as error:  # noqa: BLE001 - any error of a reader is the result of its check
+        return replace(found, outcome="failed", reason=_shortened(error))
+    ours, theirs = paired_rows(expected, hashes)
+    missing_rows, other_rows = int((~ours).sum()), int((~theirs).sum())
+    return replace(
+        found,
+        outcome="differ" if missing_rows or other_rows else "equal",
+        rows=len(hashes),
+        missing_rows=missing_rows,
+        other_rows=other_rows,
+    )
+
+
+def _hashes(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Hashes:
+    """Return a hash of each row, of the columns of ``schema`` in its types."""
+    parts = [np.empty((0, 2), np.uint64)]
+    for batch in batches:
+        columns = [batch.column(field.name).cast(field.type) for field in schema]
+        parts.append(row_hashes(columns))
+    return np.concatenate(parts)
+
+
+def _shortened(error: Exception) -> str:
+    text = f"{type(error).__name__}: {error}".replace("\n", " ")
+    return text if len(text) <= _MOST_LETTERS else f"{text[:_MOST_LETTERS]}…"
+
+
+def _report(
+    handle: TableHandle,
+    snapshot_id: int | None,
+    newest: LoadedMetadata | None,
+    rows: int,
+    outstanding: str | None,
+    readers: tuple[ReaderCheck, ...],
+) -> PublicationCheckReport:
+    equal = [each.reader for each in readers if each.outcome == "equal"]
+    bad = [each.reader for each in readers if each.outcome in ("differ", "failed")]
+    reason = "no snapshot is published"
+    if snapshot_id is not None:
+        reason = f"snapshot {snapshot_id} has {counted(rows, 'row')} in its published files"
+        reason += f"; equal: {', '.join(equal) or 'no reader'}"
+        reason += f"; not equal: {', '.join(bad)}" if bad else ""
+    report = PublicationCheckReport(
+        table=handle.uri,
+        snapshot_id=snapshot_id,
+        metadata_file=None if newest is None else newest.metadata_file,
+        rows=rows,
+        outstanding=outstanding,
+        readers=readers,
+        reason=reason,
+    )
+    _log.info("check of the publication of %s: %s", handle.name, reason)
+    return report

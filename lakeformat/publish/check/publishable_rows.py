@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows that a publication should show, read as a Paimon table without its metadata."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.schema_file import read_schema
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.read.plan import plan_columns
+from lakeformat.paimon.read.scan import Scan
+from lakeformat.publish.visible_files import visible_files
+
+__all__ = ["publishable_rows"]
+
+
+def publishable_rows(handle: TableHandle, snapshot: Snapshot) -> Scan:
+    """Return the scan of the files of a snapshot that need no merge, with its columns."""
+    live = plan_columns(handle, snapshot).columns
+    hidden = live.filter(~visible_files(handle.schema, live)).file_name.texts()
+    names = [name for name in hidden if name is not None]
+    if snapshot.schema_id != handle.schema.id:
+        of_snapshot = read_schema(handle.storage, handle.layout, snapshot.schema_id)
+        handle = replace(handle, schema=of_snapshot)
+    return Scan(handle, snapshot, None, without=names)

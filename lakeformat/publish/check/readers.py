@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The readers of Iceberg that this Python environment may have; none of them is required."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib import import_module, resources
+from importlib.util import find_spec
+from typing import Any
+
+import pyarrow as pa
+
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+
+__all__ = ["READERS", "Reader"]
+
+_LOCAL = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A reader, the packages that it needs, and the function that returns all rows of a table."""
+
+    name: str
+    packages: tuple[str, ...]
+    read: Callable[[LoadedMetadata], Iterable[pa.RecordBatch]]
+    needs_local_files: bool = True
+    """True for a reader that is not given the credentials of a storage."""
+
+    def missing_packages(self) -> list[str]:
+        """Return the packages that are not installed."""
+        return [each for each in self.packages if find_spec(each) is None]
+
+    def can_reach(self, loaded: LoadedMetadata) -> bool:
+        """Return True if the reader can open the files of a table."""
+        return not self.needs_local_files or loaded.places.storage.scheme == _LOCAL
+
+
+def _with_pyiceberg(loaded: LoadedMetadata) -> Iterable[pa.RecordBatch]:
+    from lakeformat.publish.check.pyiceberg_files import pyiceberg_table
+
+    batches: Iterable[pa.RecordBatch] = pyiceberg_table(loaded).scan().to_arrow_batch_reader()
+    return batches
+
+
+def _with_duckdb(loaded: LoadedMetadata) -> Iterable[pa.RecordBatch]:
+    duckdb: Any = import_module("duckdb")
+    connection = duckdb.connect(config={"autoinstall_known_extensions": False})
+    for name in ("avro", "iceberg"):
+        connection.execute(f"LOAD '{_duckdb_extension(duckdb.__version__, name)}'")
+    query = connection.execute("FROM iceberg_scan(?)", [loaded.metadata_file])
+    found: pa.Table = query.to_arrow_table()
+    batches: list[pa.RecordBatch] = found.to_batches()
+    return batches
+
+
+def _duckdb_extension(version: str, name: str) -> str:
+    """Return the file of an installed package with an extension; its name if DuckDB has its own."""
+    package = f"duckdb_extension_{name}"
+    if find_spec(package) is None:
+        return name
+    file = f"v{version}/{name}.duckdb_extension"
+    return str(resources.files(package) / "extensions" / file)
+
+
+def _with_iceberg_rust(loaded: LoadedMetadata) -> Iterable[pa.RecordBatch]:
+    context: Any = import_module("datafusion").SessionContext()
+    table = import_module("pyiceberg_core.datafusion").IcebergDataFusionTable
+    context.register_table("t", table(["d", "t"], loaded.metadata_file, {}))
+    found: pa.Table = context.table("t").to_arrow_table()
+    batches: list[pa.RecordBatch] = found.to_batches()
+    return batches
+
+
+READERS = (
+    Reader("PyIceberg", ("pyiceberg",), _with_pyiceberg, needs_local_files=False),
+    Reader("DuckDB", ("duckdb",), _with_duckdb),
+    Reader("Iceberg-Rust", ("pyiceberg_core", "datafusion"), _with_iceberg_rust),
+)
