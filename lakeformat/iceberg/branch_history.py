@@ -75,7 +75,7 @@ class BranchSnapshot:
         """The number of added rows minus the number of deleted rows, from the summary of the
         snapshot.
 
-        Rows that equality deletes delete are not counted. 0 if the writer stored no counts.
+        Rows that are deleted by equality deletes are not counted. 0 if the writer stored no counts.
         """
         return sum(sign * self._noted(key) for key, sign in _COUNTS.items())
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The place of published metadata: the table itself, or the warehouse, as in a Hadoop catalog."""
+"""Finds the directory of published metadata: the table's own, or one in the warehouse.
+
+In the warehouse, the published tables are a Hadoop catalog for Iceberg readers.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ from lakeformat.storage.location import location_of
 __all__ = ["location_of_table", "require_place", "versions_of"]
 
 _CATALOG = "iceberg"
-"""The directory of a warehouse that is the Hadoop catalog of its published tables."""
+"""The directory in the warehouse with the metadata of published tables, as a Hadoop catalog has
+it."""
 
 
 def versions_of(handle: TableHandle) -> PublishedVersions:
@@ -28,18 +32,22 @@ def versions_of(handle: TableHandle) -> PublishedVersions:
 
 
 def location_of_table(handle: TableHandle) -> str:
-    """Return the address of the table's data, as metadata spells it."""
+    """Return the URI of the table's data, written as in its Iceberg metadata."""
     return location_at(handle.storage, handle.layout.root).rstrip("/")
 
 
 def require_place(handle: TableHandle) -> None:
-    """Raise ``UnsupportedError`` if the options name a place that the table does not have."""
+    """Raise ``UnsupportedError`` if the options ask for a place in a warehouse that the table is
+    not in.
+    """
     if not handle.options.iceberg_is_at_table:
         _root_in_warehouse(handle)
 
 
 def _root_in_warehouse(handle: TableHandle) -> str:
-    """Return ``<warehouse>/iceberg/<database>/<table>``."""
+    """Return the directory ``<warehouse>/iceberg/<database>/<table>``; raise if there is no
+    warehouse.
+    """
     above, _, table = handle.layout.root.rpartition("/")
     warehouse, slash, database = above.rpartition("/")
     if not database.endswith(DATABASE_SUFFIX):

@@ -38,7 +38,7 @@ class PublishedVersions:
 
     storage: Storage
     root: str
-    """The directory above ``metadata``."""
+    """The directory that contains the directory ``metadata``."""
     outside: ExternalRoots = NO_ROOTS
     """The table itself, if its data files are not below ``root``."""
 
@@ -86,7 +86,9 @@ class PublishedVersions:
         return LoadedMetadata(self.places, metadata, path)
 
     def point_to(self, current: LoadedMetadata, before: LoadedMetadata | None) -> None:
-        """Set the version hint to this file, and delete the old files that it no longer lists."""
+        """Set the version hint to this file, and delete old metadata files that its log no longer
+        lists.
+        """
         number = version_of(current.path)
         assert number is not None
         if not self.storage.exists(self.path(number + 1)) and self._hinted() != number:
@@ -99,8 +101,8 @@ class PublishedVersions:
         more.
 
         Readers look for the next number until a file is missing. So the highest number is deleted
-        first: after a crash no gap hides a remaining file. The hint moves before, so it names an
-        existing file at each moment; if it cannot be written, nothing is deleted.
+        first: after a crash no gap hides a remaining file. Before that the version hint is set, so
+        that it always names an existing file; if it cannot be written, nothing is deleted.
         """
         found = [
             (version, info.path)

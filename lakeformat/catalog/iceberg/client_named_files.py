@@ -20,7 +20,9 @@ __all__ = ["ClientNamedFilesMetastore", "Sent"]
 
 @dataclass(slots=True)
 class Sent:
-    """Records if a request was sent: if its answer is lost after that, it may have succeeded."""
+    """Remembers that a request was sent: if its answer is lost later, the request may have
+    succeeded.
+    """
 
     is_sent: bool = False
 

@@ -179,7 +179,7 @@ class _Clone:
         there = sorted(number for number in found if number is not None)
         if not there or not self._is_ours():
             return None
-        # Other programs may use the table by now, so only older schemas are added.
+        # Other programs may already use the table, so only older schemas are added.
         source = self.handle.layout
         for number in schema_ids(self.handle.storage, source):
             if number < there[-1] and number not in there:
@@ -212,7 +212,7 @@ class _Clone:
             )
 
     def copy(self) -> None:
-        """Copy all files, and at last the schemas, with which the copy becomes a table."""
+        """Copy all files, and finally the schemas: with them the copy becomes a table."""
         self._resumed = self._is_ours()
         if self._resumed:
             for directory in _NAMES:  # files that an earlier plan copied

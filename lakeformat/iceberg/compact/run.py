@@ -27,7 +27,7 @@ __all__ = ["RewrittenUnit", "UnitWork", "unit_work"]
 
 @dataclass(frozen=True, slots=True)
 class RewrittenUnit:
-    """A rewritten group, with the manifest entries of its new files."""
+    """A rewritten group of files, with the manifest entries of its new files."""
 
     unit: CompactUnit
     entries: pa.Table

@@ -37,7 +37,7 @@ class DeletePlan:
     loaded: LoadedMetadata
     snapshot: Snapshot | None
     scan: Scan
-    """Reads the positions that deletes delete."""
+    """Reads the positions of deleted rows."""
     delete_files: int
     """The number of all live delete files of the snapshot."""
     dangling: frozenset[str]

@@ -29,7 +29,7 @@ class CompactDeletesReport(Report):
     """The number of new delete files, including deletion vectors; None if a dry run cannot know
     it."""
     positions: int | None
-    """The number of rows that the new delete files delete; None if a dry run cannot know it."""
+    """The number of rows deleted by the new delete files; None if a dry run cannot know it."""
     replayed: bool = False
     """True if an earlier attempt with the same identity published the change."""
     reason: str

@@ -35,7 +35,7 @@ class FileColumns:
     """The number of the file's partition, from 0 on; partitions of two specs always differ."""
     path: pa.ChunkedArray
     target: pa.ChunkedArray
-    """The data file of a position delete file, if it is only one; null if it may be for many."""
+    """The data file to which a position delete file applies; null if it may apply to several."""
     is_vector: Mask
     is_everywhere: Mask
     """True for equality deletes that apply to all partitions."""
@@ -52,7 +52,7 @@ class AppliedDeletes:
     """For each data file the rows deleted by its deletion vector, and by position deletes for it
     alone."""
     hidden_rows: int
-    """The number of rows that deletion vectors and position deletes delete in all data files."""
+    """The number of rows deleted by deletion vectors and position deletes, in all data files."""
     dangling: Mask
     """True for delete files that apply to no data file."""
 

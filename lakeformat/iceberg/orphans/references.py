@@ -45,7 +45,7 @@ class References:
         """Collect all files that the current metadata refers to."""
         found = cls(handle, handle.load())
         found._add_staged()
-        # A result that was published in between is in the staged results or in this metadata.
+        # If a result is published meanwhile, it is in the staged results or in this metadata.
         found.current = handle.load()
         places = found.current.places
         found._paths.add(_plain(f"{places.root}/{METADATA}/{HINT}"))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the rows that differ between two snapshots, each with the kind of its change.
 
-Rows of removed files, and rows that new deletes delete, count as removed. Rows of added files count
+Rows of removed files, and rows deleted by new deletes, count as removed. Rows of added files count
 as added. If there may be both, equal rows of both sides are left out, because they were only copied
 to another file. Then the files are read twice: first all columns, to calculate a hash of each row;
 then the requested columns of the rows that remain.

@@ -129,7 +129,7 @@ class DeletedRows:
         return None if vector is None else partial(keep_mask, vector)
 
     def vector(self, split: FileSplit) -> DeletionVector | None:
-        """Return the positions of rows that position deletes or a deletion vector delete.
+        """Return the positions of rows deleted by position deletes or by a deletion vector.
 
         None if no row is deleted by position.
         """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commits the rows of a repeated run in place of those of its earlier commit.
+"""Commits the rows of a repeated run, and removes those that the run committed before.
 
-Each attempt searches the earlier commit again. So it notices a rollback in between, and an attempt
-of the earlier run that was published late.
+Each attempt looks for the earlier commit again. So it notices a rollback that happened since, and
+an attempt of the earlier run that was published late.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def find_replaced(
 ) -> _FilesAddedBy | None:
     """Return the choice of files to remove; None if a rollback has already removed them.
 
-    Raise if rows of the earlier commit are in other files by now, or if some of them were deleted.
+    Raise if rows of the earlier commit are now in other files, or if some of them were deleted.
     """
     assert commit.replaces is not None
     metadata = loaded.metadata

@@ -35,8 +35,7 @@ Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 ENOUGH_FILES = 12
-"""With so many files to rewrite, a partition gets the worst score, unless an option sets another
-number."""
+"""A partition with this many files to rewrite gets the worst score, unless an option sets more."""
 BYTES_PART = 0.75
 """A file is large enough if it has at least this share of the target size."""
 

@@ -2,10 +2,10 @@
 """The files of staged results, which hold commit messages until another job publishes them.
 
 A staged result is a JSON file ``staged-<name>``. With a commit identity the name is derived from
-it, so that a retry finds the file. Otherwise the name is unique. Each publication first writes a
-claim of its own, ``claim-<name>.<id>``, and then looks for a discard. Each discard first writes
-``discard-<name>.<id>`` and then looks for a claim. So at least one of the two finds the other.
-No other engine uses the directory.
+it, so that a retry finds the file. Otherwise the name is unique. Each publication first writes its
+own claim, ``claim-<name>.<id>``, and then looks for a discard. Each discard first writes
+``discard-<name>.<id>`` and then looks for a claim. So at least one of the two notices the other. No
+other engine uses the directory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["StagedFiles", "StagedMessage", "StagedResult", "staged_name"]
 _PREFIX, _CLAIM, _DISCARD = "staged-", "claim-", "discard-"
 _VERSION = 1
 _CLAIM_MILLIS = 24 * 60 * 60 * 1000
-"""The age at which a claim ends, as for files of a write in progress."""
+"""After this time a claim no longer counts; writes in progress have the same age limit."""
 
 
 class StagedMessage(Protocol):
@@ -161,14 +161,15 @@ class StagedFiles(Generic[MessageT]):
     def claim(self, name: str, user: str, environment: Environment) -> str:
         """Claim a result for one publication, and return the path of the claim.
 
-        Publications of the same result have a claim each: the end of one of them does not leave
-        the files of another one unprotected.
+        Each publication of a result has its own claim. So when one ends, the files of another
+        publication remain protected.
         """
         return self._mark(_CLAIM, name, user, environment)
 
     def claimant(self, name: str, now_millis: int) -> str | None:
-        """Return the user who is publishing a result or was interrupted in the last 24 hours;
-        None without one.
+        """Return the user who publishes a result, or was interrupted in the last 24 hours.
+
+        None if there is no such user.
         """
         for claim in self._beside(_CLAIM, name):
             if claim.modified_millis >= now_millis - _CLAIM_MILLIS:
@@ -177,7 +178,7 @@ class StagedFiles(Generic[MessageT]):
         return None
 
     def begin_discard(self, name: str, environment: Environment) -> str:
-        """Stop publications of a result that have not begun; return the path of the mark."""
+        """Mark a result, so that no further publication begins; return the path of the mark."""
         return self._mark(_DISCARD, name, "", environment)
 
     def is_discarded(self, name: str) -> bool:
