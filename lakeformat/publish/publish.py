@@ -191,9 +191,9 @@ class _Publication:
         return made
 
     def _is_redefined(self, metadata: TableMetadata, snapshot: Snapshot) -> bool:
-        """Return True if a published schema is another one in the table by now.
+        """Return True if the table now has another schema with the number of a published one.
 
-        A rollback of another engine may delete schemas, whose numbers are used again.
+        A rollback by another engine may delete schemas; their numbers are then used again.
         """
         known = {each.schema_id: each for each in metadata.schemas}
         newest = {snapshot.schema_id, self._handle.schema.id}

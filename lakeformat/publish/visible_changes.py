@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that a commit makes visible for Iceberg readers, and those that it hides."""
+"""Finds the files that Iceberg readers see after a commit but not before it, and the reverse."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ __all__ = ["VisibleChanges"]
 
 @dataclass(frozen=True, slots=True)
 class VisibleChanges:
-    """The changes of one snapshot."""
+    """Finds the changes of one snapshot for Iceberg readers."""
 
     handle: TableHandle
     snapshot: Snapshot
     entries: FileEntries
 
     def of(self, changes: ManifestColumns) -> tuple[ManifestColumns, pa.Array]:
-        """Return the files that become visible, and the addresses of those that cease to be.
+        """Return the files that become visible, and the URIs of files that are no longer visible.
 
-        A file that is removed and added again, such as one with a new index, is in neither. If
-        only the highest level of a bucket is visible, a new level may hide the one before. So all
-        files of the changed buckets are read, unless the commit changes level 0 only.
+        A file that is removed and added again, for example with a new index, is in neither. If
+        readers see only the highest level of each bucket, a file on a higher level hides lower
+        levels. So all files of the changed buckets are read, unless only level 0 has changed.
         """
         schema = self.handle.schema
         if not shows_top_levels(schema):
@@ -49,13 +49,13 @@ class VisibleChanges:
         )
 
     def _in_buckets_of(self, changes: ManifestColumns) -> ManifestColumns:
-        """Return the files that the snapshot has in the buckets of changed files."""
+        """Return all live files of the snapshot in the buckets of the changed files."""
         live = in_partitions(self.handle, changes.partition.to_arrow().unique()).at(self.snapshot)
         together = buckets_of(ManifestColumns.concat([changes, live]))
         return live.filter(np.isin(together[len(changes) :], together[: len(changes)]))
 
     def _before(self, after: ManifestColumns, changes: ManifestColumns) -> ManifestColumns:
-        """Return the files above level 0 that the buckets had before the changes."""
+        """Return the files above level 0 that the same buckets had before the commit."""
         added, removed = changes.filter(~changes.is_delete), changes.filter(changes.is_delete)
         is_new = pc.is_in(self._identities(after), self._identities(added))
         kept = after.filter(_to_mask(pc.invert(is_new)))

@@ -35,7 +35,7 @@ Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 ENOUGH_FILES = 12
-"""A partition with this many files to rewrite gets the worst score, unless an option sets more."""
+"""A partition with this many files to rewrite gets the worst score. Keyed tables use an option."""
 BYTES_PART = 0.75
 """A file is large enough if it has at least this share of the target size."""
 
