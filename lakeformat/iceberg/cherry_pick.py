@@ -47,7 +47,7 @@ class CherryPickReport(Report):
     source: int
     """The id of the chosen snapshot."""
     snapshot_id: int
-    """The snapshot with its rows in the history of the branch."""
+    """The snapshot of the branch that has the rows of the chosen snapshot."""
     action: str
     """``added`` in a new snapshot; ``moved``, if the branch moved to the chosen snapshot; or
     ``kept``, if the branch already had the rows."""
@@ -81,7 +81,7 @@ class _Addition:
     handle: TableHandle
     source: Snapshot
     earlier: int | None = None
-    """The snapshot with which the branch already has the rows; None if it has none."""
+    """The snapshot of the branch that already has the rows; None if there is none."""
 
     def __call__(self, base: Base) -> FileChange | None:
         metadata = base.loaded.metadata
@@ -141,8 +141,8 @@ def _moved(handle: TableHandle, source: Snapshot, loaded: LoadedMetadata) -> Tab
 
 
 def _earlier(handle: TableHandle, metadata: TableMetadata, source: Snapshot) -> int | None:
-    """Return the snapshot with which the branch already has the rows of ``source``; None if it
-    lacks them.
+    """Return the snapshot of the branch that already has the rows of ``source``; None if there is
+    none.
 
     Raise ``InvalidRequestError`` if another snapshot with the same ``wap.id`` was published.
     """

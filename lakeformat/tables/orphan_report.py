@@ -57,7 +57,7 @@ class OrphanReport(Report):
     failures: int
     """The number of files that could not be removed; the next run tries again."""
     failed: tuple[str, ...]
-    """The first of these failures, each with the reason."""
+    """The first files that could not be removed, each with the reason."""
     young_files: int
     """Unreferenced files that are too young to be removed."""
     young_bytes: int

@@ -23,7 +23,7 @@ class IcebergDropPlan(Report):
     files: int = 0
     """The number of files that the drop deletes."""
     bytes: int = 0
-    """The size of these files; a file of unknown size counts as 0."""
+    """The size of the files that the drop deletes; a file of unknown size counts as 0."""
     outside: int = 0
     """The number of files that are kept, because they are outside of the table and of allowed
     directories."""

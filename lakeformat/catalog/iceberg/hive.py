@@ -34,8 +34,8 @@ from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 __all__ = ["HiveMetastore"]
 
 _LOCKED_MILLIS = 60_000
-"""A change is given up if it comes later than this after the lock, which expires after 300
-seconds."""
+"""A change is given up if this time has passed since the writer got the lock. The metastore
+releases a lock after 300 seconds."""
 _LOCK_WAIT = {"least_millis": 50, "longest_millis": 2000}
 _LOCK_ATTEMPTS = 40
 """The number of times that a writer asks for the lock; with the pauses it waits for over a

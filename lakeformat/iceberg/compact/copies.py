@@ -56,7 +56,7 @@ class CopyChoice:
 
     settings: CompactSettings
     entries: pa.Table | None
-    """The manifest entries of these files; None if there are no such files."""
+    """The manifest entries of the files to copy; None if there are no such files."""
 
     def copy(
         self, loaded: LoadedMetadata, files: Sequence[PlannedFile], writer: TableWriter

@@ -64,8 +64,8 @@ class CompactOptions:
     """The number of bytes of a Z-order value that are compared; by default all."""
     partial_progress: bool = False
     max_commits: int | None = None
-    """The largest number of commits. Setting it turns partial progress on, which has 10 by
-    default."""
+    """The largest number of commits with partial progress, by default 10. Setting it turns partial
+    progress on."""
     max_concurrent_rewrites: int | None = None
     """The number of groups that are rewritten at a time; by default one for each processor."""
     rewrite_job_order: str = "none"

@@ -19,7 +19,8 @@ class DataFile:
     path: str
     format: FileFormat
     record_count: int | None
-    """None if the manifest does not have it: Java's import of Avro files wrote -1."""
+    """The number of rows; None if the manifest does not have it: Java's import of Avro files wrote
+    -1."""
     size_bytes: int
     sequence_number: int
     first_row_id: int | None = None
@@ -34,17 +35,17 @@ class DeleteFile:
 
     path: str
     format: FileFormat | None
-    """None for a deletion vector in a Puffin file."""
+    """The format of the file; None for a deletion vector in a Puffin file."""
     record_count: int
     size_bytes: int
     sequence_number: int
     scope: str
-    """The partition spec and partition to which it applies; empty for equality deletes of all
-    partitions."""
+    """The partition spec and partition to which the delete file applies; empty for equality deletes
+    of all partitions."""
     equality_ids: tuple[int, ...] = ()
     """The ids of the columns whose values are compared; empty if the file lists positions."""
     data_file: str | None = None
-    """The data file to which it applies, if it is only one and known."""
+    """The data file to which the delete file applies; None if there may be several."""
     content_offset: int = 0
     content_size: int = 0
 

@@ -82,7 +82,7 @@ class FilePlan:
     entries: tuple[pa.Table, ...] = ()
     """The data files whose statistics allow matching rows, as one table for each partition spec."""
     deletes: tuple[pa.Table, ...] = ()
-    """The delete files that may apply to these rows."""
+    """The delete files that may apply to rows in these data files."""
 
     @property
     def files_to_read(self) -> int:

@@ -23,7 +23,7 @@ __all__ = ["bounds_of", "single_values"]
 
 _MICROS_PER_DAY = 86_400_000_000
 _NEGATIVE = b"\x80"
-"""The first byte of negative numbers begins with this bit."""
+"""The bit that is set in the first byte of a negative number."""
 # For each type: the numpy types of its stored form, and the factor to the current unit.
 _NUMBERS: dict[str, tuple[tuple[str, int], ...]] = {
     "boolean": (("<u1", 1),),

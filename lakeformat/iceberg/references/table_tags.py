@@ -42,7 +42,7 @@ class TagInfo:
     snapshot_id: int
     schema_id: int | None
     commit_millis: int
-    """The commit time of its snapshot."""
+    """The commit time of the tag's snapshot."""
     rows: int | None
     """The number of rows; None if the snapshot has delete files, or if its writer did not count
     rows."""

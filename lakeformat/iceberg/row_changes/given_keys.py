@@ -33,7 +33,7 @@ class GivenKeys:
     fields: tuple[Field, ...]
     keys: EqualityKeys
     condition: Predicate
-    """A condition that every row with one of these keys meets, to skip files and row groups."""
+    """A condition that every row with one of the given keys meets, to skip files and row groups."""
 
     def __len__(self) -> int:
         return len(self.keys)

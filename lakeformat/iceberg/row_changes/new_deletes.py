@@ -25,7 +25,7 @@ class NewDeletes:
     """New deletes that are written but not published."""
 
     entries: Sequence[pa.Table] = ()
-    """Their manifest entries, as one table for each partition spec."""
+    """The manifest entries of the new deletes, as one table for each partition spec."""
     replaced: Sequence[str] = ()
     """The ids of older delete files to remove in the same commit: the new ones include their
     positions."""

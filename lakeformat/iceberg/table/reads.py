@@ -40,12 +40,12 @@ class TableReads(TableHistory):
     ) -> Scan:
         """Scan the rows of the newest snapshot of the branch, or of one chosen by id, tag or time.
 
-        ``where`` is a SQL condition, or one made with ``lake.col``; files of any partition spec are
-        skipped by it. ``partitions`` selects rows by values of partition columns without a
-        transform: ``{"dt": "2024-01-01"}``, or a list of these. ``snapshot`` is a snapshot id or a
-        position. A chosen snapshot is read with the columns that the table had then. ``newest`` has
-        no effect, because no option of an Iceberg table chooses a snapshot. ``watermark`` is
-        refused.
+        ``where`` is a SQL condition, or one made with ``lake.col``. Files without matching rows are
+        skipped by their partitions and statistics, even if they have older partition specs.
+        ``partitions`` selects rows by values of partition columns without a transform: ``{"dt":
+        "2024-01-01"}``, or a list of these. ``snapshot`` is a snapshot id or a position. A chosen
+        snapshot is read with the columns that the table had then. ``newest`` has no effect, because
+        no option of an Iceberg table chooses a snapshot. ``watermark`` is refused.
         """
         from lakeformat.iceberg.choice import choose
         from lakeformat.iceberg.read.scan import Scan

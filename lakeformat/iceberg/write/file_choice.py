@@ -91,7 +91,10 @@ class FilesWhere:
 
     condition: PredicateFilter
     opposite: PredicateFilter | None = None
-    """The opposite condition; None if a row without nulls may meet neither of the two."""
+    """The condition that selects all rows that do not meet ``condition``, except rows with nulls.
+
+    None if there is no such condition.
+    """
 
     def mask(self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table) -> pa.Array:
         has_some, chosen = self.masks(metadata, spec, entries)

@@ -28,7 +28,7 @@ class NewFile:
     partition: pa.StructArray
     """The partition values, as an array of length one."""
     members: dict[str, Any]
-    """The members of its manifest entry that depend on its content."""
+    """The members of the manifest entry that depend on the content of the file."""
 
 
 def new_entries(

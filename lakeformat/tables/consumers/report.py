@@ -20,12 +20,12 @@ class ConsumerState:
     id: str
     next_snapshot: int
     modified_millis: int
-    """The time when its progress was last stored, in epoch milliseconds."""
+    """The time when the progress of the consumer was last stored, in epoch milliseconds."""
     behind: int
     """The number of snapshots that the consumer has not read yet."""
     is_stale: bool
-    """True if the snapshot that it reads next has expired; no snapshots are kept for such a
-    consumer."""
+    """True if the snapshot that the consumer reads next has expired; no snapshots are kept for such
+    a consumer."""
     position: Position
     """The position up to which the consumer has read."""
 
