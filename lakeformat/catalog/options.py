@@ -152,7 +152,7 @@ class CatalogOptions:
             self._refuse_database_options()
 
     def _refuse_iceberg_metastore(self) -> None:
-        """Name the format if the metastore or the uri is one of Iceberg tables only."""
+        """Raise for a metastore or a URI of Iceberg catalogs; the error names the format to use."""
         named, uri = self._raw.get(self.metastore.key), self._raw.get(self.uri.key)
         if named in (FILESYSTEM, JDBC) or (named is None and uri is None):
             return

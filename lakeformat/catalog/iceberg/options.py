@@ -41,7 +41,7 @@ _BY_SCHEME = {
     "thrift": HIVE,
 }
 _OF_OTHER_CLIENTS = {"type": "metastore", "catalog-type": "metastore", "catalog-impl": "metastore"}
-"""Keys of Iceberg's own clients, with the key here."""
+"""Option keys of Iceberg's own clients, each with the key of this library."""
 _JDBC, _HEADER = "jdbc.", "header."
 _PAIMON_PREFIXES = (_JDBC, "table-default.", "lock", "sync-", "client-pool-")
 _PAIMON = ("case-sensitive", "catalog-key")
@@ -154,7 +154,7 @@ class IcebergOptions:
 
 
 def metastore_of_uri(uri: str) -> str | None:
-    """Return the metastore that has uris of this scheme; None if it is unknown."""
+    """Return the metastore that the scheme of a URI belongs to; None if it is unknown."""
     scheme = uri.strip().partition(":")[0].partition("+")[0].casefold()
     return _BY_SCHEME.get(scheme)
 

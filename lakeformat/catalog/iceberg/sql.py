@@ -216,7 +216,7 @@ class SqlMetastore(NamedFilesMetastore):
         )
 
     def require_exists(self) -> None:
-        """Raise NotFoundError if the database has rows of other catalogs alone."""
+        """Raise NotFoundError if the database has only rows of other catalogs."""
         with self._database.reading("list the catalogs") as connection:
             if not self._is_set_up(connection):
                 raise NotFoundError(

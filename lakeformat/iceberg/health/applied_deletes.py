@@ -52,7 +52,7 @@ class AppliedDeletes:
     """For each data file the rows deleted by its deletion vector, and by position deletes for it
     alone."""
     hidden_rows: int
-    """The number of rows deleted by deletion vectors and position deletes, in all data files."""
+    """The number of positions in position deletes and deletion vectors that apply to data files."""
     dangling: Mask
     """True for delete files that apply to no data file."""
 

@@ -60,7 +60,7 @@ class DeleteFacts:
     deletion_vectors: int = 0
     equality_delete_files: int = 0
     hidden_rows: int = 0
-    """The number of rows deleted by deletion vectors and position deletes."""
+    """The number of positions in position deletes and deletion vectors that apply to data files."""
     equality_keys: int = 0
     """The number of keys in equality deletes that apply; each key deletes any number of rows."""
     ratio: float = 0.0
