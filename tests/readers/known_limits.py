@@ -65,6 +65,14 @@ def has_uuid_partitions(table: lake.IcebergTable) -> bool:
     return "u" in table.partition_by
 
 
+def has_nanoseconds_of_paimon(table: lake.IcebergTable) -> bool:
+    """True of a published table with nanoseconds: files of Paimon hold them as INT96."""
+    metadata = table._loaded().metadata
+    snapshot = metadata.current_snapshot
+    is_published = snapshot is not None and "paimon-commit-identity" in snapshot.summary
+    return is_published and any(str(each.type).endswith("_ns") for each in metadata.schema.fields)
+
+
 LIMITS = [
     Limit(
         "PyIceberg",
@@ -95,6 +103,12 @@ LIMITS = [
         "ClickHouse reads no manifests with UUIDs as partition values",
         "Cannot parse uuid",
         has_uuid_partitions,
+    ),
+    Limit(
+        "DuckDB",
+        "DuckDB cuts nanoseconds that files hold as INT96 to microseconds",
+        "",
+        has_nanoseconds_of_paimon,
     ),
     Limit(
         "Iceberg-Rust",

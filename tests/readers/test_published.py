@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from tests.readers.known_limits import check_rows
 from tests.readers.readers import Reader, rows_of
 
 COLUMNS = [
@@ -22,6 +23,7 @@ COLUMNS = [
     ("parts", "ARRAY<ROW<a INT, b STRING>>"),
 ]
 PUBLISHED = {"metadata.iceberg.storage": "table-location"}
+VERSION = "metadata.iceberg.format-version"
 
 
 def some_rows(table: lake.Table, first: int) -> pa.Table:
@@ -47,19 +49,26 @@ def published(table: lake.Table) -> lake.IcebergTable:
     return found
 
 
-@pytest.mark.parametrize("keyed", [False, True], ids=["append", "keyed"])
-def test_a_reader_sees_the_rows_of_a_published_table(tmp_path: Path, reader: Reader, keyed: bool):
-    catalog = lake.open_catalog(str(tmp_path))
+def new_table(folder: Path, columns: list[tuple[str, str]], **keys: Any) -> lake.Table:
+    """A published table of a new warehouse."""
+    catalog = lake.open_catalog(str(folder))
     catalog.create_database("shop")
+    options = {**PUBLISHED, **keys.pop("options")}
+    return catalog.create_table("shop.orders", columns, options=options, **keys)
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+@pytest.mark.parametrize("keyed", [False, True], ids=["append", "keyed"])
+def test_a_reader_sees_the_rows_of_a_published_table(
+    tmp_path: Path, reader: Reader, keyed: bool, version: str
+):
     keys = ["day", "id"] if keyed else []
-    options = {**PUBLISHED, **({"bucket": "2"} if keyed else {})}
-    table = catalog.create_table(
-        "shop.orders", COLUMNS, primary_key=keys, partition_by=["day"], options=options
-    )
+    options = {VERSION: version, **({"bucket": "2"} if keyed else {})}
+    table = new_table(tmp_path, COLUMNS, primary_key=keys, partition_by=["day"], options=options)
     table.write(some_rows(table, 0))
     table.write(some_rows(table, 3))
     table.compact(strategy="full")
-    table = catalog.alter_table(
+    table = lake.open_catalog(str(tmp_path)).alter_table(
         "shop.orders",
         lake.update_column_type("small", "INT"),
         lake.rename_column("text", "note"),
@@ -69,3 +78,51 @@ def test_a_reader_sees_the_rows_of_a_published_table(tmp_path: Path, reader: Rea
     table.write(table.scan().to_arrow().slice(0, 2))
     table.compact(strategy="full")
     assert reader.read(published(table)) == rows_of(table.scan().to_arrow())
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+@pytest.mark.parametrize("keyed", [False, True], ids=["append", "keyed"])
+def test_a_reader_sees_no_row_that_a_deletion_vector_deletes(
+    tmp_path: Path, reader: Reader, keyed: bool, version: str
+):
+    keys = {"primary_key": ["day", "id"]} if keyed else {}
+    options = {"deletion-vectors.enabled": "true", VERSION: version}
+    if keyed:
+        options["bucket"] = "1"
+    table = new_table(tmp_path, COLUMNS, partition_by=["day"], options=options, **keys)
+    first = pa.concat_tables([some_rows(table, number) for number in range(0, 100, 5)])
+    table.write(first)
+    if keyed:
+        table.compact(strategy="full")
+        table.write(first.slice(3, 4))
+        table.compact(strategy="minor")
+    else:
+        table.delete("id in (1, 5, 8)")
+        table.write(some_rows(table, 110))
+        table.delete("id in (1, 7, 113)")
+    shown = published(table)
+    files = shown.system_table("files").scan().to_arrow()
+    assert set(files["content"].to_pylist()) == {0, 1}
+    if reason := check_rows(reader, shown, rows_of(table.scan().to_arrow())):
+        pytest.xfail(reason)
+
+
+def test_a_reader_sees_both_kinds_of_deletes_after_an_upgrade(tmp_path: Path, reader: Reader):
+    options = {"deletion-vectors.enabled": "true"}
+    table = new_table(tmp_path, COLUMNS, partition_by=["day"], options=options)
+    table.write(pa.concat_tables([some_rows(table, 0), some_rows(table, 5)]))
+    table.delete("id in (0, 1, 2)")
+    catalog = lake.open_catalog(str(tmp_path))
+    table = catalog.alter_table("shop.orders", lake.set_option(VERSION, "3"))
+    table.delete("id = 3")
+    if reason := check_rows(reader, published(table), rows_of(table.scan().to_arrow())):
+        pytest.xfail(reason)
+
+
+def test_a_reader_sees_nanoseconds_of_version_three(tmp_path: Path, reader: Reader):
+    columns = [("id", "BIGINT"), ("at", "TIMESTAMP(9)")]
+    table = new_table(tmp_path, columns, options={VERSION: "3"})
+    at = pa.array([-1_000_000_001, None, 1_700_000_000_123_456_789], pa.timestamp("ns"))
+    table.write(pa.table({"id": [1, 2, 3], "at": at}))
+    if reason := check_rows(reader, published(table), rows_of(table.scan().to_arrow())):
+        pytest.xfail(reason)

@@ -29,6 +29,7 @@ from lakeformat.tables.commit_observer import ObservedFiles
 __all__ = ["Candidate", "OrphanScan", "scan_observed", "scan_table"]
 
 _METADATA = ".metadata.json"
+_DELETES = (".parquet", ".puffin")
 _VERSION = re.compile(r"v\d+" + re.escape(_METADATA), re.ASCII)
 _IN_MEMORY_BYTES = 8 << 20
 _AT_A_TIME = 1_000
@@ -144,6 +145,8 @@ def _kind_of_published(name: str) -> FileClass:
         return FileClass.OTHER
     if name.endswith(_METADATA):
         return FileClass.METADATA
+    if name.endswith(_DELETES):
+        return FileClass.DELETES
     return FileClass.MANIFEST_LIST if name.startswith("snap-") else FileClass.MANIFEST
 
 

@@ -21,7 +21,7 @@ METADATA = "wh/shop.db/orders/metadata"
 class Clocked:
     """A published table, whose clock is moved by hand."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, **options: str) -> None:
         self.now = 1_700_000_000_000
         self.storage = MemoryStorage(name, clock=lambda: self.now)
         random = Random(SEED)
@@ -33,7 +33,8 @@ class Clocked:
         catalog = FileSystemCatalog(self.storage, "wh", world)
         catalog.create_database("shop")
         columns = [("id", "BIGINT")]
-        self.table = catalog.create_table("shop.orders", columns, options=PUBLISHED)
+        given = {**PUBLISHED, **options}
+        self.table = catalog.create_table("shop.orders", columns, options=given)
 
     def write(self, number: int) -> None:
         self.table.write(rows_of(id=[number]))
@@ -85,4 +86,26 @@ def test_metadata_files_that_the_newest_does_not_name_are_orphans(world):
     [orphan] = report.files
     assert (orphan.path.rpartition("/")[2], orphan.kind) == ("v0.metadata.json", "table metadata")
     assert report.unknown_files == 2
+    assert seen(world.table) == content(world.table.scan().to_arrow())
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_files_of_deletes_are_kept_until_no_snapshot_needs_them(request, monkeypatch, version):
+    options = {"deletion-vectors.enabled": "true", "metadata.iceberg.format-version": version}
+    world = Clocked(request.node.name, **options)
+    world.table.write(rows_of(id=[1, 2, 3, 4]))
+    world.table.delete("id = 1")
+    needed = world.metadata()
+    with monkeypatch.context() as broken:
+        broken.setattr(PublishedVersions, "create", killed)
+        with pytest.raises(KeyboardInterrupt):
+            world.table.delete("id = 2")
+    left = world.metadata() - needed
+    world.now += 2 * DAY
+    world.write(5)
+    world.now += 2 * DAY
+    report = world.table.remove_orphans(older_than="1 d", dry_run=False)
+    kinds = sorted(each.kind for each in report.files)
+    assert kinds == ["delete file", "manifest", "manifest", "manifest list"]
+    assert not left & world.metadata()
     assert seen(world.table) == content(world.table.scan().to_arrow())
