@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The deletes that a published snapshot adds, and the data files whose earlier deletes leave."""
+"""Finds and writes the deletes that a published snapshot adds.
+
+It also finds the data files whose earlier deletes must be removed.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +34,12 @@ __all__ = ["ChangedDeletes", "DeletedRows"]
 
 @dataclass(frozen=True, slots=True)
 class ChangedDeletes:
-    """The difference between the deletes of a snapshot and those of the snapshot before it."""
+    """The changes from the deletes of one snapshot to those of the next."""
 
     deletes: pa.Table
-    """The entries of new deletes."""
+    """The manifest entries of new deletes."""
     changed: pa.Array
-    """The addresses of the data files whose earlier deletes leave."""
+    """The URIs of data files whose earlier deletes must be removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +62,9 @@ class DeletedRows:
     def after(
         self, parent: IcebergSnapshot, added: ManifestColumns, removed: pa.Array
     ) -> ChangedDeletes:
-        """Write the changed deletes of kept data files, and all deletes of added ones.
+        """Write the changed deletes of data files that remain, and all deletes of added data files.
 
-        ``removed`` has the addresses of the data files that leave, with their deletes.
+        ``removed`` has the URIs of the data files that the snapshot removes with their deletes.
         """
         had_deletes = parent.summary.get("total-delete-files") != "0"
         if self.snapshot.index_manifest is None and not had_deletes:
@@ -75,7 +78,9 @@ class DeletedRows:
         return self._changed(pair for pair in known if pair[0] not in gone)
 
     def _changed(self, vectors: Iterable[tuple[str | None, ChangedVector]]) -> ChangedDeletes:
-        """Write vectors with the addresses of their data files; those without one are left out."""
+        """Write the given vectors, each with the URI of its data file; vectors without a URI are
+        left out.
+        """
         changed: list[str] = []
         deletes = self.files.write(self._written(vectors, changed))
         return ChangedDeletes(deletes, pa.array(changed, pa.string()))
@@ -83,7 +88,9 @@ class DeletedRows:
     def _written(
         self, vectors: Iterable[tuple[str | None, ChangedVector]], changed: list[str]
     ) -> Iterator[tuple[DeletedFile, DeletionVector]]:
-        """Yield the deleted rows to write, and collect the addresses of all data files."""
+        """Yield the deleted rows to write, and collect the URIs of all their data files in
+        ``changed``.
+        """
         partition_of = cache(self.entries.partition_of)
         for address, each in vectors:
             if address is None:
@@ -94,7 +101,7 @@ class DeletedRows:
 
 
 class _Addresses:
-    """The addresses of data files; those of some files are known."""
+    """Finds the URIs of data files; ``known`` files need no search."""
 
     def __init__(
         self, handle: TableHandle, snapshot: Snapshot, entries: FileEntries, known: ManifestColumns
@@ -104,7 +111,7 @@ class _Addresses:
         self.places = files_by_place(known)
 
     def of(self, place: Place, name: str) -> str | None:
-        """Return the address of a file of the table; None if it is outside and not live."""
+        """Return the URI of a data file; None if it is in an external path and no longer live."""
         row = self.places.get(place, {}).get(name)
         if row is not None:
             return self._paths[row]
@@ -119,7 +126,7 @@ class _Addresses:
 
     @cached_property
     def _planned(self) -> dict[tuple[Place, str], str]:
-        """The addresses of all live files: manifests alone name the places of files outside."""
+        """The URIs of all live files; only manifests have the places of files in external paths."""
         live = plan_columns(self._handle, self._snapshot).columns
         paths = self._entries.paths(live).to_pylist()
         return {

@@ -101,13 +101,13 @@ class FileEntries:
         return pc.coalesce(_texts(files.external_path), inside)
 
     def path(self, partition: bytes, bucket: int, name: str) -> str:
-        """Return the address of a data file inside of the table."""
+        """Return the URI of a data file in the table's directory."""
         directory = partition_path(self.handle.schema, partition)
         inside = self.handle.layout.bucket_below_root(bucket, directory)
         return f"{self.location}/{inside}/{plain_name(name)}"
 
     def partition_of(self, encoded: bytes) -> pa.StructArray:
-        """Return the values of one partition, as the only row."""
+        """Return the values of one partition, as an array of length one."""
         return self._decoded(pa.array([encoded], pa.large_binary()))
 
     def _partitions(self, files: ManifestColumns) -> pa.Array:
@@ -115,7 +115,7 @@ class FileEntries:
         return self._decoded(values.dictionary).take(values.indices)
 
     def _decoded(self, encoded: pa.Array) -> pa.StructArray:
-        """Return the values of partitions."""
+        """Return the values of encoded partitions."""
         kind = to_arrow_type(self.partition)
         if not self.partition.fields:
             return pa.array([{}] * len(encoded), kind)

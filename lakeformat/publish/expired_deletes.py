@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The published files of deletes that only expired snapshots need.
+"""Finds published delete files that only expired snapshots need.
 
-Each belongs to this publication alone: the table itself keeps its deleted rows in index files.
+They belong to the publication alone: the Paimon table stores its deleted rows in index files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ __all__ = ["expired_deletes"]
 def expired_deletes(
     loaded: LoadedMetadata, expired: Iterable[Snapshot], kept: Sequence[Snapshot]
 ) -> list[str]:
-    """Return the addresses of files of deletes that expired snapshots have and kept ones lack."""
+    """Return the URIs of delete files that expired snapshots have and kept snapshots do not
+    have.
+    """
     found: dict[str, str] = {}
     for snapshot in expired:
         if snapshot.summary.get("total-delete-files") != "0":
@@ -44,6 +46,6 @@ def _delete_manifests(
 
 
 def _files(loaded: LoadedMetadata, manifests: Mapping[str, pa.Table]) -> dict[str, str]:
-    """Return the addresses of the live files in manifests, by their one spelling."""
+    """Return the URIs of the live files in manifests, by their normalised form."""
     found = live_files(loaded, manifests.values())
     return {one_spelling(name): each.address for name, each in found.items()}

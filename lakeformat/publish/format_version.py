@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The version of Iceberg's format that a table is published in, and its changes."""
+"""The Iceberg format version of published metadata, and its upgrade."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from lakeformat.paimon.handle import TableHandle
 __all__ = ["HAS_ROW_IDS", "refuse_downgrade", "upgraded"]
 
 HAS_ROW_IDS = 3
-"""The version from which on each row has an id, and rows are deleted by vectors."""
+"""Since this format version rows have ids and are deleted by deletion vectors."""
 
 
 def upgraded(metadata: TableMetadata, version: int) -> TableMetadata:
-    """Return metadata in its version or a newer one, in which all of its files are valid, too.
+    """Return the metadata in format version ``version``, or unchanged if its version is not older.
 
-    The next snapshot gives ids to the rows of files that have none.
+    All files remain valid. The next snapshot gives ids to the rows of files that have none.
     """
     if metadata.format_version >= version:
         return metadata
@@ -27,7 +27,9 @@ def upgraded(metadata: TableMetadata, version: int) -> TableMetadata:
 
 
 def refuse_downgrade(published: TableMetadata, handle: TableHandle) -> None:
-    """Raise ``UnsupportedError`` if the table asks for an older version than the published one."""
+    """Raise ``UnsupportedError`` if the option of the table is an older version than the published
+    one.
+    """
     option, asked = type(handle.options).iceberg_format_version, handle.options
     if asked.iceberg_format_version >= published.format_version:
         return

@@ -51,8 +51,8 @@ def with_kept_snapshots(metadata: TableMetadata, handle: TableHandle) -> TableMe
 
 
 def unneeded_files(before: LoadedMetadata, after: TableMetadata) -> list[str]:
-    """Return the manifests, manifest lists and files of deletes that no snapshot of ``after`` uses
-    any more.
+    """Return the manifests, manifest lists and delete files that no snapshot of ``after`` uses any
+    more.
 
     Data files are not among them: the Paimon table deletes its data files itself.
     """

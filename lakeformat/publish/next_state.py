@@ -71,7 +71,8 @@ class NextState:
         assert parent is not None
         delta = self._delta()
         if not len(delta) and self.snapshot.delta_record_count:
-            # A removal of missing manifests loses files that no manifest names.
+            # The table removed manifests that are missing. Their files are not listed, so list all
+            # files again.
             started = self._base(parent, MANIFEST_SCHEMA.empty_table())
             return self._with(started, replace(self._all_of(started), operation="overwrite"))
         started = self._base(parent, read_manifest_list(self.base.places, parent))
@@ -107,7 +108,7 @@ class NextState:
         return changes.take(meet(changes).left)
 
     def _changed(self, base: Base, changes: ManifestColumns) -> FileChange:
-        """Return the change of the files that readers see; files that need a merge are left out."""
+        """Return the change for Iceberg readers; files whose rows need a merge are left out."""
         parent = base.parent
         assert parent is not None
         added, removed = VisibleChanges(self.handle, self.snapshot, self.entries).of(changes)

@@ -141,8 +141,9 @@ class _Publication:
         return self._report(None)
 
     def _base(self, newest: LoadedMetadata | None, head: Snapshot) -> LoadedMetadata | None:
-        """Return published metadata that the history of the table continues; None if there is
-        none.
+        """Return published metadata of a snapshot in the table's history; None if there is none.
+
+        Later snapshots can be published on it.
         """
         if newest is None:
             return None
@@ -204,10 +205,11 @@ class _Publication:
         )
 
     def _is_replaced(self, base: LoadedMetadata) -> bool:
-        """Return True if the base shows other rows by now; note if it lost snapshots or tags.
+        """Return True if another program has replaced the base since it was read, with other rows.
 
-        An expiry replaces the newest metadata before it deletes files: either it finds what was
-        published on the base, or this look finds the replaced base.
+        If only its snapshots or tags differ, remember to publish these, too. An expiry replaces the
+        newest metadata file before it deletes files. So either the expiry finds the file published
+        on the base, or this method finds the replaced base.
         """
         now = self._versions.find(_number(base))
         if now is None:
@@ -278,7 +280,9 @@ class _Publication:
         )
 
     def _first_row_id(self, before: TableMetadata | None) -> int | None:
-        """Return the first row id of a table that is published again; no id is used twice."""
+        """Return the next free row id for a table that is published again, so that no id is used
+        twice.
+        """
         if self._version < HAS_ROW_IDS:
             return None
         return 0 if before is None else before.next_row_id or 0
@@ -354,7 +358,7 @@ def _number(metadata: LoadedMetadata) -> int:
 
 
 def _names_in(metadata: TableMetadata) -> tuple[object, object]:
-    """Return the snapshots and references, which an expiry or a deleted tag replaces."""
+    """Return the snapshot ids, branches and tags; an expiry or a deleted tag changes them."""
     return {each.snapshot_id for each in metadata.snapshots}, dict(metadata.references)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The deleted rows of a Paimon snapshot as files of Iceberg, below the directory of the metadata.
+"""Writes the deleted rows of a Paimon snapshot as Iceberg delete files, in the metadata directory.
 
-Paimon keeps vectors in index files, which readers of Iceberg do not accept: most want a Puffin
-file around each vector, and version 2 has no vectors at all. So the changed ones are written again:
-as vectors in Puffin files, or in version 2 as one small Parquet file for each data file.
+Paimon stores deletion vectors in index files, which most Iceberg readers cannot read: they need a
+Puffin file around the vectors, and format version 2 has no vectors. So changed vectors are written
+again: in Puffin files, or in version 2 as one small Parquet file for each data file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from lakeformat.publish.format_version import HAS_ROW_IDS
 __all__ = ["DeletedFile", "PublishedDeletes"]
 
 _MOST_IN_A_FILE = 1000
-"""The most vectors in a Puffin file: some readers read it as a whole for one of them."""
+"""The largest number of vectors in a Puffin file, because some readers read the whole file for
+one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class DeletedFile:
 
     @property
     def scope(self) -> str:
-        """A text that equals that of files in the same partition."""
+        """A text that is equal for files of the same partition."""
         return repr(self.partition[0].as_py())
 
 
@@ -53,7 +54,7 @@ class PublishedDeletes:
         self._written: list[str] = []
 
     def write(self, files: Iterable[tuple[DeletedFile, DeletionVector]]) -> pa.Table:
-        """Write the deleted rows of data files; return the entries of the deletes."""
+        """Write the deleted rows of data files; return the manifest entries of the delete files."""
         metadata = self._base.metadata
         directory = metadata_location(metadata)
         has_vectors = metadata.format_version >= HAS_ROW_IDS
@@ -67,19 +68,21 @@ class PublishedDeletes:
         return pa.concat_tables(found)
 
     def none(self) -> pa.Table:
-        """Return the entries of no deletes."""
+        """Return a table without entries."""
         metadata = self._base.metadata
         return entry_schema(partition_type(metadata, metadata.partition_specs[0])).empty_table()
 
     def delete_all(self) -> None:
-        """Delete the files, which no snapshot refers to."""
+        """Delete all files that were written; no snapshot refers to them."""
         delete_files(self._base.places, self._written)
 
 
 def _parts(
     files: Iterable[tuple[DeletedFile, DeletionVector]],
 ) -> Iterator[Iterator[tuple[DeletedFile, DeletionVector]]]:
-    """Yield iterators of some files each, of which the next starts after the one before ended."""
+    """Divide the files into parts of limited size; read each part to its end before you take the
+    next.
+    """
     rest = iter(files)
     for first in rest:
         yield _with_first(first, islice(rest, _MOST_IN_A_FILE - 1))

@@ -45,7 +45,7 @@ _KEY_COLUMNS = 1_073_741_823
 number."""
 _MOST_MICROS = 6
 _HAS_NANOS = 3
-"""The version of Iceberg's format from which on times may have nanoseconds."""
+"""The first format version of Iceberg with times in nanoseconds."""
 _PLAIN = {
     TypeName.BOOLEAN: "boolean",
     TypeName.TINYINT: "int",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The change of one published snapshot: data files and deletes that come and leave."""
+"""The change of one published snapshot: data files and delete files to add and to remove."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _FILES_OF_MANIFEST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """Adds and removes files; the deletes of a removed data file leave with it."""
+    """Adds and removes files; the deletes of a removed data file are removed, too."""
 
     added: pa.Table
-    """The entries of new data files."""
+    """The manifest entries of new data files."""
     removed: pa.Array
-    """The addresses of data files that leave."""
+    """The URIs of data files to remove."""
     deletes: pa.Table
-    """The entries of new deletes."""
+    """The manifest entries of new delete files."""
     changed: pa.Array
-    """The addresses of data files whose earlier deletes leave."""
+    """The URIs of data files whose earlier deletes must be removed."""
 
     def __call__(self, base: Base) -> FileChange:
         """Return the manifests of the new snapshot, and what they change."""
@@ -57,8 +57,9 @@ class StateChange:
         )
 
     def _left(self, base: Base) -> WithoutFiles:
-        """Return the manifests without the files that leave; data manifests are read only if data
-        files leave.
+        """Return the manifests without the removed files.
+
+        Manifests of data files are read only if a data file is removed.
         """
         if not len(self.removed) and not len(self.changed):
             return WithoutFiles(base.manifests, [])
@@ -72,7 +73,7 @@ class StateChange:
         return WithoutFiles(pa.concat_tables(kept), left.removed)
 
     def _operation(self, left: WithoutFiles) -> str:
-        """Return the kind of the snapshot, as Java names it."""
+        """Return the operation of the snapshot, as Java names it."""
         if not left.removed and not len(self.deletes):
             return "append"
         deletes = len(self.removed) or len(self.deletes)
@@ -81,19 +82,19 @@ class StateChange:
 
 @dataclass(frozen=True, slots=True)
 class _LeavingFiles:
-    """Chooses data files by their addresses, and deletes by the address of their data file."""
+    """Chooses data files by their URIs, and delete files by the URI of their data file."""
 
     paths: pa.Array
     changed: pa.Array
 
     def mask(self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table) -> pa.Array:
-        """Return True for each entry whose file leaves."""
+        """Return a mask of the entries whose file is removed."""
         is_named = pc.is_in(entries.column("file_path"), self.paths)
         return pc.or_(is_named, pc.is_in(entries.column("referenced_data_file"), self.changed))
 
 
 def _made(base: Base, entries: pa.Table) -> list[pa.Table]:
-    """Write the manifests of new data files or of new deletes; return their rows in the list."""
+    """Write manifests of new data files or delete files; return their rows of the manifest list."""
     metadata = base.loaded.metadata
     of_deletes = entries.column("content")[0].as_py() != DATA
     writer = ManifestWriter(metadata, metadata.partition_specs[0], of_deletes)

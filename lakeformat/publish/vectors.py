@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The deletion vectors of a Paimon snapshot that readers of Iceberg do not know yet.
+"""Finds the deletion vectors of a Paimon snapshot that are not published yet.
 
-Index files never change, so only the files that one of two snapshots lacks are read, those of one
-bucket at a time.
+Index files never change. So only index files that one of two snapshots lacks are read, one bucket
+after the other.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lakeformat.paimon.read.deletions import deleted_rows_of, find_vectors
 __all__ = ["ChangedVector", "Place", "changed_vectors", "files_by_place", "vectors_of"]
 
 Place: TypeAlias = tuple[bytes, int]
-"""The encoded partition and the bucket, in which names of data files are unique."""
+"""The encoded partition and the bucket. Within them the name of a data file is unique."""
 _Files: TypeAlias = Mapping[Place, tuple[IndexManifestEntry, ...]]
 
 
@@ -32,11 +32,11 @@ class ChangedVector:
     place: Place
     name: str
     vector: DeletionVector | None
-    """None if no row is deleted any more."""
+    """The deleted rows; None if no row of the data file is deleted any more."""
 
 
 def files_by_place(files: ManifestColumns) -> dict[Place, dict[str, int]]:
-    """Return the row of each data file by its place and its name."""
+    """Return the row of each data file in ``files``, by its place and its name."""
     found: dict[Place, dict[str, int]] = {}
     columns = (files.partition.to_arrow().to_pylist(), files.bucket.numbers.tolist())
     for row, (partition, bucket, name) in enumerate(
@@ -50,7 +50,7 @@ def files_by_place(files: ManifestColumns) -> dict[Place, dict[str, int]]:
 def vectors_of(
     handle: TableHandle, snapshot: Snapshot, names: Mapping[Place, Collection[str]]
 ) -> Iterator[ChangedVector]:
-    """Yield the vectors of some data files, those without any left out."""
+    """Yield the vectors of the named data files; files without a vector are left out."""
     for place, entries in find_vectors(handle, snapshot).items():
         if place in names:
             for name, vector in _read(handle, snapshot, place, entries).items():
@@ -66,7 +66,7 @@ def changed_vectors(
 ) -> Iterator[ChangedVector]:
     """Yield the vectors that differ between two snapshots, and those of the added data files.
 
-    Vectors of files that left the table may be among them.
+    Vectors of files that the table no longer has may be among them.
     """
     is_same = before.index_manifest == after.index_manifest
     if is_same and not added:

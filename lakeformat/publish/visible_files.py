@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data files that Iceberg readers may see: those whose rows need no merge."""
+"""Selects the data files that Iceberg readers may read: those whose rows need no merge."""
 
 from __future__ import annotations
 
@@ -19,22 +19,25 @@ _VECTORS = "paimon-deletion-vectors"
 
 
 def marks_of(schema: TableSchema) -> dict[str, str]:
-    """Return the part of a snapshot's summary that names the levels of its files: deletion vectors
-    make all levels above 0 of a keyed table visible.
+    """Return the members of a snapshot summary that show if the table has deletion vectors.
+
+    With deletion vectors, readers of a primary-key table see all levels above 0.
     """
     has_vectors = bool(schema.primary_keys) and schema.table_options.deletion_vectors_enabled
     return {_VECTORS: "true"} if has_vectors else {}
 
 
 def shows_such_files(summary: Mapping[str, str], schema: TableSchema) -> bool:
-    """Return True if a snapshot shows the files that tables with this schema publish."""
+    """Return True if a published snapshot was made for a table with the same choice of visible
+    levels.
+    """
     return (_VECTORS in summary) is (_VECTORS in marks_of(schema))
 
 
 def shows_top_levels(schema: TableSchema) -> bool:
-    """Return True if readers see the highest level of each bucket only.
+    """Return True if Iceberg readers see only the highest level of each bucket.
 
-    Then all files of a bucket must be known to choose those that readers see.
+    Then all files of a bucket are needed to find those that readers see.
     """
     return bool(schema.primary_keys) and not has_unique_rows(schema)
 
@@ -42,12 +45,11 @@ def shows_top_levels(schema: TableSchema) -> bool:
 def visible_files(schema: TableSchema, files: ManifestColumns) -> Mask:
     """Return a mask of the files that readers can read without a merge.
 
-    Append table: all files. Primary-key table: the highest level of each bucket, if it is above 0;
-    it has each key once, and nothing older that a delete marker would have to remove. The number
-    of the level differs between the buckets after a change of ``num-levels``. With deletion vectors
-    or the merge engine ``first-row``: all levels above 0. A file of a primary-key table that has
-    delete markers is never selected. ``files`` must be all files of their buckets if
-    ``shows_top_levels``.
+    Append table: all files. Primary-key table: the files of the highest level of each bucket, if
+    that is above 0; each key occurs there once. After a change of ``num-levels`` buckets may have
+    different highest levels. With deletion vectors or the merge engine ``first-row``: the files of
+    all levels above 0. A file of a primary-key table that has delete markers is never selected. If
+    ``shows_top_levels``, ``files`` must have all files of each bucket.
     """
     levels = files.level.numbers
     if not schema.primary_keys:
@@ -64,7 +66,7 @@ def visible_files(schema: TableSchema, files: ManifestColumns) -> Mask:
 
 
 def buckets_of(files: ManifestColumns) -> NDArray[np.int64]:
-    """Return a number for the bucket of each file, which differs between partitions."""
+    """Return a number for each file, equal only for files of the same partition and bucket."""
     partitions = files.partition.to_arrow().dictionary_encode().indices.to_numpy()
     _, bucket = np.unique(files.bucket.numbers, return_inverse=True)
     found: NDArray[np.int64] = partitions.astype(np.int64) * (bucket.max(initial=0) + 1) + bucket
