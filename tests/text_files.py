@@ -111,7 +111,7 @@ CASES = {
     ),
     "packed and cut short": Case("a.csv.zst", zstd(ONE)[:-3], "damaged zstd file, or ends too"),
     "packed in a way that is not read": Case(
-        "a.csv.xz", ONE, "has a compression .*: unpack it", {"format": "csv"}
+        "a.csv.xz", ONE, "has a compression .*: decompress it", {"format": "csv"}
     ),
     "empty is null and quotes are empty": Case(
         "a.csv", 'id,s,f\n1,,\n2,"",\n', [{"id": 1, "s": None, "f": None}, {"id": 2, "s": ""}]

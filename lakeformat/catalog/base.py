@@ -324,7 +324,7 @@ class Catalog(ABC):
     def _not_listed(self, name: TableName) -> NotFoundError:
         return NotFoundError(
             f"table '{name}' does not exist in {self.location}: list_tables({name.database!r}) "
-            f"returns the names of the existing ones{self._names_like(name)}"
+            f"lists the tables there{self._names_like(name)}"
         )
 
     def _names_like(self, name: TableName) -> str:

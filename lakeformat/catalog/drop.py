@@ -22,6 +22,7 @@ from lakeformat.storage import NO_ROOTS, ExternalRoots, FileInfo, Storage
 from lakeformat.storage.links import is_link
 from lakeformat.storage.location import location_of
 from lakeformat.storage.move_directory import MovesDirectories, mover
+from lakeformat.types.sentence import sentence
 
 __all__ = [
     "SCHEMA_DIRECTORY",
@@ -167,7 +168,7 @@ def _remove_hidden(storage: Storage, directory: str, hidden: str | None, plan: D
         database = plan.table.partition(".")[0]
         raise UnavailableError(
             f"table '{plan.table}' is dropped, but some files of dropped tables could not be "
-            f"deleted: {error}. Delete them later with catalog.repair('{database}')"
+            f"deleted: {sentence(error)} Delete them later with catalog.repair('{database}')"
         ) from error
 
 

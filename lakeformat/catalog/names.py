@@ -117,7 +117,7 @@ def check_name(what: str, name: object) -> None:
     length, room = len(os.fsencode(name)), _ROOM - (len(DATABASE_SUFFIX) * (what == "database"))
     if length > room:
         raise InvalidRequestError(
-            f"{what} name of {length} bytes is too long: choose one of at most {room}"
+            f"{what} name of {length} bytes is too long: choose one of at most {room} bytes"
         )
 
 

@@ -101,7 +101,7 @@ def open_catalog(
 def _format(name: object) -> object:
     if name not in _FORMATS:
         raise InvalidRequestError(
-            f"catalogs have tables of the format {' or '.join(map(repr, _FORMATS))}, got {name!r}"
+            f"format must be {' or '.join(map(repr, _FORMATS))}, got {name!r}"
             f"{closest(name, _FORMATS)}"
         )
     return name

@@ -87,8 +87,9 @@ def alter_table_at(
     """Change the schema of the table at a path or URI, without the lock of a catalog."""
     if external_paths_in(changes):
         raise InvalidRequestError(
-            f"external paths of {location} cannot be set by its directory, because only a catalog "
-            "knows the other tables: name the table 'database.table' with --warehouse"
+            f"cannot set external paths of {location}: it was opened by its directory, and only a "
+            "catalog can check that no other table uses them. Name the table 'database.table' with "
+            "--warehouse"
         )
     storage, root = open_storage(location, options)
     return alter_schema(within(storage, root), TableLayout(root, branch), changes, environment)

@@ -45,8 +45,8 @@ __all__ = [
 StrategyOption = Annotated[
     str,
     typer.Option(
-        help="full: compact every bucket completely; minor: only what is due. Of an Iceberg table "
-        "also sort and zorder: sort what is due."
+        help="full: compact every bucket completely; minor: only what is due. Iceberg tables also: "
+        "sort and zorder, which sort the files that are due."
     ),
 ]
 WhereOption = Annotated[
@@ -70,8 +70,8 @@ OrderByOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="A,B",
-        help="Sort the rows by these columns. Repeatable. Only for tables without primary key; of "
-        "an Iceberg table also by keys such as 'day(ts) desc nulls last'.",
+        help="Sort the rows by these columns. Repeatable. Only for tables without primary key. "
+        "Iceberg tables also take keys such as 'day(ts) desc nulls last'.",
     ),
 ]
 OrderStrategyOption = Annotated[
@@ -85,8 +85,8 @@ MaxCommitsOption = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="Of an Iceberg table: publish groups of files as they are done, in up to N commits. "
-        "One that conflicts is dropped. Default: all groups in one commit.",
+        help="Iceberg tables: publish groups of files as they are done, in up to N commits. If a "
+        "commit conflicts, its groups keep their old files. Default: all groups in one commit.",
     ),
 ]
 ExecutorOption = Annotated[

@@ -74,7 +74,7 @@ def print_iceberg_metadata(
 
 
 def _with_short_paths(rows: pa.Table, table: lake.IcebergTable) -> pa.Table:
-    """Return the rows with the paths of files below the table."""
+    """Return the rows with the paths of files relative to the table's directory."""
     root = re.escape(unquote(urlsplit(table.location).path))
     for place, name in enumerate(rows.column_names):
         if name in _PATHS:

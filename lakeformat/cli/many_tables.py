@@ -14,6 +14,7 @@ from lakeformat.cli.warehouse import existing_catalog, existing_catalog_of_any_f
 from lakeformat.cli.wording import in_words_of_commands
 from lakeformat.errors import NotFoundError
 from lakeformat.tables.table_by_table import Reported, TableOutcome, table_by_table
+from lakeformat.types.sentence import sentence
 
 if TYPE_CHECKING:
     import lakeformat as lake
@@ -50,7 +51,7 @@ def tables_of(catalog: lake.Catalog | IcebergCatalog, database: str) -> list[str
     try:
         return [f"{database}.{table}" for table in catalog.list_tables(database)]
     except NotFoundError as reason:
-        raise NotFoundError(f"{reason}. A table is named 'database.table'") from None
+        raise NotFoundError(f"{sentence(reason)} A table is named 'database.table'") from None
 
 
 def for_each_table(

@@ -152,7 +152,7 @@ def drop_database(
 ) -> None:
     """Delete a database; asks first. A database with tables needs --cascade.
 
-    Iceberg tables only leave their catalog, unless --purge is given.
+    Iceberg tables are only removed from their catalog: --purge also deletes their files.
 
     An example: lake drop-database shop --cascade --dry-run
     """
@@ -188,7 +188,7 @@ def drop_table(
 ) -> None:
     """Delete a table with all its data; asks first.
 
-    An Iceberg table only leaves its catalog, unless --purge is given.
+    An Iceberg table is only removed from its catalog: --purge also deletes its files.
 
     An example: lake drop-table shop.orders --dry-run
     """

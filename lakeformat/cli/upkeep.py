@@ -72,8 +72,8 @@ def analyze(
 ) -> None:
     """Count rows and values of a table, or of each table of a database, for query planners.
 
-    Reads the chosen columns once; without one, a Paimon table is only counted, and an Iceberg table
-    read in all columns. `lake statistics` shows the result later.
+    Reads the chosen columns once. Without a chosen column, only the rows of a Paimon table are
+    counted, but all columns of an Iceberg table are read. `lake statistics` shows the result later.
 
     An example: lake analyze shop.orders --all-columns
     """

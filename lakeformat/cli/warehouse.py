@@ -17,6 +17,7 @@ import lakeformat as lake
 from lakeformat.cli.metadata_commands import METADATA_COMMANDS
 from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
 from lakeformat.tables.position import MAIN_BRANCH
+from lakeformat.types.sentence import sentence
 
 if TYPE_CHECKING:
     from lakeformat import SchemaChange
@@ -263,7 +264,7 @@ def altered_table_at(
 
 
 def _address(context: typer.Context, name: str) -> tuple[str, str]:
-    """Return the location and the branch of the table that ``name``, a path, means."""
+    """Return the location and the branch of the table whose path is ``name``."""
     _refuse_options_of_names(context, name)
     folder, slash, last = name.rpartition("/")
     table, *suffixes = last.split("$")
@@ -314,8 +315,7 @@ def _table_in_catalog(context: typer.Context, name: str) -> Any:
     except NotFoundError as reason:
         if _is_listed(catalog, name):
             raise
-        end = "" if str(reason).endswith("?") else ";"
-        raise NotFoundError(f"{reason}{end} `lake tables` lists all tables") from None
+        raise NotFoundError(f"{sentence(reason)} `lake tables` lists all tables") from None
 
 
 def _is_listed(catalog: lake.Catalog | IcebergCatalog, name: str) -> bool:

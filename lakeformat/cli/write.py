@@ -27,14 +27,15 @@ InputsArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="INPUT...",
-        help="Files that end in .csv, .json or .parquet, also packed (.csv.gz)",
+        help="Files that end in .csv, .json or .parquet, also compressed (.csv.gz)",
     ),
 ]
 KindsOption = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="The column with +I, -U, +U or -D for each row; of Iceberg tables with --upsert-by.",
+        help="The column with +I, -U, +U or -D for each row. Iceberg tables: only with "
+        "--upsert-by.",
     ),
 ]
 OverwriteOption = Annotated[
@@ -49,58 +50,62 @@ UpsertByOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN",
-        help="Iceberg tables: replace the stored rows with the same key; repeat it.",
+        help="Iceberg tables: replace the stored rows with the same key. Repeatable.",
     ),
 ]
 ColumnsOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=SOURCE",
-        help="A column of the table and its name in the files; repeat it.",
+        help="A column of the table and its name in the files. Repeatable.",
     ),
 ]
 CastsOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=TYPE",
-        help="Cast a column as in SQL, such as 'amount=DECIMAL(10, 2)'; repeat it.",
+        help="Cast a column as in SQL, such as 'amount=DECIMAL(10, 2)'. Repeatable.",
     ),
 ]
 FormatOption = Annotated[
     str | None,
     typer.Option(
-        "--format", metavar="FORMAT", help="csv, json or parquet. Default: the file's ending."
+        "--format", metavar="FORMAT", help="csv, json or parquet. Default: by the file's ending."
     ),
 ]
 DelimiterOption = Annotated[
     str | None,
-    typer.Option(metavar="C", help=r"CSV: between values. Default: a comma; \t is a tab."),
+    typer.Option(
+        metavar="C", help=r"CSV: character between values; \t is a tab. Default: a comma."
+    ),
 ]
 QuoteOption = Annotated[
-    str | None, typer.Option(metavar="C", help="CSV: around values. Default: a double quote.")
+    str | None,
+    typer.Option(metavar="C", help="CSV: character around values. Default: a double quote."),
 ]
 EscapeOption = Annotated[
     str | None,
-    typer.Option(metavar="C", help="CSV: before a delimiter or quote inside a value."),
+    typer.Option(metavar="C", help="CSV: character before a delimiter or quote inside a value."),
 ]
 HeaderOption = Annotated[
     bool,
     typer.Option(
-        help="CSV: the first line names the columns. Without it: those of the table, in order."
+        help="CSV: the first line names the columns. Without a header, values have the order of "
+        "the table's columns."
     ),
 ]
 NullValuesOption = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="TEXT", help="CSV: unquoted text that is NULL; repeat it. Default: empty."
+        metavar="TEXT", help="CSV: unquoted text that means NULL. Repeatable. Default: empty."
     ),
 ]
 EncodingOption = Annotated[
-    str | None, typer.Option(metavar="NAME", help="CSV and JSON. Default: utf-8.")
+    str | None, typer.Option(metavar="NAME", help="Encoding of CSV and JSON. Default: utf-8.")
 ]
 CompressionOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="none, gzip, bz2 or zstd. Default: the file's ending."),
+    typer.Option(metavar="NAME", help="none, gzip, bz2 or zstd. Default: by the file's ending."),
 ]
 
 

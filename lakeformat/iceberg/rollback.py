@@ -145,7 +145,10 @@ def _report(
     number, branch = target.snapshot_id, handle.branch
     left = counted(len(newer), "newer snapshot is", "newer snapshots are")
     if is_repeated:
-        reason = f"branch {branch!r} returned to snapshot {number} before; no action needed"
+        reason = (
+            f"an earlier attempt of this rollback moved branch {branch!r} to snapshot {number}; "
+            "no action needed"
+        )
     elif not newer:
         reason = f"branch {branch!r} is at snapshot {number} already; no action needed"
     else:

@@ -131,8 +131,8 @@ def canonical_name(name: str, column: str) -> str:
     name = _ALIASES.get(name, name)
     if name not in _DOMAINS:
         raise InvalidRequestError(
-            f"column {column!r} asks for the aggregate function {name!r}, which does not exist"
-            f"{closest(name, FUNCTION_NAMES)}; choose one of {', '.join(FUNCTION_NAMES)}"
+            f"column {column!r} has the aggregate function {name!r}, which does not exist; choose "
+            f"one of {', '.join(FUNCTION_NAMES)}{closest(name, FUNCTION_NAMES)}"
         )
     return name
 

@@ -128,7 +128,10 @@ STORE_OPTIONS = (
     ),
     StoreOption("gs.auth.access-token", "bearer_token", "An access token.", _text, True),
     StoreOption(
-        "azure.endpoint", "endpoint", "Address of the store; default: by account.", _address
+        "azure.endpoint",
+        "endpoint",
+        "Address of the store; default: derived from the account.",
+        _address,
     ),
     StoreOption("azure.account", "account_name", "Storage account, unless the address names it."),
     StoreOption("azure.account-key", "account_key", "Key of the account.", _text, True),

@@ -36,7 +36,7 @@ from lakeformat.tables.json_file import Member, decode_json_file, read_members, 
 
 __all__ = ["StreamTable", "stream_batch"]
 
-_REMEDY = "delete the file: a batch is then searched among the snapshots alone"
+_REMEDY = "delete the file: the library then looks for the batch only in the snapshots"
 _MEMBERS = (
     Member("identifier", "identifier", int, required=True),
     Member("firstTryMillis", "first_try_millis", int),

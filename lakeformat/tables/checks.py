@@ -64,7 +64,8 @@ class Checks:
             )
         if self.max_rows is not None and (self.min_rows or 0) > self.max_rows:
             raise InvalidRequestError(
-                f"min_rows={self.min_rows} is more than max_rows={self.max_rows}: no table has both"
+                f"min_rows={self.min_rows} is more than max_rows={self.max_rows}: no table can "
+                "pass both checks"
             )
         known = {*names, *map(_kind, names)}
         for column, age in self.freshness.items():

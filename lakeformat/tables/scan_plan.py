@@ -6,6 +6,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
+
 __all__ = ["ScanPlan"]
 
 
@@ -47,13 +50,13 @@ class ScanPlan:
             return f"no snapshot yet: nothing to read{by}"
         return "\n".join(
             (
-                f"snapshot {self.snapshot_id}{by}: {self.files} files in {self.manifests} "
-                f"manifests, of which {self.manifests_read} are read",
-                f"skipped: {self.left_out_by_partition} files by partition, "
+                f"snapshot {self.snapshot_id}{by}: {counted(self.files, 'file')} in "
+                f"{counted(self.manifests, 'manifest')}, manifests read: {self.manifests_read}",
+                f"files skipped: {self.left_out_by_partition} by partition, "
                 f"{self.left_out_by_statistics} by statistics, {self.left_out_by_index} by index, "
-                f"{self.left_out_otherwise} otherwise",
-                f"to read: {self.files_to_read} files, {self.bytes_to_read} bytes",
-                f"splits: {self.splits}, of which {self.raw_splits} are read as they are and "
-                f"{self.splits - self.raw_splits} are merged",
+                f"{self.left_out_otherwise} for other reasons",
+                f"to read: {counted(self.files_to_read, 'file')}, {size(self.bytes_to_read)}",
+                f"splits: {self.splits} ({self.raw_splits} read as stored, "
+                f"{self.splits - self.raw_splits} merged by key)",
             )
         )

@@ -123,8 +123,8 @@ def test_what_is_done_is_not_done_again_although_rows_have_come(table, how):
     assert again.snapshot_ids == ()
     assert again.earlier_snapshot_ids == done.snapshot_ids
     assert again.reason == (
-        "nothing to do: an earlier try of this compaction has done it; an earlier try had "
-        f"published snapshot {', '.join(map(str, done.snapshot_ids))}"
+        "nothing to do: an earlier attempt of this compaction has done this work; an earlier "
+        f"attempt had published snapshot {', '.join(map(str, done.snapshot_ids))}"
     )
     assert len(opened(storage).compact(commit=lake.CommitId("nightly", 8), **how).snapshot_ids) == 2
 

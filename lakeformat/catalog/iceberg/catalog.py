@@ -289,7 +289,7 @@ class IcebergCatalog:
         if name.table not in tables:
             raise NotFoundError(
                 f"table '{name}' does not exist in {self.location}: list_tables({name.database!r}) "
-                "returns the names of the existing ones"
+                "lists the tables there"
                 f"{closest(name.table, tables, inside=f'{name.database}.')}"
             )
 

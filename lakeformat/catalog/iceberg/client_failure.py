@@ -83,8 +83,8 @@ class Failures:
         # "from None", because a traceback would show the client's error, which may quote a secret.
         except ValidationError:
             raise CorruptTableError(
-                f"cannot {doing} in {self.address}: the answer is not one of a REST "
-                "catalog. Check the uri"
+                f"cannot {doing} in {self.address}: the server does not answer like "
+                "a REST catalog. Check the uri"
             ) from None
         except Exception as error:
             for kind, ours, remedy in _KINDS:

@@ -27,6 +27,7 @@ from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.storage import Storage
 from lakeformat.tables.kept_files import kept_if_published
+from lakeformat.types.sentence import sentence
 
 __all__ = ["NamedFilesMetastore"]
 
@@ -109,9 +110,9 @@ class NamedFilesMetastore(Metastore):
             if self._was_named(name, new):
                 return True
         raise CommitOutcomeUnknownError(
-            f"{new} may be the metadata file of table '{name}' by now, or not: {lost}. Look for "
-            "the change in the table before you retry; with a CommitId just retry: it publishes "
-            "once. No file was removed"
+            f"it is not known if {new} became the metadata file of table '{name}': "
+            f"{sentence(lost)} Look for the change in the table before you retry; with a CommitId "
+            "just retry: it publishes once. No file was removed"
         ) from None
 
     def _was_named(self, name: TableName, file: str) -> bool:

@@ -75,14 +75,19 @@ ICEBERG_OPTIONS = (
     ),
     _client(WAREHOUSE, "Name of the warehouse in the catalog, if it is not an address.", REST),
     _client("token", "Token that each request sends.", REST, is_secret=True),
-    _client("credential", "`client-id:secret`, to get a token.", REST, is_secret=True),
+    _client(
+        "credential",
+        "`client-id:secret`, with which the client gets a token.",
+        REST,
+        is_secret=True,
+    ),
     _client("oauth2-server-uri", "Address that gives tokens for a credential.", REST),
     _client("scope", "Scope of the token.", REST),
     _client("audience", "Audience of the token.", REST),
     _client("resource", "Resource of the token.", REST),
     _client("rest.sigv4-enabled", "`true` signs each request as AWS does; needs boto3.", REST),
-    _client("rest.signing-region", "Region of that signature.", REST),
-    _client("rest.signing-name", "Service of that signature, such as `glue`.", REST),
+    _client("rest.signing-region", "AWS region in that signature.", REST),
+    _client("rest.signing-name", "AWS service in that signature, such as `glue`.", REST),
     _client("ugi", "User of the requests; its groups follow after a colon.", HIVE),
     _client(
         HIVE_TIMEOUT,
@@ -164,7 +169,7 @@ def _check_metastore(metastore: str, uri: str) -> None:
         meant = _OTHER_NAMES.get(metastore)
         near = f"; did you mean {meant!r}?" if meant else closest(metastore, METASTORES)
         raise InvalidRequestError(
-            f"metastore {metastore!r} is not one of a catalog of Iceberg tables: use one of "
+            f"a catalog of Iceberg tables has no metastore {metastore!r}: use one of "
             f"{', '.join(METASTORES)}{near}"
         )
     if metastore == PATH and uri:
@@ -205,9 +210,7 @@ def _check(key: str, metastore: str) -> None:
         )
     if option is None:
         near = closest(key, [*_BY_KEY, *(each.name for each in STORE_OPTIONS)])
-        raise InvalidRequestError(
-            f"option {key!r} is not known in a catalog of Iceberg tables{near}"
-        )
+        raise InvalidRequestError(f"a catalog of Iceberg tables has no option {key!r}{near}")
     if metastore not in option.metastores:
         raise InvalidRequestError(
             f"option {key!r} needs the {' or '.join(option.metastores)} metastore: leave it out, "

@@ -28,6 +28,7 @@ from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.partition_spec import spec_to_json
 from lakeformat.iceberg.schema import schema_to_json
 from lakeformat.iceberg.sort_order import order_to_json
+from lakeformat.types.sentence import sentence
 
 __all__ = ["RestMetastore"]
 
@@ -141,7 +142,9 @@ class RestMetastore(ClientMetastore):
                 return self._published(name, base, metadata)
             except LakeError as error:
                 raise _unknown(
-                    name, f"the catalog reported a conflict, and then: {error}"
+                    name,
+                    "the catalog reported a conflict, and it could not be checked if the commit "
+                    f"was published: {error}",
                 ) from None
         if response.status_code in _UNKNOWN:
             said = f"status {response.status_code}, {response.reason}"
@@ -198,9 +201,9 @@ class _Client(RestCatalog):  # type: ignore[misc]  # read without its types
 
 def _unknown(name: TableName, lost: str) -> CommitOutcomeUnknownError:
     return CommitOutcomeUnknownError(
-        f"it is not known if the commit of table '{name}' was published: {lost}. Look for the "
-        "change in the table before you retry; with a CommitId just retry: it publishes once. No "
-        "file was removed"
+        f"it is not known if the commit of table '{name}' was published: {sentence(lost)} Look for "
+        "the change in the table before you retry; with a CommitId just retry: it publishes once. "
+        "No file was removed"
     )
 
 

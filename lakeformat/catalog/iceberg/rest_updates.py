@@ -66,7 +66,9 @@ def _requirements(before: Json) -> Iterator[Json]:
 
 def _updates(before: Json, after: Json) -> Iterator[Json]:
     if before.get("table-uuid") != after.get("table-uuid"):
-        raise UnsupportedError("a REST catalog does not change the UUID of a table")
+        raise UnsupportedError(
+            "a REST catalog cannot change the UUID of a table: drop the table and create it again"
+        )
     if before["format-version"] != after["format-version"]:
         yield {"action": "upgrade-format-version", "format-version": after["format-version"]}
     if before["location"] != after["location"]:

@@ -17,6 +17,7 @@ from lakeformat.errors import (
 from lakeformat.storage import Held
 from lakeformat.storage.move_directory import move_directory, mover
 from lakeformat.storage.sql.catalog_rows import RENAMED_FROM
+from lakeformat.types.sentence import sentence
 
 __all__ = ["Renames"]
 
@@ -47,8 +48,8 @@ class Renames:
                 self._listing.undo_rename(old, new)
                 raise
             raise type(error)(
-                f"{error} Table '{old}' is already listed as '{new}': fix the cause, then move its "
-                f"files with catalog.repair('{new}')"
+                f"{sentence(error)} Table '{old}' is already listed as '{new}': fix the cause, "
+                f"then move its files with catalog.repair('{new}')"
             ) from error
 
     def unfinished(self, new: TableName) -> TableName | None:

@@ -39,6 +39,7 @@ from lakeformat.paimon.table import ReadOnlyTable, Table
 from lakeformat.storage import Storage
 from lakeformat.storage.digest import content_digest
 from lakeformat.types.count_text import counted
+from lakeformat.types.sentence import sentence
 from lakeformat.types.type_rules import holds_blobs
 
 __all__ = ["CLONE_MARK", "OnFiles", "clone_table"]
@@ -141,9 +142,18 @@ def _contents(
 def _expired(handle: TableHandle, reason: Exception) -> Exception:
     """Return an error for missing files that may have expired during the copy; a retry shows it."""
     return type(reason)(
-        f"{reason}. Perhaps a snapshot of {handle.uri} expired while it was copied: create a tag "
-        "and clone the tag, or run the clone again"
+        f"{sentence(reason)} Perhaps a snapshot of {handle.uri} expired while it was copied: "
+        "create a tag and clone the tag, or run the clone again"
     )
+
+
+def _shown_mark(content: bytes) -> str:
+    """Return the source of a clone by its mark; empty if the mark was not written completely."""
+    try:
+        found = json.loads(content)
+        return f", of {found['what']} of {found['source']}"
+    except (ValueError, TypeError, LookupError):
+        return ""
 
 
 @dataclass(slots=True)
@@ -261,8 +271,8 @@ class _Clone:
         if content == self._mark_content:
             return True
         raise AlreadyExistsError(
-            f"{self.storage.uri(self.layout.root)} holds another clone, running or interrupted: "
-            f"{content.decode(errors='replace')}. Repeat that clone, or delete its files with "
+            f"{self.storage.uri(self.layout.root)} holds another clone, running or interrupted"
+            f"{_shown_mark(content)}. Repeat that clone, or delete its files with "
             f"catalog.drop_table('{self.name}')"
         )
 

@@ -59,6 +59,7 @@ from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.types.arrow_types import to_arrow_schema
 from lakeformat.types.count_text import counted
+from lakeformat.types.sentence import sentence
 from lakeformat.types.type_text import type_to_json
 from lakeformat.types.types import DataField
 from lakeformat.types.values import values_from_arrow
@@ -135,7 +136,7 @@ def _naming_source(catalog: Catalog, name: str, schema: TableSchema, source: str
         catalog.check_external_paths(name, [source])
     except InvalidRequestError as reason:
         raise InvalidRequestError(
-            f"{reason}. Or copy the files into the table: pass copy=True"
+            f"{sentence(reason)} Or copy the files into the table: pass copy=True"
         ) from None
     return replace(schema, options={**schema.options, key: source})
 
@@ -192,8 +193,8 @@ def _made_table(
     is_new = same and not table.schema.primary_keys and table.latest_snapshot() is None
     if not is_new and (not same or table.find_commit(identity) is None):
         raise AlreadyExistsError(
-            f"table {name!r} exists in {catalog.location}, and not from an earlier attempt of this "
-            "migration: choose another name"
+            f"table {name!r} exists in {catalog.location}, and no earlier attempt of this "
+            "migration created it: choose another name"
         )
     return table
 

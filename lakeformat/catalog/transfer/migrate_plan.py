@@ -16,6 +16,7 @@ from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import Storage, resolve
 from lakeformat.types.arrow_types import from_arrow_type, to_arrow_schema, to_arrow_type
 from lakeformat.types.casts import cast_array
+from lakeformat.types.sentence import sentence
 from lakeformat.types.type_text import parse_type, type_to_json
 from lakeformat.types.types import STRING, DataField
 
@@ -55,8 +56,8 @@ def columns_of(directory: PlainDirectory, partition_types: Mapping[str, str]) ->
         merged = pa.unify_schemas(schemas, promote_options="permissive")
     except (pa.ArrowException, TypeError) as reason:
         raise InvalidRequestError(
-            f"the columns of the files do not fit together: {reason}. Migrate only files whose "
-            "columns fit"
+            f"the columns of the files do not fit together: {sentence(reason)} Migrate only files "
+            "whose columns fit"
         ) from None
     columns = []
     for field in merged:

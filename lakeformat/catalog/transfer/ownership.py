@@ -24,6 +24,7 @@ from lakeformat.paimon.layout import REGISTERED_MARK
 from lakeformat.paimon.metadata.schema_file import read_schema
 from lakeformat.storage import Storage
 from lakeformat.tables.json_file import NO_JSON
+from lakeformat.types.sentence import sentence
 
 __all__ = ["MARK", "Owner", "claim", "parents", "refuse_owned", "withdraw"]
 
@@ -80,8 +81,9 @@ def claim(storage: Storage, root: str, owner: Owner) -> bool:
     except LakeError as reason:
         if not _is_there(storage, path, content):
             raise UnavailableError(
-                f"the mark {storage.uri(path)} cannot be written: {reason}. Without it, another "
-                "table could register and delete the same files: pass copy=True to copy them"
+                f"the mark {storage.uri(path)} cannot be written: {sentence(reason)} Without it, "
+                "another table could register and delete the same files: pass copy=True to copy "
+                "them"
             ) from reason
         made = True
     refuse_owned(storage, root, [], owner)  # another table may have marked it first

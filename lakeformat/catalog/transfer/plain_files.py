@@ -22,6 +22,7 @@ from lakeformat.files.parquet.sound_footer import require_sound_footer
 from lakeformat.files.parquet.sound_statistics import SoundStatistics, read_footer
 from lakeformat.storage import Storage
 from lakeformat.storage.base import FileInfo
+from lakeformat.types.sentence import sentence
 
 __all__ = ["MigratedFile", "PlainDirectory", "find_plain_files"]
 
@@ -99,8 +100,9 @@ def _refuse_table(storage: Storage, root: str, directory: str) -> None:
     )
     raise InvalidRequestError(
         f"{storage.uri(root)} {'is' if directory == root else where} a table already ({sign}), "
-        "not a directory of plain files: the table deletes files, and some hold outdated rows. "
-        "Clone a Paimon table; for another format, read its rows and write them"
+        "not a directory of plain files: a table deletes files that it no longer needs, and some "
+        "of its files hold outdated rows. Clone a Paimon table; of another format, read the rows "
+        "and write them into a new table"
     )
 
 
@@ -158,7 +160,7 @@ def _opened(storage: Storage, info: FileInfo, values: tuple[str, ...]) -> Migrat
                 schema, rows = file.schema, file.nrows
     except (pa.ArrowException, OSError) as reason:
         raise InvalidRequestError(
-            f"{uri} cannot be read: {reason}. Restore it, or move it out of the directory"
+            f"{uri} cannot be read: {sentence(reason)} Restore it, or move it out of the directory"
         ) from reason
     return MigratedFile(
         info=info,

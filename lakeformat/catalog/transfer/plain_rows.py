@@ -13,6 +13,7 @@ from lakeformat.catalog.transfer.plain_files import MigratedFile
 from lakeformat.errors import InvalidRequestError
 from lakeformat.files.file_format import FileFormat
 from lakeformat.storage import Storage
+from lakeformat.types.sentence import sentence
 
 __all__ = ["read_plain_rows"]
 
@@ -29,7 +30,8 @@ def read_plain_rows(
                 yield _with_partition(batch, schema, partition)
     except (pa.ArrowException, OSError) as reason:
         raise InvalidRequestError(
-            f"{file.uri} cannot be read: {reason}. Restore it, or move it out of the directory"
+            f"{file.uri} cannot be read: {sentence(reason)} Restore it, or move it out of the "
+            "directory"
         ) from reason
 
 

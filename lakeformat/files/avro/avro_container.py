@@ -88,7 +88,7 @@ def read_blocks(content: bytes) -> AvroBlocks:
     counts, packed, offsets = _split(content, start)
     codec = metadata.get("avro.codec", b"null").decode("ascii", "replace")
     if codec not in _UNPACK:
-        raise NotPlainError(f"codec {codec!r} is not part of the format")
+        raise NotPlainError(f"codec {codec!r} does not exist in Avro")
     limit = most_unpacked(len(content))
     if sum(counts) > most_records(len(content)):
         raise BlockLimitError
@@ -96,7 +96,7 @@ def read_blocks(content: bytes) -> AvroBlocks:
         blocks = _UNPACK[codec](packed, limit)
     except _BROKEN as reason:
         place = _first_broken(codec, packed, offsets, limit)
-        raise NotPlainError(f"{place} does not unpack by {codec}: {reason}") from None
+        raise NotPlainError(f"{place} cannot be decompressed with {codec}: {reason}") from None
     return AvroBlocks(
         metadata.get("avro.schema", b""),
         blocks.content,
@@ -120,11 +120,11 @@ def most_records(size: int) -> int:
 def unpack_block(codec: str, packed: bytes) -> bytes:
     """Unpack one block; raise ``BlockLimitError`` if it claims far too many bytes."""
     if codec not in _UNPACK:
-        raise NotPlainError(f"codec {codec!r} is not part of the format")
+        raise NotPlainError(f"codec {codec!r} does not exist in Avro")
     try:
         content = _UNPACK[codec]([packed], most_unpacked(len(packed))).content
     except _BROKEN as reason:
-        raise NotPlainError(f"it does not unpack by {codec}: {reason}") from None
+        raise NotPlainError(f"it cannot be decompressed with {codec}: {reason}") from None
     return content[: len(content) - READABLE_AFTER].tobytes()
 
 

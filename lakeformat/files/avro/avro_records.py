@@ -30,7 +30,10 @@ def record_schema(text: bytes) -> dict[str, Any]:
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise ValueError("its schema is not a record")
     if free is not None:
-        raise ValueError(f"its schema has lists of items without bytes: {str(free)[:40]}")
+        raise ValueError(
+            "its schema has lists whose items take no bytes, so their number cannot be checked: "
+            f"{str(free)[:40]}"
+        )
     return schema
 
 

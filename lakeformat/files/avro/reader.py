@@ -158,7 +158,9 @@ class _Unpacked:
         try:
             content = unpack_block(self._codec, packed)
         except BlockLimitError:
-            raise NotPlainError("it claims to unpack to far more than it can hold") from None
+            raise NotPlainError(
+                "its decompressed size would be far more than such a file can have"
+            ) from None
         if not 0 <= count <= len(content):
             raise NotPlainError(f"it claims {count} records in {len(content)} bytes")
         return b"".join((avro_number(count), avro_number(len(content)), content, self._sync))

@@ -178,4 +178,4 @@ def _check_blocks(starts: Positions, firsts: Positions, counts: Positions) -> No
         or (starts.take(places, mode="clip") != firsts).any()
         or (np.diff(places, append=len(starts)) != counts).any()
     ):
-        raise NotPlainError("a block has other records than it counts")
+        raise NotPlainError("a block does not have as many records as it announces")

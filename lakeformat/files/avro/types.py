@@ -72,7 +72,7 @@ def to_stored(array: pa.Array, data_type: DataType) -> pa.Array:
             parts = zip(fields, children, strict=True)
             wanted = pa.struct([(field.name, child.type) for field, child in parts])
             return struct_around(array, children, wanted)
-    raise AssertionError(f"{data_type} has no Avro form")
+    raise AssertionError(f"Avro has no type for {data_type}")
 
 
 def _stored_atomic(array: pa.Array) -> pa.Array:
@@ -120,7 +120,7 @@ def _not_null(data_type: DataType, name: str) -> Any:
             return _map(element, atomic(T.INT), name)
         case RowType(fields=fields):
             return _record(fields, name)
-    raise AssertionError(f"{data_type} has no Avro form")
+    raise AssertionError(f"Avro has no type for {data_type}")
 
 
 def _atomic(data_type: AtomicType) -> Any:

@@ -100,7 +100,7 @@ class TextDialect:
         ending = PurePath(path).suffix.lower()
         if ending in _PACKED_OTHERWISE:  # Arrow would unpack some of them without a check
             raise InvalidRequestError(
-                f"{path} has a compression that cannot be read: unpack it, or compress it as "
+                f"{path} has a compression that cannot be read: decompress it, or compress it as "
                 f"{', '.join(_PACKED)}"
             )
         return _PACKED.get(ending, "none")
@@ -135,7 +135,7 @@ def format_of(path: str) -> SourceFormat:
     if ending not in _ENDINGS:
         raise InvalidRequestError(
             f"the format of {path!r} is unknown: use a name that ends in {', '.join(_ENDINGS)}, "
-            f"alone or before {', '.join(_PACKED)}, or give format"
+            f"alone or before {', '.join(_PACKED)}, or set format"
         )
     return _ENDINGS[ending]
 

@@ -177,7 +177,7 @@ def _decompress(chunk: bytes, codec: int) -> bytes:
 def _decompress_sized(chunk: bytes, size: int, name: str) -> bytes:
     if size > MAX_CHUNK:
         raise ValueError(
-            f"a compressed chunk claims to unpack to {size} bytes, but at most {MAX_CHUNK} are "
+            f"a compressed chunk claims to decompress to {size} bytes, but at most {MAX_CHUNK} are "
             "allowed"
         )
     return bytes(pa.decompress(chunk, size, name, asbytes=True))

@@ -29,6 +29,7 @@ from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.storage import ExternalRoots, Storage
 from lakeformat.storage.creation_proof import ProvesCreation
 from lakeformat.storage.turns import turn
+from lakeformat.types.sentence import sentence
 
 __all__ = ["DirectoryPointer", "write_hint"]
 
@@ -104,8 +105,8 @@ class DirectoryPointer:
         except LakeError as error:
             raise CommitOutcomeUnknownError(
                 f"{self._storage.uri(published.path)} is published, but its place among the "
-                f"metadata files could not be checked: {error}. Look for the change in the table "
-                "before you retry; with a CommitId just retry: it publishes once"
+                f"metadata files could not be checked: {sentence(error)} Look for the change in "
+                "the table before you retry; with a CommitId just retry: it publishes once"
             ) from error
         self._known = None
         return False

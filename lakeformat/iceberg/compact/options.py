@@ -108,8 +108,8 @@ def wanted_files(
                 )
         elif name not in known:
             raise InvalidRequestError(
-                f"compact has no option {name!r}{closest(name, known)}: the options are "
-                f"{', '.join(known)}"
+                f"compact has no option {name!r}; the options are {', '.join(known)}"
+                f"{closest(name, known)}"
             )
     given = {name: value for name, value in options.items() if name not in _OF_PAIMON}
     return Wanted(_with_strategy(CompactOptions(**given)), where, partitions)

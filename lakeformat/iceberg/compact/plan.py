@@ -192,7 +192,7 @@ def explain_empty_choice(
     if asked is None or plan_files(_newest_state(handle, loaded), _tests(asked)).entries:
         return None
     given = f"where {where!r}" if partitions is None else f"partitions {partitions!r}"
-    return f"no data file of {handle.uri} may hold rows of {given}: check the names and values"
+    return f"no data file of {handle.uri} can hold rows of {given}: check the names and values"
 
 
 def _newest_state(handle: TableHandle, loaded: LoadedMetadata) -> TableState:

@@ -92,10 +92,10 @@ def z_order_fields(metadata: TableMetadata, names: Sequence[str]) -> tuple[Field
 def _ordered_field(schema: Schema, name: str) -> Field:
     field = schema.named(name)
     if field is None:
-        known = closest(name, schema.column_names)
+        names = schema.column_names
         raise InvalidRequestError(
-            f"order_by names {name!r}, which is not a column{known}. Strategy 'zorder' takes plain "
-            f"columns; the columns are {', '.join(schema.column_names)}"
+            f"order_by names {name!r}, which is not a column; strategy 'zorder' takes plain "
+            f"columns, which are {', '.join(names)}{closest(name, names)}"
         )
     kind = field.type.name if isinstance(field.type, PrimitiveType) else "nested"
     if kind not in _ORDERED:

@@ -101,8 +101,8 @@ def _parse(schema: Schema, text: str) -> _Term:
     name, transform = _split(text)
     source = schema.named(name)
     if source is None:
-        known = closest(name, schema.column_names)
-        raise InvalidRequestError(f"{text!r} names no column of the table{known}; {_EXAMPLES}")
+        near = closest(name, schema.column_names)
+        raise InvalidRequestError(f"{text!r} names no column of the table; {_EXAMPLES}{near}")
     kind = source.type.name if isinstance(source.type, PrimitiveType) else "nested"
     allowed = _SOURCES.get(transform.kind)
     if kind in ("nested", *_WITHOUT_VALUES) or (allowed is not None and kind not in allowed):

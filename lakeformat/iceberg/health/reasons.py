@@ -127,7 +127,8 @@ def _of_deletes(cures: Cures, files: DataFileFacts, deletes: DeleteFacts) -> Ite
         )
     if has_many_dangling(deletes):
         yield Reason(
-            f"{counted(deletes.dangling_files, 'delete file')} apply to no data file any more",
+            f"{counted(deletes.dangling_files, 'delete file applies', 'delete files apply')} to no "
+            "data file any more",
             cures.advice("compact-deletes"),
         )
 
@@ -156,8 +157,8 @@ def _of_history(
     strange = (snapshots.metadata_files or 0) - snapshots.logged_metadata_files
     if strange > settings.previous_metadata_files and settings.may_expire:
         yield Reason(
-            f"{strange:,} of {counted(snapshots.metadata_files or 0, 'metadata file')} are in no "
-            "metadata log: set write.metadata.delete-after-commit.enabled = true, so that commits "
-            "delete old ones",
+            f"{strange:,} of {counted(snapshots.metadata_files or 0, 'metadata file')} are no "
+            "longer in the table's metadata log, so no commit deletes them. With the table "
+            "property write.metadata.delete-after-commit.enabled = true, commits delete old ones",
             cures.advice("orphans"),
         )

@@ -127,7 +127,7 @@ def _named(uri: str, size: int) -> Iterator[None]:
         yield
         return
     except BlockLimitError:
-        reason = "it claims to unpack to far more than it can hold"
+        reason = "its decompressed size would be far more than such a file can have"
     except (NotPlainError, ValueError, RecursionError) as damage:
         reason = str(damage)
     raise CorruptTableError(

@@ -136,7 +136,12 @@ def _unpacked(content: bytes, uri: str) -> bytes:
     try:
         unpacked = stream.decompress(content, LARGE_FILE)
     except zlib.error as reason:
-        raise CorruptTableError(f"{uri} does not unpack by gzip: {reason}; {RESTORE}") from None
+        raise CorruptTableError(
+            f"{uri} cannot be decompressed with gzip: {reason}; {RESTORE}"
+        ) from None
     if not stream.eof:
-        raise CorruptTableError(f"{uri} ends early, or unpacks to far too much; {RESTORE}")
+        raise CorruptTableError(
+            f"{uri} ends early, or its decompressed size is far beyond that of table metadata; "
+            f"{RESTORE}"
+        )
     return unpacked

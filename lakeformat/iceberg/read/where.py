@@ -82,9 +82,9 @@ def _of_values(values: Any, names: Sequence[str], metadata: TableMetadata) -> Pr
         if name not in names:
             listed = ", ".join(names) or "none"
             raise InvalidRequestError(
-                f"partitions names {name!r}, but the columns that are partitions themselves are "
-                f"{listed}{closest(str(name), names)}; for other partitions of "
-                f"{metadata.location}, pass a condition on their columns as where="
+                f"partitions names {name!r}, but takes the partition columns of "
+                f"{metadata.location}: {listed}. For a partition transform such as day(ts), pass "
+                f"where= with a condition on its column{closest(str(name), names)}"
             )
         parts.append(IsNull(name) if value is None else Compare(name, Op.EQUAL, value))
     return And(tuple(parts)) if parts else Constant(True)

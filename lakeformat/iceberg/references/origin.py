@@ -68,7 +68,7 @@ def find_reference(metadata: TableMetadata, name: str, kind: str, table: str) ->
     names = sorted(each.name for each in metadata.references.values() if each.type == kind)
     known = ", ".join(names) or "none"
     raise NotFoundError(
-        f"{table} has no {kind} {name!r}{closest(name, names)}; its {kind}s are {known}"
+        f"{table} has no {kind} {name!r}; its {kind}s are {known}{closest(name, names)}"
         if found is None
         else f"{name!r} is a {found.type} of {table}, not a {kind}; its {kind}s are {known}"
     )

@@ -125,8 +125,8 @@ class ChangeStream(TableStream[BranchSnapshot, Position]):
         first = "" if self._consumer is None else f"First delete the consumer: {delete}. "
         raise NotFoundError(
             f"the commits that follow position {after} of {self._handle.uri} {why}. {first}Start "
-            "the stream again with a full read. To keep snapshots for a slow reader, keep them "
-            "longer, or keep one by a tag"
+            "the stream again with a full read. For a slow reader keep snapshots "
+            "longer: 'history.expire.max-snapshot-age-ms'"
         )
 
     def _state(self, snapshot: Snapshot) -> TableState:

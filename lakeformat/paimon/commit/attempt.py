@@ -321,11 +321,11 @@ def _place_unknown(
 ) -> CommitOutcomeUnknownError:
     """Return the error for a snapshot that exists but may not be part of the table's history."""
     return CommitOutcomeUnknownError(
-        f"snapshot {snapshot.id} of {handle.uri} was published by {commit} after its predecessor "
-        "had expired, and it is unknown if the next snapshot was built on it. Check if its "
-        "changes are in the table. If they are missing, commit them with another CommitId, "
-        "because a retry with this one finds the snapshot. Keep snapshots longer than commits "
-        "take ('snapshot.time-retained')"
+        f"{commit} was published as snapshot {snapshot.id} of {handle.uri}, but the snapshot "
+        "before it had expired by then, so the next snapshot may lack its changes. Check if they "
+        "are in the table. If they are missing, commit them with another CommitId: a retry with "
+        "this one finds the snapshot and does nothing. Keep snapshots longer than commits take "
+        "('snapshot.time-retained')"
     )
 
 

@@ -53,6 +53,7 @@ from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.partition_filter import PartitionFilter, these_partitions
 from lakeformat.tables.commit_id import BATCH_IDENTIFIER, CommitId, require_commit_id
 from lakeformat.tables.kept_files import kept_if_published
+from lakeformat.types.sentence import sentence
 from lakeformat.types.type_rules import is_text, is_whole_number
 
 __all__ = ["CommitOptions", "commit_messages", "commit_statistics"]
@@ -217,8 +218,8 @@ class _Commits:
         except LakeError as error:
             raise CommitOutcomeUnknownError(
                 f"the rows were published as snapshot {done.snapshot_id} of {self._handle.uri}, "
-                f"but their compaction was not: {error}. Repeat the call with {self._commit}: "
-                "the rows will not be published twice"
+                f"but their compaction was not: {sentence(error)} Repeat the call with "
+                f"{self._commit}: the rows will not be published twice"
             ) from error
         return joined(done, compacted)
 

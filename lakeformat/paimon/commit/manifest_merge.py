@@ -26,6 +26,7 @@ from lakeformat.paimon.metadata.manifest import (
 from lakeformat.paimon.metadata.manifest_list import ManifestMeta, summarise_columns
 from lakeformat.paimon.metadata.simple_stats import SimpleStats, may_contain_partition
 from lakeformat.paimon.options import TableOptions
+from lakeformat.types.byte_size import size
 from lakeformat.types.types import DataType
 
 __all__ = [
@@ -71,15 +72,15 @@ class ManifestMerge:
 def pick_manifests(manifests: Sequence[ManifestMeta], limits: MergeLimits) -> ManifestMerge | None:
     """Choose the manifests to merge; None to keep them as they are."""
     changing = [_must_change(manifest, limits) for manifest in manifests]
-    size = sum(m.file_size for m, must in zip(manifests, changing, strict=True) if must)
-    if sum(changing) > 1 and size >= limits.full_compaction_size_bytes:
-        reason = f"{sum(changing)} manifests that are small or delete files take {size} bytes"
+    total = sum(m.file_size for m, must in zip(manifests, changing, strict=True) if must)
+    if sum(changing) > 1 and total >= limits.full_compaction_size_bytes:
+        reason = f"{sum(changing)} manifests that are small or delete files have {size(total)}"
         return ManifestMerge(tuple(_runs(changing)), is_full=True, reason=reason)
     runs = tuple(_small_neighbours(manifests, limits))
     if not runs:
         return None
     count = sum(end - start for start, end in runs)
-    return ManifestMerge(runs, is_full=False, reason=f"{count} neighbours are small")
+    return ManifestMerge(runs, is_full=False, reason=f"{count} adjacent manifests are small")
 
 
 def pick_deletions(manifests: Sequence[ManifestMeta]) -> ManifestMerge | None:

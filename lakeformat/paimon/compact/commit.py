@@ -100,7 +100,7 @@ class Groups:
         if report.replayed:
             return self._conflict(
                 CommitConflictError(
-                    "another try of this compaction has published this work as snapshot "
+                    "another attempt of this compaction has published this work as snapshot "
                     f"{report.snapshot_id} of {self.handle.uri}; the rest is planned again"
                 )
             )

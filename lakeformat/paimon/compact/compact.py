@@ -28,6 +28,7 @@ from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.compact_progress import CompactProgress, OnUnit
 from lakeformat.tables.driver import ATTEMPTS, Ended, Round, Steps, carry_out
 from lakeformat.types.count_text import counted
+from lakeformat.types.sentence import sentence
 
 __all__ = ["OnUnit", "compact", "run_plans"]
 
@@ -109,8 +110,7 @@ def run_plans(
     _log.info("%s compaction of %s ends: %s", strategy, handle.uri, report.reason)
     if run.failures:
         first = run.failures[0]
-        said = str(first).removesuffix(".")
-        error = type(first)(f"{said}. {_also(len(run.failures) - 1, report)}")
+        error = type(first)(f"{sentence(first)} {_also(len(run.failures) - 1, report)}")
         error.report = report
         raise error from first
     return report
@@ -280,7 +280,7 @@ def _made_before(unit: CompactUnit) -> NotChosen:
         bucket=unit.bucket,
         files=len(unit.files),
         bytes=unit.bytes,
-        reason="an earlier try of this compaction has done it",
+        reason="an earlier attempt of this compaction has done this work",
     )
 
 
@@ -289,5 +289,5 @@ def _place(unit: CompactUnit) -> tuple[bytes, int]:
 
 
 def _also(more: int, report: CompactReport) -> str:
-    others = f"{counted(more, 'more unit')} failed; " if more else ""
+    others = f"{counted(more, 'more bucket')} failed; " if more else ""
     return f"In all: {others}{report.reason}"

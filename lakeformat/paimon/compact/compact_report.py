@@ -80,9 +80,10 @@ class CompactReport(CompactSummary):
         """The outcome with its numbers, for people."""
         if not self.snapshot_ids:
             return self.reason
+        moved = f", {self.files_moved} moved to another level" if self.files_moved else ""
         return (
             f"{self.reason}: {counted(self.files_in, 'file')} of {size(self.bytes_in)} became "
-            f"{self.files_out} of {size(self.bytes_out)}, {self.files_moved} moved"
+            f"{counted(self.files_out, 'file')} of {size(self.bytes_out)}{moved}"
         )
 
     def to_dict(self) -> dict[str, Any]:

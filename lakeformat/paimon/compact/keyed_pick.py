@@ -12,6 +12,7 @@ from datetime import timedelta
 
 from lakeformat.paimon.compact.levels import Levels, SortedRun
 from lakeformat.paimon.compact.settings import PickSettings
+from lakeformat.types.byte_size import size
 
 __all__ = ["Pick", "pick_all", "pick_level_0", "pick_universal"]
 
@@ -45,7 +46,7 @@ def pick_level_0(levels: Levels, settings: PickSettings) -> Pick | None:
     fresh = len(levels.level_0)
     if not fresh:
         return None
-    reason = f"{_many(fresh, 'file')} of level 0, not visible or not looked up yet"
+    reason = f"{_many(fresh, 'file')} of level 0, which only a compaction makes visible or looks up"
     return _unless_done(_from(levels, _extended(levels.runs, fresh, settings), reason))
 
 
@@ -61,14 +62,20 @@ def _early_full(levels: Levels, settings: PickSettings) -> Pick | None:
         return None
     interval = settings.optimization_interval_millis
     if interval is not None and _is_due(levels, settings, interval):
-        return _whole(levels, "the last full compaction is longer ago than its interval")
+        return _whole(
+            levels, "the last full compaction is older than 'compaction.optimization-interval'"
+        )
     total = settings.total_size_threshold
     if total is not None and levels.size < total:
-        return _whole(levels, f"{levels.size} bytes are below the total size threshold {total}")
+        return _whole(
+            levels, f"{size(levels.size)} are less than the total size threshold, {size(total)}"
+        )
     outside = sum(run.size for run in levels.runs if run.level != levels.max_level)
     limit = settings.incremental_size_threshold
     if limit is not None and outside > limit:
-        return _whole(levels, f"{outside} bytes are not in the highest level, more than {limit}")
+        return _whole(
+            levels, f"{size(outside)} are not in the highest level, more than {size(limit)}"
+        )
     return None
 
 
@@ -98,7 +105,8 @@ def _too_large(levels: Levels, settings: PickSettings) -> Pick | None:
         return None
     return _whole(
         levels,
-        f"size amplification: {extra} bytes beside {last.size} of the last run, over {percent}%",
+        f"size amplification: the newer runs have {size(extra)}, more than {percent}% of the "
+        f"{size(last.size)} of the last run",
     )
 
 

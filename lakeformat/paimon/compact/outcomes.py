@@ -11,10 +11,14 @@ from lakeformat.paimon.compact.compact_report import BucketOutcome, CompactRepor
 from lakeformat.paimon.compact.other_compactor import OtherCompactor
 from lakeformat.paimon.compact.unit import CompactUnit, NotChosen
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, FileSource
+from lakeformat.types.count_text import counted
 
 __all__ = ["compacted", "failed", "not_chosen", "refused", "report_of"]
 
 _SHOWN_REASONS = 3
+
+_ORDER = ("compacted", "failed", "refused", "not chosen")
+"""The outcomes in the order of a report."""
 
 
 def compacted(made: Made) -> BucketOutcome:
@@ -118,7 +122,9 @@ def _reason(buckets: Sequence[BucketOutcome], snapshots: Sequence[int]) -> str:
         reasons = [*dict.fromkeys(each.reason for each in buckets)]
         more = "; …" if len(reasons) > _SHOWN_REASONS else ""
         return f"nothing to do: {'; '.join(reasons[:_SHOWN_REASONS])}{more}"
-    said = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+    (first, count), *others = sorted(counts.items(), key=lambda each: _ORDER.index(each[0]))
+    parts = [f"{counted(count, 'bucket')} {first}", *(f"{more} {what}" for what, more in others)]
+    said = ", ".join(parts)
     numbers = ", ".join(map(str, snapshots))
     return f"{said}, published as snapshot {numbers}" if snapshots else f"{said}, none published"
 
@@ -126,7 +132,7 @@ def _reason(buckets: Sequence[BucketOutcome], snapshots: Sequence[int]) -> str:
 def _tried(earlier: Sequence[int]) -> str | None:
     if not earlier:
         return None
-    return f"an earlier try had published snapshot {', '.join(map(str, earlier))}"
+    return f"an earlier attempt had published snapshot {', '.join(map(str, earlier))}"
 
 
 def _without_result(unit: CompactUnit, outcome: str, reason: str) -> BucketOutcome:

@@ -250,7 +250,8 @@ def _too_few_small(small: int, files: int) -> str:
         return "there is one file only"
     if small == 0:
         return f"none of {files} files is small"
-    return f"{small} of {files} files {'is' if small == 1 else 'are'} small, too few to be worth it"
+    return f"{small} of {files} files {'is' if small == 1 else 'are'} small, too few for a "
+    "compaction"
 
 
 def _all_bytes(unit: CompactUnit) -> int:

@@ -10,6 +10,7 @@ from lakeformat.paimon.compact.steps import Rewrite
 from lakeformat.paimon.compact.unit import CompactUnit
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.types.byte_size import size
 
 __all__ = ["plan_postponed"]
 
@@ -43,8 +44,8 @@ def _bucket_count(handle: TableHandle, live: Sequence[ManifestEntry]) -> tuple[i
         needed = -(-sum(file.row_count for file in waiting) // rows)
         what = f"{rows} rows for each"
     else:
-        size = options.postpone_target_size_bytes
-        needed = -(-sum(file.file_size for file in waiting) // size)
-        what = f"{size} bytes for each"
+        target = options.postpone_target_size_bytes
+        needed = -(-sum(file.file_size for file in waiting) // target)
+        what = f"{size(target)} for each"
     count = min(max(needed, 1), most)
     return count, f"{count} new bucket{'s' if count > 1 else ''}, {what}"

@@ -49,7 +49,8 @@ class IndexUnit:
         asked = frozenset((each.column, each.index_type) for each in self.wanted)
         parts = [f"{kind} of {column} is missing" for column, kind in sorted(asked - self.there)]
         parts += [
-            f"{kind} of {column} is not asked for" for column, kind in sorted(self.there - asked)
+            f"{kind} of {column} is no longer requested"
+            for column, kind in sorted(self.there - asked)
         ]
         return "; ".join(parts) or "rebuilt, as requested"
 

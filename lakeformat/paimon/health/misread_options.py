@@ -9,6 +9,7 @@ from dataclasses import replace
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.tables.health.verdict import Reason
+from lakeformat.types.sentence import sentence
 
 __all__ = ["misread_reasons", "without_misread"]
 
@@ -29,7 +30,7 @@ def misread_reasons(handle: TableHandle) -> tuple[Reason, ...]:
     table, options = handle.argument, handle.options
     return tuple(
         Reason(
-            f"{error}. Operations that need the option fail; this report uses its default",
+            f"{sentence(error)} Operations that need the option fail; this report uses its default",
             f"lake set-option {table} {shlex.quote(key)}=VALUE, or its default with "
             f"lake unset-option {table} {shlex.quote(key)}",
             is_severe=any(options.uses(key, operation) for operation in _OF_ROWS),

@@ -72,7 +72,7 @@ def _read(source: pa.NativeFile, *, is_parquet: bool, size: int) -> pa.Table:
         file = orc.ORCFile(source)
         count = file.nrows
     if count > most_rows:
-        raise ValueError("it claims to unpack to far more than it can hold")
+        raise ValueError("its decompressed size would be far more than such a file can have")
     return file.read(use_threads=False) if is_parquet else file.read()
 
 

@@ -119,7 +119,7 @@ def decode_avro_file(
     try:
         return list(_records(read_blocks(content), version, uri))
     except BlockLimitError:
-        reason = "it claims to unpack to far more than it can hold"
+        reason = "its decompressed size would be far more than such a file can have"
         raise _unreadable(content, uri, reason) from None
     except (NotPlainError, ValueError) as damage:
         raise _unreadable(content, uri, str(damage)) from damage

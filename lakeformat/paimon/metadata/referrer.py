@@ -17,7 +17,7 @@ def referred_to_by(referrer: str) -> Iterator[None]:
     try:
         yield
     except CorruptTableError as reason:
-        raise CorruptTableError(f"{reason} (it is named by {referrer})") from reason
+        raise CorruptTableError(f"{reason} (named by {referrer})") from reason
 
 
 @contextmanager

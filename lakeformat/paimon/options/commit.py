@@ -109,8 +109,8 @@ class CommittingOptions:
         "manifest.full-compaction-threshold-size",
         SIZE,
         "16 mb",
-        "Total size of small and delete-carrying manifests at which a commit rewrites all of them "
-        "and drops deleted files; raise it if commits must be short.",
+        "Total size of manifests that are small or delete files; at this size a commit rewrites "
+        "all of them and drops deleted files; raise it if commits must be short.",
         group=Group.PERFORMANCE,
     )
     manifest_merge_min_count = Option(

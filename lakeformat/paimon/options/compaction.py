@@ -81,7 +81,7 @@ class CompactionOptions:
         "compaction.offpeak.end.hour",
         whole_number(-1, 23),
         "-1",
-        "Hour before which off-peak ends; -1: never.",
+        "Hour at which off-peak ends; this hour is not part of it. -1: never.",
         group=Group.PERFORMANCE,
     )
     compaction_offpeak_ratio = Option(

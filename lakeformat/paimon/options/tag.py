@@ -66,7 +66,8 @@ class TagOptions:
         "tag.num-retained-max",
         OPTIONAL_NUMBER,
         "",
-        "Number of automatic tags that are kept; with 'batch' tags of any kind count. Empty: all.",
+        "Number of automatic tags that are kept; empty: all. With tag.automatic-creation = batch, "
+        "tags of any kind count.",
     )
     tag_default_time_retained_millis = Option(
         "tag.default-time-retained",

@@ -78,7 +78,8 @@ class TimeTravelOptions:
         "scan.file-creation-time-millis",
         OPTIONAL_MILLIS,
         "",
-        "A scan reads those files of the newest snapshot that were written at this time or later.",
+        "A scan reads only the files of the newest snapshot that were written at this time or "
+        "later.",
     )
     scan_creation_time_millis = Option(
         "scan.creation-time-millis",
@@ -91,17 +92,17 @@ class TimeTravelOptions:
         "incremental-between",
         TEXT,
         "",
-        "Chooses changes instead of a state. Scans are refused then: read the changes with a call.",
+        "Selects changes, not rows: scans are refused. Read the changes with Table.changes.",
     )
     incremental_between_timestamp = Option(
         "incremental-between-timestamp",
         TEXT,
         "",
-        "Chooses changes instead of a state. Scans are refused then: read the changes with a call.",
+        "Selects changes, not rows: scans are refused. Read the changes with Table.changes.",
     )
     incremental_to_auto_tag = Option(
         "incremental-to-auto-tag",
         TEXT,
         "",
-        "Chooses changes instead of a state. Scans are refused then: read the changes with a call.",
+        "Selects changes, not rows: scans are refused. Read the changes with Table.changes.",
     )

@@ -61,7 +61,7 @@ def pick_expired(
         if isinstance(time, str):
             unknown.append((partition.path, time))
         elif time < older_than:
-            told = "last written" if rules.strategy == UPDATE_TIME else "of"
+            told = "last written" if rules.strategy == UPDATE_TIME else "its time is"
             reason = f"{told} {time:%Y-%m-%d %H:%M:%S}, before {older_than:%Y-%m-%d %H:%M:%S}"
             joined = ",".join("" if value is None else value for value in values)
             found.append((joined, ExpiredPartition(partition=partition, reason=reason)))

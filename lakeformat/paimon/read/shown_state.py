@@ -15,6 +15,7 @@ from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.read.time_travel import find_snapshot, newest_at, newest_compacted
 from lakeformat.paimon.schema_changes.time_travel_rules import INCREMENTAL, NamedState, named_state
 from lakeformat.tables.moment import to_millis
+from lakeformat.types.sentence import sentence
 
 __all__ = ["ShownState", "find_shown_state"]
 
@@ -64,8 +65,8 @@ def find_shown_state(handle: TableHandle) -> ShownState | None:
         return ShownState(_named_snapshot(handle, named), decided_by, with_its_schema=True)
     except NotFoundError as error:
         raise NotFoundError(
-            f"{error}. The table option {named} chose it: correct or remove the option, or pass a "
-            "snapshot"
+            f"{sentence(error)} The table option {named} chose it: correct or remove the option, "
+            "or pass a snapshot"
         ) from None
 
 

@@ -35,6 +35,7 @@ from lakeformat.tables.commit_id import CommitId, require_commit_id
 from lakeformat.tables.position import Position
 from lakeformat.tables.reference_reports import RollbackReport
 from lakeformat.tables.rollback_request import RollbackRequest
+from lakeformat.types.sentence import sentence
 
 __all__ = ["rollback"]
 
@@ -109,11 +110,10 @@ def _as_latest(
     except CorruptTableError as damage:
         require_newest(handle, head, target)
         target.require_kept(handle, "the rollback to it")  # then its files may be missing
-        found = str(damage).removesuffix(".")
         raise CorruptTableError(
-            f"{found}. The rollback compares snapshot {target.snapshot.id} with the newest, "
-            f"{head.id}. If only snapshots after {target.snapshot.id} are damaged, delete them: "
-            "repeat the rollback with as_latest=False (--cut-history)"
+            f"{sentence(damage)} The rollback compares snapshot {target.snapshot.id} with the "
+            f"newest, {head.id}. If only snapshots after {target.snapshot.id} are damaged, delete "
+            "them: repeat the rollback with as_latest=False (--cut-history)"
         ) from damage
     if plan.is_empty and earlier is None:  # with an identity, a repetition must find a snapshot
         return report_return(handle, plan, head.id, None, dry_run=dry_run)

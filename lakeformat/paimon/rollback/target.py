@@ -78,7 +78,7 @@ def _at_watermark(handle: TableHandle, watermark: int) -> Origin:
 
     A snapshot without a watermark has the watermark of the snapshot before it.
     """
-    require_number("a watermark is a number of milliseconds", watermark)
+    require_number("watermark must be a number of milliseconds", watermark)
     last: Origin | None = None
     current: int | None = None
     for number in snapshot_ids(handle.storage, handle.layout):

@@ -47,7 +47,9 @@ ONLY_TO_TRUE = frozenset({"ignore-delete", "ignore-update-before"})
 
 _NEWER_KEY = {older: option.key for option in declared_options() for older in option.older_keys}
 # Checked here, although this version does not use the option for its own tables.
-_MODIFIABLE = Option("deletion-vectors.modifiable", BOOLEAN, "false", "Allows to turn them on.")
+_MODIFIABLE = Option(
+    "deletion-vectors.modifiable", BOOLEAN, "false", "Allows deletion vectors to be enabled later."
+)
 _FLAGS = {
     option.key: option
     for option in (

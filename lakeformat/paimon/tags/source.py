@@ -54,7 +54,7 @@ class Origin:
                 return
             gone = f"tag {self.tag!r} of {handle.uri} was deleted or replaced"
         raise CommitConflictError(
-            f"{gone} meanwhile, so {what} was given up: choose another snapshot"
+            f"{gone} meanwhile, so {what} was not created: choose another snapshot"
         )
 
 

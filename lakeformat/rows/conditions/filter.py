@@ -287,8 +287,8 @@ def _field(column: str, fields: Mapping[str, DataField]) -> DataField:
         whole = column.partition(".")[0]
         if whole in fields and not any(name.startswith(f"{whole}.") for name in fields):
             raise InvalidRequestError(
-                f"the condition names {column!r}, but it cannot use the fields inside of column "
-                f"{whole!r}: leave it out, and filter the rows that you read"
+                f"the condition names {column!r}, but conditions cannot use the fields inside of "
+                f"column {whole!r}: leave this comparison out, and filter the rows that you read"
             )
         raise InvalidRequestError(
             f"the condition names {column!r}, which is not a column; the columns are "

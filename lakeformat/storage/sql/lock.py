@@ -35,6 +35,7 @@ from lakeformat.errors import (
 )
 from lakeformat.storage.sql.database import SqlDatabase
 from lakeformat.storage.sql.lock_rows import LockRow, LockRows, has_expired, new_token
+from lakeformat.types.sentence import sentence
 
 __all__ = ["LeasedRow", "LockSettings", "SqlLock"]
 
@@ -131,12 +132,15 @@ class LeasedRow:
         self._released = threading.Event()
 
     def __repr__(self) -> str:
-        return f"<lock {self.lock_id} in {self._database.address}>"
+        return f"<LeasedRow {self}>"
+
+    def __str__(self) -> str:
+        return f"lock {self.lock_id} in {self._database.address}"
 
     def acquire(self) -> None:
         """Wait for the lock; ``LockUnavailableError`` if it was not free within the timeout."""
         if self._connection is not None:
-            raise InvalidRequestError(f"{self!r} is already held: release it first")
+            raise InvalidRequestError(f"{self} is already held: release it first")
         with _lock_errors():
             self._connection = self._database.connect_apart()
         self._watched = self._loss = None
@@ -167,13 +171,12 @@ class LeasedRow:
         if self._loss is not None:
             raise self._loss
         if not self._tokens:
-            raise InvalidRequestError(f"{self!r} is not held: acquire it first")
+            raise InvalidRequestError(f"{self} is not held: acquire it first")
         with _lock_errors():
             self._renew()
         if self._clock() >= self._deadline:
             raise LockUnavailableError(
-                f"the answer about {self!r} took too long to be trusted: nothing was published, "
-                "retry"
+                f"the answer about {self} took too long to be trusted: nothing was published, retry"
             )
 
     def keep(self) -> None:
@@ -186,7 +189,7 @@ class LeasedRow:
         with self._guard:
             self._tokens = []
             self._loss = LockUnavailableError(
-                f"{self!r} is kept until it expires, at most {self._settings.lease_seconds} s, "
+                f"{self} is kept until it expires, at most {self._settings.lease_seconds} s, "
                 "because a write under it got no answer and may still arrive. Retry afterwards"
             )
         logger.warning("%s", self._loss)
@@ -201,7 +204,9 @@ class LeasedRow:
                     with self._writing("release the lock") as connection:
                         self._rows.delete(connection, tokens)
             except LakeError as error:
-                logger.warning("could not release %r; it expires by itself: %s", self, error)
+                logger.warning(
+                    "could not release %s: %s. No action needed: it expires by itself", self, error
+                )
             finally:
                 self._close()
 
@@ -209,7 +214,7 @@ class LeasedRow:
         """Raise if the write may take longer than half of the lease."""
         if seconds > self._settings.lease_seconds / 2:
             raise InvalidRequestError(
-                f"{self!r} is guaranteed only for {self._settings.lease_seconds / 2:g} s, but one "
+                f"{self} is guaranteed only for {self._settings.lease_seconds / 2:g} s, but one "
                 f"write with its retries may take {seconds:g} s: nothing was written. Set "
                 f"lock-acquire-timeout to {math.ceil(2 * seconds)} s or more"
             )
@@ -260,7 +265,7 @@ class LeasedRow:
             if not renewed:
                 self._tokens = []
                 self._loss = LockUnavailableError(
-                    f"{self!r} was lost: it was not renewed in time, and another holder took it "
+                    f"{self} was lost: it was not renewed in time, and another holder took it "
                     "over or deleted its row; nothing was published, retry"
                 )
                 raise self._loss
@@ -279,7 +284,12 @@ class LeasedRow:
             except LakeError as error:
                 # require_time() reports the loss to the holder, which may prepare its commit until
                 # then.
-                logger.warning("%r was not renewed: %s", self, error)
+                logger.warning(
+                    "%s was not renewed: %s. Without a renewal before it expires, the next commit "
+                    "fails",
+                    self,
+                    error,
+                )
 
     def _writing(
         self, doing: str, patience_seconds: float | None = None
@@ -297,7 +307,7 @@ class LeasedRow:
     def _timed_out(self, holder: LockRow) -> LockUnavailableError:
         waited = self._settings.acquire_timeout_seconds
         return LockUnavailableError(
-            f"{self!r} was not free within {waited:g} s: its row was renewed at "
+            f"{self} was not free within {waited:g} s: its row was renewed at "
             f"{holder.acquired_at} (UTC unless Java wrote it) and expires after "
             f"{holder.lease_seconds} s. Retry later, or raise lock-acquire-timeout"
         )
@@ -313,7 +323,7 @@ def _lock_errors() -> Iterator[None]:
     except LockUnavailableError:
         raise
     except UnavailableError as error:
-        raise LockUnavailableError(f"{error}. Nothing was published") from None
+        raise LockUnavailableError(f"{sentence(error)} Nothing was published") from None
 
 
 _UNKNOWN_HOLDER = LockRow("a moment ago", 0, None, True)

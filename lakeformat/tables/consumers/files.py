@@ -18,6 +18,7 @@ from lakeformat.storage import Storage
 from lakeformat.tables.consumers.report import ConsumerReport
 from lakeformat.tables.file_name_part import check_file_name_part, suffixed
 from lakeformat.tables.json_file import decode_json_file
+from lakeformat.types.sentence import sentence
 
 __all__ = ["ConsumerFiles"]
 
@@ -67,8 +68,8 @@ class ConsumerFiles:
             except CorruptTableError as reason:
                 if not remaining:
                     raise CorruptTableError(
-                        f"{reason}. The file was damaged in each of {TRIES} reads, so this is not "
-                        "a write in progress"
+                        f"{sentence(reason)} The file was damaged in each of {TRIES} reads, so "
+                        "this is not a write in progress"
                     ) from None
             environment.sleep_seconds(PAUSE_SECONDS)
         raise AssertionError("the last try returns or raises")

@@ -37,11 +37,11 @@ class HealthSummary(Report):
             return None
         if self.reasons:
             return (
-                f"a table that is {self.verdict} has at most {self.score} points; its parts, "
-                f"weighted by bytes, would give {self.score_parts.total}"
+                f"the verdict {self.verdict} limits the score to {self.score}; its parts, weighted "
+                f"by bytes, would give {self.score_parts.total}"
             )
         return (
-            f"a table without a reason to act has at least {self.score} points; its parts would "
+            f"a table without a reason to act has at least the score {self.score}; its parts would "
             f"give {self.score_parts.total}"
         )
 

@@ -111,7 +111,7 @@ def test_an_empty_or_missing_place_is_only_missing(catalog, tmp_path):
         with pytest.raises(lake.NotFoundError, match=r"create the table through a catalog$"):
             lake.open_table(str(root))
     with pytest.raises(
-        lake.NotFoundError, match=r"does not exist in file:\S*: list_tables\S* returns [a-z ]+$"
+        lake.NotFoundError, match=r"does not exist in file:\S*: list_tables\S* lists [a-z ]+$"
     ):
         catalog.table("shop.orders")
 

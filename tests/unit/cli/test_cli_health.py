@@ -36,7 +36,7 @@ def test_the_health_of_a_table_says_why_and_what_to_do(catalog):
     shown = show("health", "shop.orders", "--unknown")
     assert "verdict       degraded\n" in shown
     assert "score         89 of 100" in shown
-    assert "degraded has at most 89 points" in shown
+    assert "the verdict degraded limits the score to 89" in shown
     assert "0 B in 0 unknown files" in shown
     assert shown.rstrip().endswith("lake compact shop.orders")
 

@@ -45,7 +45,7 @@ def test_expired_partitions_are_shown_with_reasons_and_then_deleted(catalog):
     how = ("partition", "expire", "shop.orders", "--older-than", "30 d")
     shown = lake_says(catalog, *how, "--dry-run")
     assert "dt=2020-01-01/h=1" in shown
-    assert "of 2020-01-01 00:00:00, before" in shown
+    assert "its time is 2020-01-01 00:00:00, before" in shown
     assert newest(catalog) == 3
     found = json_of(catalog, *how, "--max", "1")
     assert [each["partition"] for each in found["expired"]] == ["dt=2020-01-01/h=1"]

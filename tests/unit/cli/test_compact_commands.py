@@ -61,7 +61,7 @@ def test_a_plan_says_what_would_be_done_and_changes_nothing(catalog):
 
 def test_a_table_is_compacted(catalog):
     shown = lake_says(catalog, "compact", "shop.orders", "--where", "dt = '1'")
-    assert "1 compacted, published as snapshot 3: 2 files of " in shown
+    assert "1 bucket compacted, published as snapshot 3: 2 files of " in shown
     [report] = json.loads(lake_says(catalog, "compact", "shop.orders", "--json"))
     assert (report["snapshot_ids"], report["files_out"]) == ([4], 1)
     assert "nothing to do" in lake_says(catalog, "compact", "shop.orders")
@@ -120,7 +120,7 @@ def test_tables_of_a_database_are_chosen_by_regular_expressions(catalog):
     with pytest.raises(lake.InvalidRequestError, match=r"including must be a regular expression"):
         chosen(including="(")
     shown = lake_says(catalog, "compact-database", "shop", "--excluding", r".*\.events")
-    assert shown.startswith("shop.orders: 2 compacted, published as snapshot 3")
+    assert shown.startswith("shop.orders: 2 buckets compacted, published as snapshot 3")
     assert len(shown.splitlines()) == 1
     for pattern in ("nowhere", "shop.orders"):
         with pytest.raises(lake.NotFoundError, match=r"'shop\.\*' .* for databases"):
@@ -211,7 +211,9 @@ def test_what_was_compacted_is_reported_beside_what_failed(damaged, command):
 
 def test_people_read_what_was_compacted_beside_what_failed(damaged):
     shown = runner.invoke(app, ["-w", damaged.location, "compact", "shop.orders"])
-    assert shown.stdout.startswith("1 failed, 1 compacted, published as snapshot 3: 2 files of ")
+    assert shown.stdout.startswith(
+        "1 bucket compacted, 1 failed, published as snapshot 3: 2 files of "
+    )
     assert "is missing" in str(shown.exception)
 
 
@@ -237,7 +239,7 @@ def test_a_compaction_that_is_left_unfinished_is_no_success(catalog, monkeypatch
     ("name", "said"),
     [
         ("shop.ordres", r"; did you mean 'shop.orders'\? `lake tables` lists all tables$"),
-        ("shop.nix", r"does not exist in file:.*; `lake tables` lists all tables$"),
+        ("shop.nix", r"does not exist in file:.*\. `lake tables` lists all tables$"),
         (
             "sohp.orders",
             r"'sohp' does not exist .*; did you mean 'shop'\? `lake tables` lists all tables$",

@@ -296,7 +296,10 @@ def test_what_is_no_condition_is_refused_by_its_text(text, told):
 
 @pytest.mark.parametrize(
     ("name", "told"),
-    [("list.element", "the fields inside of column 'list': leave it out"), ("t.n", "not a column")],
+    [
+        ("list.element", "the fields inside of column 'list': leave this comparison out"),
+        ("t.n", "not a column"),
+    ],
 )
 def test_a_field_inside_of_a_column_is_refused_where_only_columns_are_known(name, told):
     with pytest.raises(InvalidRequestError, match=told):

@@ -114,7 +114,7 @@ def test_a_refusal_shows_nothing_that_may_be_secret(given, words):
     ("change", "words"),
     [
         ({"tabel": "x"}, "unknown key 'tabel': did you mean 'table'?"),
-        ({"zzz": 1}, "unknown key 'zzz': known are warehouse, table, commit_user"),
+        ({"zzz": 1}, "unknown key 'zzz': the keys are warehouse, table, commit_user"),
         ({"table": None}, "key 'table' must be a non-empty string, got None"),
         ({"source": " "}, "key 'source' must be a non-empty string, got ' '"),
         ({"create": "yes"}, "key 'create' must be true or false, got 'yes'"),

@@ -176,7 +176,9 @@ def test_compact_database_goes_on_where_a_table_fails(catalog, tmp_path):
         table.write(pa.table({"sku": ["pear"], "pieces": [2]}))
     for file in (tmp_path / "warehouse/shop.db/a/bucket-0").iterdir():
         file.unlink()
-    with pytest.raises(PartlyFailedError, match=r"1 of 2 tables failed, shop\.a") as caught:
+    with pytest.raises(
+        PartlyFailedError, match=r"1 of 2 tables failed; the first is shop\.a"
+    ) as caught:
         compact_database.run({"warehouse": str(tmp_path / "warehouse"), "database": "shop"})
     result = caught.value.result
     assert (result["database"], result["skipped"]) == ("shop", False)
@@ -190,7 +192,7 @@ def test_compact_database_that_no_table_can_do_is_a_wrong_request(catalog, tmp_p
     wanted = {"warehouse": str(tmp_path / "warehouse"), "database": "shop", "where": "day = 1"}
     for dry_run in (True, False):
         with pytest.raises(
-            lake.InvalidRequestError, match=r"2 of 2 tables failed, shop\.a: .*'day'"
+            lake.InvalidRequestError, match=r"2 of 2 tables failed; the first is shop\.a: .*'day'"
         ):
             compact_database.run({**wanted, "dry_run": dry_run})
 

@@ -108,7 +108,11 @@ def test_the_catalog_is_repaired(warehouse, days, tmp_path):
 @pytest.mark.parametrize(
     ("procedure", "arguments", "words"),
     [
-        ("sys.compakt", {}, "did you mean 'compact'.*Known are compact, compact_manifest, "),
+        (
+            "sys.compakt",
+            {},
+            "did you mean 'compact'.*The procedures are compact, compact_manifest, ",
+        ),
         ("sys.vacuum", {}, "procedure 'sys.vacuum' does not exist"),
         ("sys.compact", {"stategy": "x"}, "no argument 'stategy'. It takes table, partitions, wh"),
         ("sys.rename_tag", {"tag": "x"}, "it needs 'target_tag'. It takes table, tag, target_tag"),

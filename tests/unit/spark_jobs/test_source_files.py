@@ -90,7 +90,7 @@ def test_a_packed_file_that_was_cut_short_is_refused(tmp_path, cut):
 def test_a_file_packed_in_another_way_is_refused(tmp_path):
     (tmp_path / "a.csv.xz").touch()
     with pytest.raises(
-        lake.InvalidRequestError, match=r"a\.csv\.xz has a compression .*: unpack it"
+        lake.InvalidRequestError, match=r"a\.csv\.xz has a compression .*: decompress it"
     ):
         find_source(f"{tmp_path}/*", "csv")
 

@@ -66,7 +66,7 @@ def open_manifest(content: bytes, uri: str) -> OpenManifest:
         return OpenManifest(content, uri, read_blocks(content))
     except BlockLimitError:
         raise CorruptTableError(
-            f"{uri} ({len(content)} bytes) claims to unpack to far more than a manifest can hold; "
+            f"{uri} ({len(content)} bytes) would decompress to far more than a manifest can have; "
             "restore the file from a backup or roll the table back to an earlier snapshot"
         ) from None
     except NotPlainError:

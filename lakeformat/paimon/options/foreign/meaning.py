@@ -61,10 +61,10 @@ MEANING: dict[str, ForeignOption] = {
     ),
     "commit.callbacks": _meaning("calls Java classes after each commit", _COMMITS, harmless=()),
     "metadata.iceberg.storage": _meaning(
-        "publishes Iceberg metadata with each commit, which would then be outdated",
+        "publishes Iceberg metadata to a catalog with each commit",
         _COMMITS | {Op.EXPIRE, Op.TAG},
-        "use the engine that set it, or set it to 'disabled' if nothing reads them, or to "
-        "'table-location' or 'hadoop-catalog' to publish without a catalog",
+        "use the engine that set it; or set it to 'disabled' if no program reads the metadata, or "
+        "to 'table-location' or 'hadoop-catalog' to publish without a catalog",
         harmless=("disabled", "table-location", "hadoop-catalog"),
         values=(
             "disabled",
@@ -96,7 +96,7 @@ MEANING: dict[str, ForeignOption] = {
         only=Trait.KEYED,
     ),
     "scan.bucket": _meaning(
-        "makes a scan show one bucket alone", frozenset({Op.READ}), _OWN_READ, harmless=()
+        "limits scans to one bucket", frozenset({Op.READ}), _OWN_READ, harmless=()
     ),
     "scan.fallback-branch": _OTHER_BRANCH,
     "scan.primary-branch": _OTHER_BRANCH,
@@ -109,11 +109,11 @@ MEANING: dict[str, ForeignOption] = {
         "calls Java classes when a tag is made or deleted", frozenset({Op.TAG}), harmless=()
     ),
     "type": _meaning(
-        "makes it another kind of table, whose rows are not in Paimon's data files",
+        "makes the table one of another kind, whose rows are not in Paimon's data files",
         _EVERYTHING,
         "read it with the engine that made it; a format-table is a directory of plain files, which "
         "`lake migrate` makes a table of; an iceberg-table or lance-table needs a reader of that "
-        "format; an object-table lists files, which the storage lists as well",
+        "format; an object-table is a list of files, which the storage lists, too",
         harmless=("table", "materialized-table"),
         values=(
             "table",
@@ -140,6 +140,6 @@ MEANING_PREFIXES = (
     "sequence.",
 )
 UNKNOWN_MEANING = _meaning(
-    "may decide which rows the table has, and is not known here", _ROWS, values=()
+    "is an unknown option that may decide which rows the table has", _ROWS, values=()
 )
 """The declaration for keys with a prefix in ``MEANING_PREFIXES`` that are not declared by name."""

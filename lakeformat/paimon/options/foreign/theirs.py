@@ -112,7 +112,7 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "auto-create",
         "owner",
     ),
-    "no effect, since numbers have their full length; tables of older releases may still have it": (
+    "no effect here and in current releases of Paimon; tables of older releases may have it": (
         "sequence.auto-padding",
     ),
     "how another engine's job behaves; nothing here runs its jobs": (

@@ -62,7 +62,7 @@ def test_a_directory_without_a_metadata_file_is_named():
     ("content", "reason"),
     [
         (gzip.compress(b"{}", mtime=0)[:-4], "ends early"),
-        (b"\x1f\x8b" + bytes(20), "does not unpack by gzip"),
+        (b"\x1f\x8b" + bytes(20), "cannot be decompressed with gzip"),
         (b"[]", "holds a list instead of a JSON object"),
         (b"{", "is not JSON"),
     ],

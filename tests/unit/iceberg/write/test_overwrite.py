@@ -169,7 +169,7 @@ def _row_ids(table: IcebergTable) -> dict[str, int]:
 
 REFUSED = {
     "a row elsewhere": ({"k": "a"}, "some rows belong to the partition {'k_part': 'b'}"),
-    "no partition column": ({"id": 1}, "columns that are partitions themselves are k"),
+    "no partition column": ({"id": 1}, "k. For a partition transform such as day(ts)"),
     "unknown word": ("all", "overwrite must be one of table, partitions, dynamic"),
     "a number": (3, "or a dict of partition values, got 3"),
 }

@@ -267,7 +267,7 @@ def test_nulls_of_a_partial_update_are_no_values(keyed_table):
         ({"freshness": {"status": "1 d"}}, "needs a DATE or TIMESTAMP column"),
         ({"freshness": {"day": "soon"}}, "must be an age such as '1 d'"),
         ({"conditions": ["amuont > 1"]}, "did you mean 'amount'"),
-        ({"min_rows": 2, "max_rows": 1}, "no table has both"),
+        ({"min_rows": 2, "max_rows": 1}, "no table can pass both checks"),
         ({"min_rows": 1, "warn_only": ["row"]}, "did you mean 'rows'"),
         ({"min_rows": 1, "staged": ["elsewhere"]}, "is not a staged result"),
     ],

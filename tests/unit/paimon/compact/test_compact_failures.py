@@ -68,7 +68,7 @@ def test_a_file_that_vanished_is_named_and_no_other_bucket_is_harmed(executor):
     assert report.to_dict()["snapshot_ids"] == (3,)
     for part in ("partition p=b, bucket 0", "planned at snapshot 2", lost, "is missing"):
         assert part in str(caught.value)
-    assert "In all: 1 failed, 2 compacted, published as snapshot 3" in str(caught.value)
+    assert "In all: 2 buckets compacted, 1 failed, published as snapshot 3" in str(caught.value)
     assert sorted(listed(keyed.table.scan(where="p <> 'b'"))) == [("a", 1, "y"), ("c", 1, "y")]
     assert {e.file.file_name for e in live(keyed.table)} | before == data_files(keyed) | {lost}
 
@@ -78,7 +78,7 @@ def test_all_failures_are_counted(executor):
     for day in "abc":
         lose_a_file_of(keyed, day)
     with pytest.raises(
-        lake.CorruptTableError, match=r"In all: 2 more units failed; 3 failed, none"
+        lake.CorruptTableError, match=r"In all: 2 more buckets failed; 3 buckets failed, none"
     ):
         keyed.table.compact(executor=executor)
 

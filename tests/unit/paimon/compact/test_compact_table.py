@@ -182,7 +182,7 @@ def test_a_queue_keeps_its_order():
 
 @pytest.mark.parametrize(
     ("count", "said"),
-    [(1, "there is one file only"), (2, "2 of 2 files are small, too few to be worth it")],
+    [(1, "there is one file only"), (2, "2 of 2 files are small, too few for a compaction")],
 )
 def test_it_is_said_why_files_of_an_append_table_are_left_alone(count, said):
     rows = KeyedRows(keyed=False)
@@ -342,7 +342,7 @@ def test_a_report_says_what_was_done_and_what_was_not():
         ("p=b", "not chosen"),
         ("p=a", "compacted"),
     ]
-    assert report.reason == "1 not chosen, 1 compacted, published as snapshot 4"
+    assert report.reason == "1 bucket compacted, 1 not chosen, published as snapshot 4"
     assert report.write_amplification == pytest.approx(report.bytes_out / report.bytes_in, abs=1e-3)
     assert [(each.done, each.units) for each in heard] == [(0, 1), (1, 1)]
     json.dumps(report.to_dict())

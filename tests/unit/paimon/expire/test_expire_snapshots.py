@@ -463,7 +463,7 @@ def test_a_tag_that_cannot_be_read_stops_everything_before_anything_goes():
     rows.tag("two", 2)
     handle.storage.overwrite(handle.layout.manifest(snapshot(table, 2).base_manifest_list), b"x")
     before = files_of_tables(table)
-    with pytest.raises(CorruptTableError, match="it is named by snapshot 2"):
+    with pytest.raises(CorruptTableError, match="named by snapshot 2"):
         table.expire_snapshots(**ALL)
     assert files_of_tables(table) == before
     assert ids(table) == [1, 2, 3, 4, 5]

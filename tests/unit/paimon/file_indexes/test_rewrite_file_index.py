@@ -88,7 +88,7 @@ def test_indexes_nobody_asks_for_any_more_are_taken_away(catalog):
     assert all(entry.file.extra_files for entry in entries(table))
     table = altered(catalog, lake.remove_option("file-index.bitmap.columns"))
     report = table.rewrite_file_indexes()
-    assert {each.reason for each in report.changed} == {"bitmap of kind is not asked for"}
+    assert {each.reason for each in report.changed} == {"bitmap of kind is no longer requested"}
     assert not any(entry.file.extra_files for entry in entries(table))
 
 

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ends the sentence of another message, so that one more can follow."""
+
+from __future__ import annotations
+
+__all__ = ["sentence"]
+
+
+def sentence(text: object) -> str:
+    """Return a message with exactly one period at its end; a question mark is kept."""
+    ended = str(text).rstrip(". ")
+    return ended if ended.endswith("?") else f"{ended}."
