@@ -51,7 +51,7 @@ class LakeArgumentError(AirflowFailException, TypeError):
 
 
 def named_arguments(constructor: Any) -> dict[str, inspect.Parameter]:
-    """Return a constructor's arguments by name, also behind Airflow's wrapper for
+    """Return a constructor's arguments by name, although Airflow wraps each constructor for
     ``default_args``.
     """
     return {
@@ -106,12 +106,12 @@ class CheckedArguments:
 
         @property
         def output(self) -> Any:
-            """The result of the task, which every argument of another task takes."""
+            """The result of the task, which can be passed to any argument of another task."""
 
     _tables_named: ClassVar[tuple[str, ...]] = ("table",)
     """The arguments that name a table of the lake."""
     _before: Mapping[str, object] = MappingProxyType({})
-    """The arguments that were templates, or results of tasks, before this attempt."""
+    """The values of arguments before rendering: templates, or references to results of tasks."""
 
     @classmethod
     def partial(cls, **given: Any) -> Any:
@@ -129,7 +129,7 @@ class CheckedArguments:
 
     @classmethod
     def _checked(cls, task_id: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Check the arguments ``given`` of a task, and return their values."""
+        """Check the arguments ``given`` to a task, and return their values."""
         refuse_unknown(cls, task_id, given)
         wanted = {name: hint for name, hint in cls._argument_types().items() if name in given}
         values = checked_arguments(task_id, wanted, given)
@@ -165,7 +165,9 @@ class CheckedArguments:
         return "an argument" if left is None else f"argument {left!r}"
 
     def _missing_result(self) -> str:
-        """Name the first argument that is still the result of a task."""
+        """Name the first argument that is still a reference to a task's result, so the result is
+        missing.
+        """
         name = next(self._open_arguments(), "")
         sources = sources_of(getattr(self, self._attribute_of(name), None))
         found = "".join(f" {key!r} of task {task!r}" for task, key in sources[:1])
@@ -235,7 +237,9 @@ class CheckedArguments:
             raise LakeArgumentError(f"{reason}{self._missing_results(taken)}") from None
 
     def _missing_results(self, taken: Mapping[str, Any]) -> str:
-        """Return the end of a message: the arguments that a task should have returned."""
+        """Return the end of a message that names the arguments which are None because another task
+        returned nothing.
+        """
         return "".join(
             f"; argument {name!r} is None, because task {task!r} was skipped or returned None"
             for name, before in self._before.items()

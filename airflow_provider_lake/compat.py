@@ -90,7 +90,7 @@ def __getattr__(name: str) -> Any:
 
 
 def with_form(hook: type[_Hook]) -> type[_Hook]:
-    """Give a hook the method that Airflow 3.1 asks for the connection form.
+    """Add to a hook the method by which Airflow 3.1 gets the connection form.
 
     Newer versions read the form from the metadata of the provider, and warn of the method.
     """
@@ -183,8 +183,8 @@ def state_store_of(watcher: Any) -> Any:
 async def in_thread(call: Callable[..., _Result], *arguments: Any) -> _Result:
     """Await a blocking call that may ask Airflow for a connection, in a thread.
 
-    In Airflow 3.1 the questions of a thread that ``asyncio.to_thread`` has started mix with those
-    of the triggerer itself, which then ends with ``Response read out of order``.
+    In Airflow 3.1 the requests of a thread that ``asyncio.to_thread`` has started mix with those of
+    the triggerer itself, which then ends with ``Response read out of order``.
     """
     from asgiref.sync import sync_to_async
 

@@ -103,7 +103,9 @@ class PartitionThere:
         return {"table": name, "snapshot_id": plan.snapshot_id, "partitions": rows}
 
     def _in_files(self, name: str, table: Any) -> dict[str, Any] | None:
-        """Return the rows in files of a table without lists of partitions, deleted rows as well."""
+        """Return the number of rows in the partition's files, for tables that do not list
+        partitions (Iceberg); deleted rows are counted, too.
+        """
         scan = table.scan(partitions=[dict(self.partition)])
         rows = sum(split.file.record_count or 0 for split in scan.splits())
         if not rows:
@@ -148,7 +150,7 @@ class CompactionNeeded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerLag:
-    """A consumer has read all but this number of snapshots."""
+    """A consumer has at most this number of snapshots left to read."""
 
     consumer: str
     max_behind: int = 0

@@ -119,8 +119,11 @@ def _fields(connection: Connection, name: str) -> dict[str, Any]:
 
         shown = ", ".join(map(repr, unknown))
         if near := closest(unknown[0], _KNOWN):
-            raise _refusal(f"{name} sets {shown}{near}")
-        raise _refusal(f"{name} sets {shown}: only {', '.join(map(repr, _KNOWN))} are known")
+            raise _refusal(f"{name} sets {shown}, which a lake connection does not have{near}")
+        raise _refusal(
+            f"{name} sets {shown}, which a lake connection does not have: its fields are "
+            f"{', '.join(map(repr, _KNOWN))}"
+        )
     return given
 
 

@@ -124,7 +124,7 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
 
     @staticmethod
     def _keep_the_slot(reason: str | None) -> None:
-        _log.info("the task keeps its slot: %s", reason)
+        _log.info("the task keeps its worker slot: %s", reason)
 
     def _defer_to_driver(self, manager: Manager, poll_seconds: float, driver: str) -> NoReturn:
         """Let a trigger wait for a driver on a cluster."""
@@ -202,7 +202,7 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
 
         self._supervised = folder
         if folder.is_running:
-            _log.info("the task keeps its slot: the triggerer cannot see its process")
+            _log.info("the task keeps its worker slot: the triggerer cannot see its process")
         output = OutputLog(folder, JobOutput())
         with self._working_here():
             while folder.is_running:
@@ -240,7 +240,8 @@ def _unsuccessful(ending: Ending | None) -> str | None:
     if ending is None:
         return "was killed together with its supervisor"
     if ending.why == "lease":
-        return "was ended because no triggerer has asked for it: check that a triggerer runs"
+        return "was ended because no triggerer has watched it for five minutes: check that a "
+        "triggerer runs"
     if ending.why == "asked":
         return "was ended by a request that did not come from this attempt"
     if ending.exit_code < 0:

@@ -23,7 +23,7 @@ class CheckedExpansion:
         self._check = check
 
     def expand(self, **mapped: Any) -> Any:
-        """Map over lists of values."""
+        """Map the task over lists of values, after a check of each value."""
         for name, values in mapped.items():
             if isinstance(values, str):
                 raise TypeError(
@@ -38,7 +38,7 @@ class CheckedExpansion:
             raise TypeError(f"task {self._task_id!r}: {reason}") from reason
 
     def expand_kwargs(self, kwargs: Any, *, strict: bool = True) -> Any:
-        """Map over dicts of arguments."""
+        """Map the task over dicts of arguments, after a check of each value."""
         for given in kwargs if isinstance(kwargs, list | tuple) else ():
             if isinstance(given, Mapping):
                 self._check(given)

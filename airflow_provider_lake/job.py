@@ -98,7 +98,9 @@ class LakeJobMixin(CheckedArguments):
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Handle the errors of a task's work, and the end of its supervisor."""
+        """Turn errors of the work in the block into failures of the task; end the task if its
+        supervisor dies.
+        """
         with (
             ending_with_the_supervisor(),
             failing_for_good(may_come=self._may_come),
@@ -259,7 +261,7 @@ class LakeJobMixin(CheckedArguments):
 
     @contextmanager
     def _reporting_failures(self) -> Iterator[None]:
-        """Report also the result that an error has, such as that of failed checks."""
+        """Call ``on_report`` also with the result of an error, such as that of failed checks."""
         try:
             yield
         except Exception as reason:
@@ -268,11 +270,13 @@ class LakeJobMixin(CheckedArguments):
             raise
 
     def _record_success(self, result: JobResult, context: Context) -> None:
-        """Record that the task has succeeded, as its last act; here nothing needs a record."""
+        """Record that the task has succeeded, at its end; a job that commits nothing needs no
+        record.
+        """
 
 
 def _as_argument(task_id: str, reason: Exception) -> LakeArgumentError:
-    """Return the refusal of a request as that of an argument."""
+    """Return the error of a request in the words of an operator: keys are called arguments."""
     from airflow_provider_lake.refusal import in_words_of_a_dag  # only for a message
 
     return LakeArgumentError(f"task {task_id!r}: {in_words_of_a_dag(reason)}")

@@ -59,8 +59,8 @@ class LakeSnapshotLink(BaseOperatorLink):
 class LakeSparkLink(BaseOperatorLink):
     """Link to the Spark application of a task: in the history server, else the page of its driver.
 
-    ``[lake] spark_history_url`` is the address of the history server. The page of a driver ends
-    with the driver.
+    ``[lake] spark_history_url`` is the address of the history server. The page of a driver
+    disappears when the driver ends.
     """
 
     name = "Spark UI"

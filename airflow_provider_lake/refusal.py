@@ -36,6 +36,8 @@ _JSON_WORDS = {
 _PLAIN = (str, int, float, date, timedelta, type(None))
 _FRAMES = ("DataFrame", "Table", "RecordBatch", "Series")
 _WHOLE_RESULT = "return_value"
+_DICT = "{'name': 'value'}"
+_PARTITION = "{'dt': '2024-01-31'}"
 
 
 def refusal_of(name: str, hint: Any, value: Any, *, before: object = None) -> str:
@@ -94,9 +96,10 @@ def _next_step(name: str, hint: Any, value: Any, before: object) -> str:
     if _is_task(value):
         return f": write {value.task_id}.output for its result, or one member of it"
     if isinstance(value, str):
-        return _about_text(hint, value) if before is None else ""
+        advice = _about_text(hint, value) if before is None else ""
+        return advice or _example_of_dict(name, hint)
     if isinstance(value, list | tuple):
-        return _about_list(name, hint, value)
+        return _about_list(name, hint, value) or _example_of_dict(name, hint)
     if type(value).__name__ in _FRAMES:
         return ": rows are written by a function with @task.lake_commit that returns them"
     if isinstance(value, dict) and any(isinstance(each, date) for each in value.values()):
@@ -125,6 +128,12 @@ def _about_text(hint: Any, value: str) -> str:
     if value.strip() and fits(hint, [value]):
         return f": write {[value]!r}"
     return ""
+
+
+def _example_of_dict(name: str, hint: Any) -> str:
+    if not any(get_origin(kind) is Mapping for kind in alternatives(hint)):
+        return ""
+    return f": write {_PARTITION if name.startswith('partition') else _DICT}"
 
 
 def _about_list(name: str, hint: Any, value: Sequence[Any]) -> str:

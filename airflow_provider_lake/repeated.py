@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cleared tasks: after a recorded success, another try does its work again.
+"""Cleared tasks: after a recorded success, the next attempt does its work again.
 
-A task that commits ends with a record of its success in the table's directory. If a later try finds
-it, the task was cleared: the try commits under the next identifier, so the work is done again, and
-commits of the earlier run are refused. A retry after a failure finds no record and keeps its
-identifier, so its commit is published once.
+A task that commits ends with a record of its success in the table's directory. If a later attempt
+finds it, the task was cleared: the attempt commits under the next identifier, so the work is done
+again, and commits of the earlier run are refused. A retry after a failure finds no record and keeps
+its identifier, so its commit is published once.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class LakeRepeatedMixin(LakeJobMixin):
     on_clear: OnClear | None = None
     """The choice for a task that is cleared after a success; None is ``redo``."""
     _own_commit: CommitId | None = None
-    """The identity of this try."""
+    """The commit identity of this attempt."""
 
     if TYPE_CHECKING:
         table: str
 
     def _commit_id(self, context: Context) -> CommitId:
-        """Return the identity of this try: that of earlier tries, unless the task was cleared."""
+        """Return the identity of earlier attempts or, if the task was cleared, the next one."""
         self._own_commit = self._identity_of_try(context)
         return self._own_commit
 
@@ -75,7 +75,9 @@ class LakeRepeatedMixin(LakeJobMixin):
         return None
 
     def _again(self, table: Table, first: CommitId, record: RunRecord) -> CommitId:
-        """Return the identity of the repetition, whose first attempt stores when it began."""
+        """Return the commit identity for work that is done again; its first attempt stores its
+        start time.
+        """
         if record.again_millis is None:
             head = table.latest_snapshot()
             identity = None if head is None else head.identity
@@ -109,7 +111,7 @@ class LakeRepeatedMixin(LakeJobMixin):
                 return
             found = table.find_run(commit.user)
             if found is not None and found.identifier > commit.identifier:
-                return  # a later try has succeeded before this one, which outlived its task
+                return  # a later attempt has succeeded before this one, which outlived its task
             table.record_run(
                 RunRecord(
                     user=commit.user,
@@ -136,7 +138,9 @@ class LakeRepeatedMixin(LakeJobMixin):
             return None
 
     def _is_repeated(self) -> bool:
-        """Return False if the work has an identity of its own."""
+        """Return True if a cleared task does its work again; False if the work itself decides what
+        is new.
+        """
         return True
 
     def _adds_rows(self, table: Table) -> bool:

@@ -116,7 +116,7 @@ def _outcome_of(outcomes: list[TableOutcome[Any]], *, dry_run: bool) -> Outcome:
     )
     if failed:
         first = f"{failed[0].table}: {failed[0].error}"
-        message = f"{len(failed)} of {len(outcomes)} tables failed, {first}"
+        message = f"{len(failed)} of {len(outcomes)} tables failed; the first is {first}"
         # If every table refuses the request, the request is wrong and a retry cannot help.
         if all(isinstance(each.error, InvalidRequestError) for each in outcomes):
             raise InvalidRequestError(message)

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lakeformat.types.sentence import sentence
 from spark_jobs.job_requests.ingest import IngestRequest
 from spark_jobs.job_requests.request import JsonObject
 from spark_jobs.runtime.command import run_command
@@ -196,7 +197,7 @@ def _existing_table(catalog: Catalog, wanted: IngestRequest) -> Table | None:
         if wanted.create:
             return None
         raise NotFoundError(
-            f"{reason}; with create=True the job creates it from the columns of the source"
+            f"{sentence(reason)} With create=True the job creates it from the columns of the source"
         ) from None
     refuse_contradiction(table, wanted)
     return table

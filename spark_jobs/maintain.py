@@ -122,7 +122,7 @@ def _of_tables(wanted: MaintainRequest, executor: Executor | None) -> Outcome:
     if errors:
         name, first = errors[0]
         failed = len({table for table, _ in errors})
-        message = f"{failed} of {len(names)} tables failed, {name}: {first}"
+        message = f"{failed} of {len(names)} tables failed; the first is {name}: {first}"
         if all(isinstance(error, InvalidRequestError) for _, error in errors) and not reports:
             raise InvalidRequestError(message)
         raise _partly(message, outcome, [error for _, error in errors])

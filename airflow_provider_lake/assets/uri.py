@@ -219,7 +219,10 @@ def _address(parts: SplitResult) -> TableAddress:
     try:
         split_table_name(f"{database}.{table}")
     except ValueError as reason:
-        raise ValueError(f"{shown!r} is not lake://<database>/<table>: {reason}") from None
+        why = f": {reason}" if database and table else ""
+        raise ValueError(
+            f"{shown!r} is not a URI of a lake table, lake://<database>/<table>{why}"
+        ) from None
     return TableAddress(database, table, _connection(parts.query, shown))
 
 

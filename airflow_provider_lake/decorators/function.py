@@ -109,7 +109,9 @@ class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator, metaclass=Refus
         self.conf = conf
 
     def _hook_apply_defaults(self, *args: Any, **kwargs: Any) -> Any:
-        """Undo Airflow's default of the operator for an argument of the call with the same name."""
+        """Keep ``table`` out of the function's arguments unless the call gives it: Airflow fills it
+        in from the default arguments of the DAG.
+        """
         is_called = "table" in (kwargs.get("op_kwargs") or {})
         stock: Any = super()
         args, kwargs = stock._hook_apply_defaults(*args, **kwargs)

@@ -16,6 +16,7 @@ from airflow_provider_lake.decorators.function import (
 from airflow_provider_lake.lineage import LakeLineageMixin
 from airflow_provider_lake.repeated import OnClear
 from airflow_provider_lake.task_arguments import FunctionArguments, FunctionTaskArguments, OnReport
+from lakeformat.types.sentence import sentence
 from spark_jobs.job_requests.common import CommitRequest, JobRequest, Value
 from spark_jobs.job_requests.request import refusal
 from spark_jobs.job_requests.values import KeyColumns, TableOptionTexts
@@ -186,7 +187,8 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         except NotFoundError as reason:
             if not self.create:
                 raise NotFoundError(
-                    f"{reason}; with create=True the task creates it from the columns of the rows"
+                    f"{sentence(reason)} With create=True the task creates it from the columns of "
+                    "the rows"
                 ) from None
             table = None
         self._is_open = True  # any later NotFoundError comes from the function

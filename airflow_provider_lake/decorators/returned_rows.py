@@ -128,7 +128,7 @@ def _from_dictionaries(
 
 
 def _column(name: str, kind: pa.DataType | None, values: list[Any], function: str) -> pa.Array:
-    """Return the values of a column, of its type in the table if there is one."""
+    """Return the values of a column, with the table's type if the table has this column."""
     import pyarrow as pa
 
     from lakeformat import InvalidRequestError

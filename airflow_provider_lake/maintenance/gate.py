@@ -29,6 +29,7 @@ def due_compaction(
     quota.
     """
     from lakeformat import NotFoundError
+    from lakeformat.types.byte_size import size
 
     _check(min_files, max_bytes)
     wanted = CompactionNeeded(strategy=strategy, min_files=min_files)
@@ -42,10 +43,10 @@ def due_compaction(
         return None
     if max_bytes is not None and found["bytes"] > max_bytes:
         _log.warning(
-            "%s: not compacted, because the compaction would read %d bytes and the quota is %d: "
+            "%s: not compacted, because the compaction would read %s, more than max_bytes=%d: "
             "raise max_bytes, or compact some partitions by hand",
             table,
-            found["bytes"],
+            size(found["bytes"]),
             max_bytes,
         )
         return None
@@ -97,15 +98,17 @@ def _check(min_files: int, max_bytes: int | None) -> None:
 
 
 def _within(found: Sequence[dict[str, Any]], max_bytes: int | None) -> list[dict[str, Any]]:
+    from lakeformat.types.byte_size import size
+
     chosen: list[dict[str, Any]] = []
     used = 0
     for each in found:
         if max_bytes is not None and chosen and used + each["bytes"] > max_bytes:
             _log.info(
-                "%s (%d bytes) waits for the next run: this run has %d bytes left of max_bytes=%d",
+                "%s with %s waits for the next run: this run has %s left of max_bytes=%d",
                 each["table"],
-                each["bytes"],
-                max(0, max_bytes - used),
+                size(each["bytes"]),
+                size(max(0, max_bytes - used)),
                 max_bytes,
             )
             continue

@@ -291,5 +291,5 @@ def _refuse_unknown(where: str, values: Mapping[str, Any], known: Iterable[str])
     for key in values:
         if key not in names:
             close = difflib.get_close_matches(str(key), names, n=1)
-            meant = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(names)}"
+            meant = f"did you mean {close[0]!r}?" if close else f"the names are {', '.join(names)}"
             raise PolicyError(f"{where} has an unknown name {key!r}: {meant}")

@@ -25,7 +25,9 @@ __all__ = ["LakeMaintenanceTaskGroup"]
 
 
 _SORTING = ("sort", "zorder")
-"""Strategies that rewrite the files of ``minor``: the gate needs no columns to count them."""
+"""Strategies that sort, but rewrite the same files as ``minor``; so the gate counts files as for
+``minor``.
+"""
 
 
 class LakeMaintenanceTaskGroup(TaskGroup):

@@ -295,8 +295,8 @@ class LakeWarehouseJobOperator(DeferringJob, metaclass=RefusingConstruction):
             reported = None  # an error that only follows from the silence of the master
             failure = AirflowException(
                 f"Spark's master {output.unanswered} does not answer: check that it runs, and host "
-                f"and port of connection {self._spark_connection_id()!r}. The log has Spark's "
-                "messages, folded"
+                f"and port of connection {self._spark_connection_id()!r}. Spark's messages are in "
+                "a collapsed group of this log"
             )
         from spark_jobs.runtime.compaction import warnings_of
 

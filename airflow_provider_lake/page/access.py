@@ -39,12 +39,12 @@ User = Annotated[BaseUser, Depends(get_user)]
 """The signed-in user; a request without a user is answered with 401."""
 
 may_read_connection = [Depends(requires_access_connection("GET"))]
-"""For routes with ``connection_id`` in their path."""
+"""Requires the right to read the connection; for routes with ``connection_id`` in their path."""
 
 _OF_TASK = (DagAccessEntity.TASK_INSTANCE, DagAccessEntity.XCOM)
 
 may_see_task = [Depends(requires_access_dag("GET", entity)) for entity in _OF_TASK]
-"""For routes with ``dag_id`` in their path."""
+"""Requires the right to see the task and its XComs; for routes with ``dag_id`` in their path."""
 
 
 def visible_tasks(user: BaseUser, tasks: Mapping[str, OneTask]) -> dict[str, OneTask]:

@@ -27,7 +27,7 @@ __all__ = ["OneTask", "events_of", "stored_connections", "tasks_of_users", "xcom
 
 _MOST_EVENTS = 20
 _MOST_TASKS = 1000
-"""The newest task instances that are compared with the commit users of a page."""
+"""The number of newest task instances that are compared with the commit users of a page."""
 
 
 @dataclass(frozen=True, slots=True)

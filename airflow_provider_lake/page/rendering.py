@@ -129,6 +129,6 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""No script runs, nothing is loaded from other sites, and no other site can show the page in a
-frame.
+"""HTTP headers of each page: no script runs, nothing is loaded from other sites, and no other site
+can show the page in a frame.
 """

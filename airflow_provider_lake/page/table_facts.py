@@ -19,9 +19,9 @@ _RECENT = 20
 _LOOKED_BACK = 200
 """The most snapshots that are read to find the last compaction."""
 _MOST_TAGS = 200
-"""More tags are not listed: each is a file of its own."""
+"""The most tags that are listed, because each is read from a file of its own."""
 _MOST_COUNTED_FILES = 10_000
-"""In more files, the rows of a table with a primary key are not counted."""
+"""The most files in which the rows of a table with a primary key are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,8 @@ def look_at_table(connection_id: str, name: str, *, history: bool) -> TableFacts
 def counts_rows(table: Table) -> bool:
     """Return True if the records that a commit counts are rows, as a scan counts them.
 
-    With a primary key a record may replace an older one, a deletion vector hides records, and
-    files with some of the columns have a record for each row again.
+    With a primary key a record may replace an older one, a deletion vector hides records, and a
+    file that holds only some columns repeats a record for each row.
     """
     options = table.options
     return not (

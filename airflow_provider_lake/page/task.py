@@ -64,7 +64,7 @@ class TaskChanges:
     result: Mapping[str, Any] = field(default_factory=dict)
     """The return value of the task."""
     tables: Sequence[TableChanges] = ()
-    """Empty if the task has not named a table."""
+    """The changes of each table; empty if the task has not named a table."""
 
 
 def changes_of_task(task: OneTask) -> TaskChanges:
@@ -113,8 +113,8 @@ def _changes_in(
     payloads: Sequence[Mapping[str, Any]],
     result: Mapping[str, Any] | None,
 ) -> TableChanges:
-    """Return the snapshots that asset events and the result name; ``result`` is None if it is of
-    no table.
+    """Return the snapshots that are named by asset events or by the task's result, which is None if
+    the task returned none for this table.
     """
     named = [*payloads, *([] if result is None else [result])]
     table = lake_of_dag(connection_id, task.dag_id).table(name)

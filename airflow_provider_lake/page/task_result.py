@@ -75,7 +75,7 @@ def check_lines(result: Mapping[str, Any]) -> list[CheckLine]:
 
 
 def _label(key: str) -> str:
-    """Return a member's name without the unit that its text has."""
+    """Return a member's name as people read it, without the unit ``millis``."""
     words = key.removesuffix("millis").replace("_", " ").strip()
     return (words or "time").capitalize()
 

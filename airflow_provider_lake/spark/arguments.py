@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments of the stock Spark operator, for operators that may never start Spark.
+"""The arguments of ``SparkSubmitOperator``, for operators that may never start Spark.
 
-Importing the stock operator takes several times longer than importing the operators of this
+Importing ``SparkSubmitOperator`` takes several times longer than importing the operators of this
 provider, because it imports the OpenLineage provider. So the arguments are declared here with
-types, and a contract test compares them with the stock operator's. The stock operator is created
-when a job is submitted (``submission.py``).
+types, and a contract test compares them with ``SparkSubmitOperator``'s. ``SparkSubmitOperator`` is
+created when a job is submitted (``submission.py``).
 """
 
 from __future__ import annotations
@@ -101,10 +101,10 @@ class LakeSparkArguments(BaseOperator):
         self.durable = durable
 
     def _spark_given(self) -> dict[str, Any]:
-        """Return the arguments that are set; the stock operator has defaults for the rest."""
+        """Return the arguments that are set; ``SparkSubmitOperator`` has defaults for the rest."""
         values = {name: getattr(self, name) for name in SPARK_ARGUMENTS}
         return {name: value for name, value in values.items() if value is not None}
 
 
 SPARK_ARGUMENTS = tuple(argument_names(LakeSparkArguments.__init__))
-"""The names of these arguments, the same as in the stock operator."""
+"""The names of these arguments, the same as in ``SparkSubmitOperator``."""

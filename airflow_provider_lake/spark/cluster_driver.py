@@ -53,7 +53,9 @@ class ClusterDriver(Protocol):
 
 
 def driver_of(manager: Manager, driver: str, connection: Connection) -> ClusterDriver:
-    """Return a driver by the id that the stock operator stores: ``namespace:pod`` on Kubernetes."""
+    """Return a driver by the id that ``SparkSubmitOperator`` stores: ``namespace:pod`` on
+    Kubernetes.
+    """
     if manager == "yarn":
         address = yarn_address(connection)
         if address is None:

@@ -17,7 +17,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main(words: list[str]) -> None:
-    """Become the command, unless the parent has already died."""
+    """Replace this process by the command, unless the parent has already died."""
     parent, command = int(words[0]), words[1:]
     if sys.platform == "linux":
         import ctypes

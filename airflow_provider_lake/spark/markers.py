@@ -48,7 +48,8 @@ class JobOutput:
     def readable(self, line: str) -> Iterator[tuple[int, str]]:
         """Read the next line; yield what the task's log shows of it, with the level.
 
-        If a master does not answer, that is one line, and Spark's own messages are folded.
+        If a master does not answer, the log has one line about it, and Spark's own messages in a
+        collapsed group.
         """
         text = self._read(line)
         if not self._is_folded and self.unanswered is not None:
@@ -61,7 +62,7 @@ class JobOutput:
         yield self._level, text
 
     def rest(self) -> Iterator[tuple[int, str]]:
-        """Yield what the log shows after the last line."""
+        """Yield the lines that are still to be logged after the last one was read."""
         if self._is_folded:
             self._is_folded = False
             yield logging.INFO, _UNFOLD

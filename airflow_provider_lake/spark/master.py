@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 def spark_connection(conn_id: str) -> Connection:
     """Return the Spark connection; if the default one is missing, Spark runs on this machine.
 
-    The stock hook falls back to ``yarn`` if a lookup fails, and logs only one line.
+    Airflow's hook falls back to ``yarn`` if a lookup fails, and logs only one line.
     """
     try:
         connection = BaseHook.get_connection(conn_id)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One use of the stock Spark operator, created inside the task that submits."""
+"""One use of ``SparkSubmitOperator``, created inside the task that submits."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ __all__ = ["LakeSparkSubmission", "WaitForDriver"]
 WaitForDriver: TypeAlias = Callable[["Manager", float, str], NoReturn]
 """Defers the task, with an interval in seconds, until a driver has ended."""
 
-# The same least intervals as in the stock operator.
+# The same least intervals as in SparkSubmitOperator.
 _YARN, _KUBERNETES = 10, 20
 
 
 class LakeSparkSubmission(SparkSubmitOperator):
-    """Submits as the stock operator does, with the hook of this provider; it is not a task of a
-    DAG.
+    """Submits as ``SparkSubmitOperator`` does, with the hook of this provider; it is not a task of
+    a DAG.
 
-    All its arguments are rendered. The stock operator decides by the master and the deploy mode: it
-    waits for spark-submit, or it follows a driver on the cluster, which a retry finds again.
+    All its arguments are rendered. ``SparkSubmitOperator`` decides by the master and the deploy
+    mode: it waits for spark-submit, or it follows a driver on the cluster, which a retry finds
+    again.
     """
 
     _hook: LakeSparkSubmitHook | None
@@ -71,7 +72,7 @@ class LakeSparkSubmission(SparkSubmitOperator):
         return self._hook is not None and self._hook.was_killed
 
     def submit_and_wait(self, context: Context) -> None:
-        """Run the stock operator without Airflow's warning about a task within a task."""
+        """Run ``SparkSubmitOperator`` without Airflow's warning about a task within a task."""
         inspect.unwrap(SparkSubmitOperator.execute)(self, context)
 
     def wait_with(self, wait: WaitForDriver) -> str | None:
@@ -112,7 +113,7 @@ class LakeSparkSubmission(SparkSubmitOperator):
         self._get_hook()._run_post_submit_commands()
 
     def _get_hook(self) -> LakeSparkSubmitHook:
-        """Return the hook of this provider with the stock operator's arguments."""
+        """Return the hook of this provider with ``SparkSubmitOperator``'s arguments."""
         return LakeSparkSubmitHook(
             connection=self._connection,
             process_env=self._process_env,

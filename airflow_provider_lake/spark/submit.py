@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stock hook of spark-submit, with additions for tasks that commit.
+"""Airflow's hook of spark-submit, with additions for tasks that commit.
 
 No process outlives its task, no master is guessed, secrets are passed only in the environment, and
-the job's output is read. Each method here overrides a method of the stock class; a contract test
+the job's output is read. Each method here overrides a method of Airflow's class; a contract test
 for each fails when upstream changes that method.
 """
 
@@ -60,7 +60,7 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         self._process_env = dict(process_env)
         try:
             super().__init__(**stock)
-        except (NameError, RuntimeError) as reason:  # the stock hook misses an import
+        except (NameError, RuntimeError) as reason:  # Airflow's hook misses an import
             raise AirflowFailException(
                 "Spark on Kubernetes needs Airflow's Kubernetes provider: run "
                 "pip install apache-airflow-providers-cncf-kubernetes"
@@ -107,7 +107,7 @@ class LakeSparkSubmitHook(SparkSubmitHook):
             return super().submit(application, **kwargs)
         finally:
             if self._submit_sp is not None and self._submit_sp.stdout is not None:
-                self._submit_sp.stdout.close()  # the stock code never closes it
+                self._submit_sp.stdout.close()  # Airflow's code never closes it
 
     def on_kill(self) -> None:
         """End spark-submit, its JVM, the driver and their children; then the driver on a
@@ -121,7 +121,7 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         started.terminate(_GRACE_SECONDS)
 
     def get_connection(self, conn_id: str) -> Connection:  # type: ignore[override]
-        """Return the connection that was looked up before: the stock code would hide a failed
+        """Return the connection that was looked up before: Airflow's code would hide a failed
         lookup.
         """
         return self._spark
@@ -142,7 +142,7 @@ class LakeSparkSubmitHook(SparkSubmitHook):
 
     def _command(self, application: str) -> list[str]:
         command: list[str] = super()._build_spark_submit_command(application)
-        # Set only now, because the stock code may turn env_vars into arguments.
+        # Set only now, because Airflow's code may turn env_vars into arguments.
         self._env = {**_driver_env(self.master), **self._process_env, **(self._env or {})}
         return command
 
@@ -153,7 +153,7 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         super()._process_spark_submit_log(self._noticing(self._output.reading(itr)))
 
     def _noticing(self, lines: Iterator[str]) -> Iterator[str]:
-        """Yield the same lines, and report the application once the stock code has found its id."""
+        """Yield the same lines, and report the application once Airflow's code has found its id."""
         for line in lines:
             yield line
             self._report_application(self._yarn_application_id or self._kubernetes_application_id)

@@ -18,7 +18,9 @@ _OVER = ("Z", "X")
 
 @dataclass(frozen=True, slots=True)
 class ProcessId:
-    """One process of this machine, also after Linux has reused its number."""
+    """One process of this machine. A later process to which Linux gives the same number is another
+    one.
+    """
 
     pid: int
     started: int

@@ -6,7 +6,7 @@ file                content
 ==================  ========================================================================
 ``asked``           the digest of the request; a task rejoins only a process with its own
 ``process``         the id of the supervisor, and its host
-``lease``           empty; its time is the last time that a task or a trigger asked
+``lease``           empty; its time is the last renewal by a task or a trigger
 ``output``          the output of the command
 ``logged``          the number of bytes of the output that are in the task's log
 ``<name>.json``     the result of the job
@@ -41,7 +41,7 @@ _ABANDONED_SECONDS = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The end of a command."""
+    """The exit code of a command that has ended, and the reason if its supervisor ended it."""
 
     exit_code: int
     why: Why | None = None
@@ -125,13 +125,15 @@ class RunFolder:
         self._write("logged", count)
 
     def renew(self) -> None:
-        """Ask for the process for another while."""
+        """Renew the lease, so that the process keeps running."""
         with suppress(FileNotFoundError):  # the task was killed, and its folder deleted
             self._lease.touch()
 
     @property
     def renewed(self) -> int | None:
-        """The last time that a task or a trigger asked; None if the directory was deleted."""
+        """The last renewal of the lease, in nanoseconds since 1970; None if the directory was
+        deleted.
+        """
         try:
             return self._lease.stat().st_mtime_ns
         except FileNotFoundError:

@@ -15,12 +15,12 @@ from airflow_provider_lake.supervised.run_folder import RunFolder
 __all__ = ["LEASE_SECONDS", "PATIENCE_SECONDS", "is_rejoinable", "make_room", "start_supervised"]
 
 LEASE_SECONDS = 300.0
-"""The seconds after which a process ends that no trigger and no task asks for.
+"""The seconds after which a process ends if no trigger and no task has renewed its lease.
 
 A triggerer that is restarted should be back within this time.
 """
 PATIENCE_SECONDS = supervise.GRACE_SECONDS + 5.0
-"""The seconds within which a process should end that was asked to."""
+"""The seconds that a process has to end after it was asked to."""
 
 _DONE, _NOTHING_TO_DO = 0, 10
 

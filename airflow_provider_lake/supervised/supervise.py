@@ -68,7 +68,7 @@ def _wait(
 
 
 class _Lease:
-    """Counts with a clock that no change of the system's time moves."""
+    """The lease of a command, measured with a clock that ignores changes of the system's time."""
 
     def __init__(self, folder: RunFolder, seconds: float) -> None:
         self._folder, self._seconds = folder, seconds

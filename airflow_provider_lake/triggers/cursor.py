@@ -43,7 +43,8 @@ def read_cursor(kept: Any) -> Position | None:
 def at_no_snapshot(cursor: Position | None) -> Position:
     """Return the position of a watcher at a table without a snapshot.
 
-    The position of a snapshot is kept: new snapshots of that table are another history.
+    A position that names a snapshot is returned unchanged. The table was recreated then, and the
+    position shows that its next snapshots belong to another history.
     """
     from lakeformat import Position
 

@@ -168,7 +168,11 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
             try:
                 found = read_cursor(await store.aget(self._state_key))
             except ValueError as reason:  # several assets have an equal trigger
-                _log.warning("%s: commits made while no triggerer runs are missed", reason)
+                _log.warning(
+                    "the watcher cannot store its position: %s. It starts no DAG for commits made "
+                    "while no triggerer runs",
+                    reason,
+                )
                 self.asset_state_store = None
         if found is None and self.after_snapshot is not None:
             return read_cursor(self.after_snapshot)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Canal's messages: several rows each, every value a text, with the types of MySQL."""
+"""Canal's messages: each has several rows with all values as text, and names the types of MySQL."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ _TIMES = {"datetime": T.TIMESTAMP, "timestamp": T.TIMESTAMP}
 
 
 class Canal:
-    """Reads ``data``, ``old`` and ``type``; ignores DDL, because rows show new columns."""
+    """Reads ``data``, ``old`` and ``type``; ignores DDL messages, because later rows show new
+    columns.
+    """
 
     name = "canal-json"
     texts_hold_all = True
@@ -75,7 +77,7 @@ class Canal:
     def changes(
         self, messages: pa.Table, keys: Sequence[str], only: SourceTable, path: str
     ) -> list[MessageChanges]:
-        """Return the rows of ``messages``."""
+        """Return the rows that ``messages`` change, each with its kind."""
         kind, data = field_of(messages, "type"), field_of(messages, "data")
         if kind is None or kind.null_count:
             raise lake.InvalidRequestError(
@@ -108,13 +110,13 @@ class Canal:
 
 
 def _beside(old: pa.ListArray, data: pa.ListArray, path: str) -> pa.StructArray:
-    """Return the old row for each new row; null if a message has none."""
+    """Return the old row beside each new row; null if its message has no old rows."""
     counts = pc.list_value_length(data)
     has = pc.fill_null(pc.greater(pc.list_value_length(old), 0), False)
     same = pc.or_(pc.invert(has), pc.fill_null(pc.equal(pc.list_value_length(old), counts), False))
     if not pc.all(same).as_py():
         raise lake.InvalidRequestError(
-            f"{path} has a message with a different number of old and new rows: leave it out"
+            f"{path} has a message with a different number of old and new rows: remove the message"
         )
     given = old.filter(has).flatten()
     is_given = has.take(pc.list_parent_indices(data))
@@ -147,5 +149,5 @@ def _mysql_type(column: str, text: object) -> DataType | None:
         return atomic(T.VARCHAR, int(first)) if name == "varchar" and first else STRING
     raise lake.UnsupportedError(
         f"column {column!r} has the MySQL type {text}, which is not supported in Canal's messages: "
-        "leave it out of them"
+        "leave the column out of the messages"
     )

@@ -28,7 +28,7 @@ class MessageChanges:
 
 
 def arranged(parts: Iterable[MessageChanges]) -> tuple[pa.Array, pa.StructArray] | None:
-    """Return the kinds and the rows in order; None if there are none."""
+    """Return all rows in the order of the messages, with their kinds; None if there are no rows."""
     found = [part for part in parts if len(part.rows)]
     if not found:
         return None

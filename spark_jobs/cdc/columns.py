@@ -63,7 +63,7 @@ class MessageColumn:
         return narrowest_integer(self.least, self.most)
 
     def note(self, values: pa.Array) -> None:
-        """Add values of the column."""
+        """Record values of the column, which determine its type."""
         self._note_type(values.type)
         if pa.types.is_int64(values.type) and len(values) > values.null_count:
             least, most = pc.min_max(values).as_py().values()
@@ -105,7 +105,7 @@ class MessageColumns:
     """True if at least one update does not contain the whole row before it."""
 
     def note(self, changes: Sequence[MessageChanges]) -> None:
-        """Add the rows of messages."""
+        """Record the columns in the rows of messages."""
         after, before = (
             sum(len(part.rows) for part in changes if part.kind == kind) for kind in ("+U", "-U")
         )

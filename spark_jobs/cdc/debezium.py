@@ -94,7 +94,7 @@ class Debezium:
     def changes(
         self, messages: pa.Table, keys: Sequence[str], only: SourceTable, path: str
     ) -> list[MessageChanges]:
-        """Return the rows of ``messages``."""
+        """Return the rows that ``messages`` change, each with its kind."""
         body = _body(messages)
         op = field_of(body, "op")
         if op is None or op.null_count:

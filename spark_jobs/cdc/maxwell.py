@@ -56,7 +56,7 @@ class Maxwell:
     def changes(
         self, messages: pa.Table, keys: Sequence[str], only: SourceTable, path: str
     ) -> list[MessageChanges]:
-        """Return the rows of ``messages``."""
+        """Return the rows that ``messages`` change, each with its kind."""
         kind, data = field_of(messages, "type"), field_of(messages, "data")
         if kind is None or kind.null_count:
             raise lake.InvalidRequestError(
@@ -69,7 +69,7 @@ class Maxwell:
         if len(strange):
             raise lake.InvalidRequestError(
                 f"{path} has a message of type {strange[0].as_py()!r}, which is not supported: "
-                "leave it out"
+                "remove the message"
             )
         rows = pc.is_in(kind, known)
         mask = rows if meant is None else pc.and_(rows, meant)
@@ -107,7 +107,7 @@ def row_changes(
     """Return the rows of messages of Canal or Maxwell, by the kind that their ``type`` names."""
     if rows.null_count:
         raise lake.InvalidRequestError(
-            f"{path} has a message without its row ('data'): leave it out"
+            f"{path} has a message without its row ('data'): remove the message"
         )
     words, positions = pc.utf8_lower(kind), np.arange(len(rows)) * 2
 

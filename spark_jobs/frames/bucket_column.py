@@ -31,7 +31,7 @@ _C1, _C2, _ADD = 0xCC9E2D51, 0x1B873593, 0xE6546B64
 _FINAL_1, _FINAL_2 = 0x85EBCA6B, 0xC2B2AE35
 _SEED = 42
 _MOST_COLUMNS = 8
-"""Up to this many columns the header of a row, which marks nulls, is two words of zeros."""
+"""The most columns for which the header of a row, which marks nulls, has only two words."""
 
 
 def bucket_key(schema: TableSchema) -> list[DataField]:
@@ -133,7 +133,7 @@ def _rotate(word: Column, bits: int) -> Column:
 
 
 def _after_header() -> int:
-    """Return the state after the two words of a row's header, which are zero."""
+    """Return the state of the hash after the two words of a row's header, which are zero."""
     state = _SEED
     for _ in range(2):
         rotated = (state << 13 | state >> 19) & _MASK

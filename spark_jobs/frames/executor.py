@@ -60,8 +60,8 @@ class SparkExecutor:
 
 
 class _TaggedJobs:
-    """Jobs of one task each, so that each result arrives by itself; a tag serves to stop all of
-    them.
+    """Spark jobs of one task each, so that each result arrives when its task ends; a common tag
+    allows to stop all of them at once.
     """
 
     def __init__(self, spark: SparkSession, work: Callable[[Any], Any], stop: Event) -> None:

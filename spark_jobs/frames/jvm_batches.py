@@ -50,7 +50,8 @@ _NUMBER = "__lake_number"
 _DIGITS = f"lake-{uuid.uuid4()}"
 """The key of a column's metadata: the precision and scale of decimals that are passed as numbers.
 
-The name is random, because Spark stores metadata in files, where it belongs to their writers.
+The key is random, so that it equals no key that the writer of a file has stored in the metadata of
+its columns.
 """
 _TOO_WIDE = "lake: a row has texts of more than 16 KiB"
 _TEXTS = (spark_types.StringType, spark_types.BinaryType)

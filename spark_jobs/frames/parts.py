@@ -34,7 +34,9 @@ PartWork: TypeAlias = "Callable[[Any], Iterator[pa.RecordBatch]]"
 """Computes rows from a part, in a task; it is pickled with all objects that it refers to."""
 
 _WHERE_UNKNOWN = 64
-"""The number of concurrent tasks if it is unknown: a high number only makes parts smaller."""
+"""The number of concurrent tasks that is assumed if it is unknown; too high a number only makes
+parts smaller.
+"""
 
 
 def spread(

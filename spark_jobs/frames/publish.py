@@ -31,8 +31,8 @@ def publish(
 ) -> lake.CommitReport:
     """Commit the files that tasks have written; delete them if the table does not use them.
 
-    ``upsert_by`` is the key by which rows replace those of an Iceberg table, and ``executor``
-    searches these.
+    ``upsert_by`` is the key by which rows replace stored rows of an Iceberg table, and ``executor``
+    runs the search for the stored rows.
     """
     by_key: dict[str, Any] = (
         {} if upsert_by is None else {"upsert_by": upsert_by, "executor": executor}

@@ -121,7 +121,9 @@ def write_in_tasks(
 def _messages_of(
     frame: DataFrame, table: lake.Table, work: Callable[..., Iterator[pa.RecordBatch]]
 ) -> list[lake.CommitMessage]:
-    """Run the tasks; if one fails, delete the files of those that have finished."""
+    """Run the tasks and return their messages; if a task fails, delete the files of all other
+    tasks.
+    """
     context = classic_context(frame.sparkSession)
     written = None if context is None else context.accumulator([], _Messages())
     try:
@@ -184,8 +186,8 @@ def write_in_task(
     overwrite: Overwritten | None,
     read_rows: RowReader | None = None,
 ) -> list[lake.CommitMessage] | lake.LakeError:
-    """Write the rows of one task. A refusal is returned, not raised: Spark would retry the task in
-    vain.
+    """Write the rows of one task. A refusal is returned, not raised: Spark would run the task
+    again, with the same result.
     """
     try:
         writer = table.new_writer(overwrite=overwrite)

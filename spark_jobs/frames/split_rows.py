@@ -83,7 +83,7 @@ def _split(
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Split the rows of a partition; runs in a Spark task. A refusal is returned, not raised: Spark
-    would retry the task in vain.
+    would run the task again, with the same result.
     """
     from pyspark import TaskContext
 

@@ -42,7 +42,7 @@ class Warehouse:
     """Options of the catalog and its storage; some are secret, so the repr shows none."""
 
     def table(self, name: str) -> lake.Table:
-        """Open a table, to write it; tables of other formats have the same methods."""
+        """Open a table for a write; tables of every format have the same methods."""
         found: Any = self.table_of_any_format(name)
         return found  # type: ignore[no-any-return]
 
@@ -97,7 +97,7 @@ def find_table(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> lake.Table:
-    """Return the table of a name, or the open table itself, to write it; tables of other formats
+    """Return the table with a name, or the open table itself, for a write; tables of every format
     have the same methods.
     """
     found: Any = find_readable_table(spark, table, warehouse, catalog_options)
@@ -110,7 +110,7 @@ def find_readable_table(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> AnyTable:
-    """Return the table of a name, in any format, or the open table itself."""
+    """Return the table with a name, in any format, or the open table itself."""
     if not isinstance(table, str):
         if warehouse is not None or catalog_options is not None:
             raise lake.InvalidRequestError(

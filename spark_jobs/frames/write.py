@@ -112,7 +112,7 @@ def _query_id(frame: DataFrame) -> str:
 
 
 def _require_upsert(table: lake.Table, mode: WriteMode, kinds: str | None) -> None:
-    """Refuse keys of rows where rows cannot be replaced by them."""
+    """Refuse ``upsert_by`` for a write that cannot replace rows by their key."""
     if "upsert" not in table.operations:
         raise refuse_operation(table, "upsert")
     if mode != "append" or kinds is not None:

@@ -8,8 +8,9 @@ identity of a batch's commit is the name of the checkpoint and the number of the
 table records the newest batch (``Table.stream_batch``). So a batch that was committed but not
 marked is not published twice.
 
-At an interval one file (``upto-99.json``) lists all ingested files and replaces those of the single
-batches. Afterwards these are deleted, and so is the previous file of this kind.
+After each ``BATCHES_APART`` batches, one file (such as ``upto-99.json``) lists all files ingested
+so far. It replaces the files of the single batches and the previous file of its kind, which are
+deleted.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class Checkpoint:
         return found
 
     def next(self, states: Mapping[str, FileState]) -> Batch:
-        """Record the files of the next batch; the list does not change any more."""
+        """Record the files of the next batch; its list of files never changes afterwards."""
         batch = Batch(self.number + 1, tuple(states), states)
         content = {"files": batch.files, "states": batch.states}
         is_first = self._create(f"{batch.number}.json", content)
@@ -166,7 +167,9 @@ class Checkpoint:
 
 
 def _states(content: Mapping[str, Any]) -> dict[str, FileState | None]:
-    """Return all files of a record; one that an older version has written has no states."""
+    """Return the files of a record with their states, which are None in a record of an older
+    version.
+    """
     states: Mapping[str, tuple[int, int | str]] = content.get("states", {})
     unknown: dict[str, FileState | None] = dict.fromkeys(content["files"])
     return unknown | {path: (size, mark) for path, (size, mark) in states.items()}

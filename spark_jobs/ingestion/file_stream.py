@@ -98,5 +98,6 @@ def _changed(
     return lake.InvalidRequestError(
         f"{path} has changed since it was ingested ({difference}). Checkpoint "
         f"{wanted.checkpoint!r} ingests each file once, so new rows in it are not in the table: "
-        f"give the new content a new name, or move the file out of {wanted.source!r} if it has none"
+        f"give the new content a new name. If the file has no new rows, move it out of "
+        f"{wanted.source!r}"
     )

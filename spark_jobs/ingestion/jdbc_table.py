@@ -42,8 +42,8 @@ _OF_SPARK = frozenset(
 def find_jdbc_table(wanted: IngestRequest) -> SqlTable | None:
     """Find the table of a request; None if only the JDBC driver can look it up.
 
-    Then the Python driver is missing, does not support the address, or gets no answer. The reason
-    is logged, without the driver's message.
+    With None, the Python driver is missing, does not support the address, or gets no answer. The
+    reason is logged, without the driver's message.
     """
     try:
         return _reflected(wanted)

@@ -30,7 +30,9 @@ def readable_columns(columns: pa.Schema, fields: Sequence[DataField]) -> pa.Sche
 def needed_types(
     batches: Iterable[pa.RecordBatch], fields: Sequence[DataField]
 ) -> dict[str, DataType]:
-    """Return the narrowest type for the values of each number and text with a limited length."""
+    """Return the narrowest type that holds the values, for each column of numbers or of text with a
+    limited length.
+    """
     narrow = {field.name: field.type for field in fields if _is_limited(field.type)}
     needed: dict[str, DataType] = {}
     for batch in batches:

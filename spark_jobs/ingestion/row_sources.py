@@ -27,7 +27,7 @@ __all__ = ["FileRows", "MessageRows", "RowSource", "rows_of", "target_table"]
 
 
 class Columns(Protocol):
-    """Rows whose columns a table needs."""
+    """Rows of a source, which decide the columns that a table needs."""
 
     def new_columns(self) -> Any:
         """Return the columns of a table that does not exist yet."""

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import lakeformat as lake
 from lakeformat import SchemaChange, add_column, update_column_type
+from lakeformat.types.sentence import sentence
 from lakeformat.types.types import BYTES, STRING, DataType, with_nullability
 from spark_jobs.cdc.evolve import declaration, parts_beside
 from spark_jobs.ingestion.type_widening import widest
@@ -70,8 +71,7 @@ def hinting_at_change(wanted: IngestRequest) -> Iterator[None]:
         has_choice = wanted.source_table is None and not wanted.holds_messages
         for words, (settings, hint) in _HINTS.items():
             if has_choice and words in str(reason) and wanted.on_schema_change in settings.split():
-                end = "" if str(reason).endswith("?") else "."
-                reason.args = (f"{reason}{end} {hint}",)
+                reason.args = (f"{sentence(reason)} {hint}",)
         raise
 
 
@@ -95,7 +95,7 @@ def _inside(name: str, found: DataType, there: DataType, *, widens: bool) -> Ite
 def _wider(old: DataType, found: DataType) -> DataType | None:
     """Return the type that holds the values of ``old`` and ``found``; None to keep ``old``.
 
-    A source whose texts have no declared length does not ask for longer ones.
+    Texts without a declared length never widen a column with a limited length.
     """
     if with_nullability(found, nullable=True) in (STRING, BYTES):
         return None

@@ -39,7 +39,7 @@ _NO_FILE = (
 
 _NO_ADDRESS = f"no object has this address. {_NO_FILE}"
 _COMPARED = 1000
-"""At most so many names of a directory are compared with a wrong one."""
+"""The most names of a directory that are compared with a wrong name."""
 
 
 @dataclass(frozen=True, slots=True)

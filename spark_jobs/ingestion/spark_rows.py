@@ -82,7 +82,7 @@ def changes_written(
 
 
 class _InTasks:
-    """Rows of files that this process could read as well as tasks."""
+    """Rows of files, read by Spark's tasks instead of this process."""
 
     def __init__(self, rows: FileRows | MessageRows, started: Sessions) -> None:
         self._rows = rows

@@ -96,7 +96,7 @@ def _connect(url: str, options: dict[str, str]) -> Any:
 
 
 def _chosen(column: Any, wanted: pa.DataType) -> Any:
-    """Return the expression to select: of a JSON value in a text column, its text."""
+    """Return the expression to select: a JSON value for a text column is selected as text."""
     import sqlalchemy as sql
 
     if isinstance(column.type, sql.Uuid):

@@ -161,7 +161,7 @@ class _Part:
     is_quoted: bool
 
     def among(self, known: Iterable[str]) -> str | None:
-        """Return the known name that this part means, or None."""
+        """Return the known name that this part of a table name means, or None."""
         names = list(known)
         if self.text in names or self.is_quoted:
             return self.text if self.text in names else None

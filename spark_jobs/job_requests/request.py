@@ -243,7 +243,7 @@ def _unknown_keys(kind: type[Any], given: JsonObject) -> Iterator[str]:
             import difflib  # only for a message
 
             close = difflib.get_close_matches(str(key), known, n=1)
-            meant = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+            meant = f"did you mean {close[0]!r}?" if close else f"the keys are {', '.join(known)}"
             yield f"unknown key {key!r}: {meant}"
 
 

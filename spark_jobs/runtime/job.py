@@ -54,7 +54,7 @@ class Outcome:
     newest_before: int | None = None
     """The table's newest snapshot when the job began, for jobs that publish none."""
     numbered: bool = True
-    """False if ids of snapshots are not numbers in the order of commits."""
+    """False for Iceberg tables, whose snapshot ids do not grow from commit to commit."""
     replayed: bool = False
     """True if an earlier attempt with the same commit pair had already done the work."""
     more: Mapping[str, Any] = field(default_factory=dict)
@@ -183,9 +183,9 @@ def no_matching_table(
 ) -> NotFoundError:
     """Return the error for regular expressions that no table matches."""
     return NotFoundError(
-        f"no table of a database {database!r} matches including={including!r}, "
-        f"excluding={excluding!r}: each key is a regular expression for the whole name, such as "
-        "'shop' or 'shop.*' for 'database', 'shop\\..*_daily' for 'including'"
+        f"no table matches database={database!r}, including={including!r}, "
+        f"excluding={excluding!r}: these are regular expressions for whole names, such as 'shop' "
+        "or 'shop.*' for 'database', 'shop\\..*_daily' for 'including'"
     )
 
 

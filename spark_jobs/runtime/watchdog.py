@@ -81,7 +81,9 @@ def _watch(
         if done.wait(look_seconds):
             return
     with suppress(OSError):  # the reader of the log may have died, too
-        print("the parent of this process has died: ending", file=sys.stderr, flush=True)
+        print(
+            "the parent of this process has died, so this process ends", file=sys.stderr, flush=True
+        )
     os.kill(os.getpid(), signal.SIGTERM)
     done.wait(grace_seconds)
     os._exit(ENDED)

@@ -14,7 +14,7 @@ __all__ = ["OPTIONS", "SourceOption", "Use", "read_options", "require_fit"]
 
 
 class Use(StrEnum):
-    """The use of a table."""
+    """The ways to use a table; each option applies to some of them."""
 
     READ = "batch read"
     STREAM_READ = "stream read"
@@ -157,9 +157,9 @@ def read_options(given: Mapping[str, str]) -> dict[str, str]:
             close = difflib.get_close_matches(name, _BY_NAME, n=1)
             meant = f"did you mean {close[0]!r}? " if close else ""
             raise lake.InvalidRequestError(
-                f"format('lake') has no option {name!r}: {meant}Known are {', '.join(_BY_NAME)}. "
-                "Give options of the catalog and its storage, which may be secret, to "
-                "spark_jobs.session or spark_jobs.register"
+                f"format('lake') has no option {name!r}: {meant}The options are "
+                f"{', '.join(_BY_NAME)}. Give options of the catalog and its storage, which may be "
+                "secret, to spark_jobs.session or spark_jobs.register"
             )
     if "path" in options and "table" in options:
         raise lake.InvalidRequestError(

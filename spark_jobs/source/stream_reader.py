@@ -11,6 +11,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 import lakeformat as lake
 from lakeformat import Position
+from lakeformat.types.sentence import sentence
 from spark_jobs.frames.parts import PartWork
 from spark_jobs.frames.plans import ReadPlan, plan_splits
 from spark_jobs.frames.tables import Warehouse, require_paimon
@@ -24,9 +25,9 @@ _POSITION, _FULL = "position", "full_snapshot"
 """Keys of an offset: the position of the stream, and the snapshot whose full state comes before the
 changes. Offsets of earlier versions, with ``next_snapshot`` and ``after``, are read as well."""
 _INITIAL, _BEGAN = "initial", "began"
-"""Keys of offsets: ``initial`` is true in a beginning; ``began`` in the end of the first batch is
-the beginning. Spark stores only ends, and asks for the beginning again when it repeats the first
-batch. By then the table may have new snapshots.
+"""Keys of offsets. ``initial`` is true in the offset where a stream begins. ``began`` repeats that
+offset inside the offset at the end of the first batch: Spark stores only ends, and asks for the
+beginning again when it repeats the first batch. By then the table may have new snapshots.
 """
 
 
@@ -134,8 +135,8 @@ class LakeStreamReader(DataSourceStreamReader):
             plans = self._plans(start, end)
         except lake.NotFoundError as error:
             raise lake.NotFoundError(
-                f"the stream stops{_shown(begins_after)}: {error}. Start a new one, with a "
-                "checkpoint of its own and a 'consumer-id', so that the table keeps unread "
+                f"the stream stops{_shown(begins_after)}: {sentence(error)} Start a new one, with "
+                "a checkpoint of its own and a 'consumer-id', so that the table keeps unread "
                 "snapshots"
             ) from error
         except lake.LakeError as error:

@@ -28,13 +28,13 @@ MISTAKES = [
         "a table with a typo",
         "run",
         'LakeCompactOperator(task_id="t", table="shop.ordrs")',
-        "NotFoundError: table 'shop.ordrs' does not exist in file://HERE/warehouse: list_tables('shop') returns the names of the existing ones; did you mean 'shop.orders'?",
+        "NotFoundError: table 'shop.ordrs' does not exist in file://HERE/warehouse: list_tables('shop') lists the tables there; did you mean 'shop.orders'?",
     ),
     Mistake(
         "create=True forgotten",
         "run",
         'LakeIngestOperator(task_id="t", table="shop.new", source="in/a.csv")',
-        "NotFoundError: table 'shop.new' does not exist in file://HERE/warehouse: list_tables('shop') returns the names of the existing ones; with create=True the job creates it from the columns of the source",
+        "NotFoundError: table 'shop.new' does not exist in file://HERE/warehouse: list_tables('shop') lists the tables there. With create=True the job creates it from the columns of the source",
     ),
     Mistake(
         "an argument with a typo",
@@ -174,13 +174,13 @@ MISTAKES = [
         "a table with a space at its end",
         "run",
         'LakeCompactOperator(task_id="t", table="shop.orders ")',
-        "NotFoundError: table 'shop.orders ' does not exist in file://HERE/warehouse: list_tables('shop') returns the names of the existing ones; did you mean 'shop.orders'?",
+        "NotFoundError: table 'shop.orders ' does not exist in file://HERE/warehouse: list_tables('shop') lists the tables there; did you mean 'shop.orders'?",
     ),
     Mistake(
         "a table in wrong case",
         "run",
         'LakeCompactOperator(task_id="t", table="shop.Orders")',
-        "NotFoundError: table 'shop.Orders' does not exist in file://HERE/warehouse: list_tables('shop') returns the names of the existing ones; did you mean 'shop.orders'?",
+        "NotFoundError: table 'shop.Orders' does not exist in file://HERE/warehouse: list_tables('shop') lists the tables there; did you mean 'shop.orders'?",
     ),
     Mistake(
         "a database in wrong case",
@@ -240,7 +240,7 @@ MISTAKES = [
         "a database that no table matches",
         "run",
         'LakeCompactDatabaseOperator(task_id="t", database="shopp")',
-        "NotFoundError: no table of a database 'shopp' matches including='.*', excluding=None: each key is a regular expression for the whole name, such as 'shop' or 'shop.*' for 'database', 'shop\\..*_daily' for 'including'",
+        "NotFoundError: no table matches database='shopp', including='.*', excluding=None: these are regular expressions for whole names, such as 'shop' or 'shop.*' for 'database', 'shop\\..*_daily' for 'including'",
     ),
     Mistake(
         "conn_id, as other providers have it",
@@ -306,19 +306,19 @@ MISTAKES = [
         "a list where a dict is wanted",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.orders", source="in/a.csv", columns=["id"])',
-        "task 't': argument 'columns' must be a dict of str, got a list",
+        "task 't': argument 'columns' must be a dict of str, got a list: write {'name': 'value'}",
     ),
     Mistake(
         "a partition as text",
         "parse",
         'LakeCompactOperator(task_id="t", table="shop.orders", partitions="dt=2024-01-31")',
-        "task 't': argument 'partitions' must be a dict or a list, each item a dict, got a str",
+        "task 't': argument 'partitions' must be a dict or a list, each item a dict, got a str: write {'dt': '2024-01-31'}",
     ),
     Mistake(
         "a list of days as partitions",
         "parse",
         'LakeCompactOperator(task_id="t", table="shop.orders", partitions=["2024-01-30", "2024-01-31"])',
-        "task 't': argument 'partitions' must be a dict or a list, each item a dict, got ['2024-01-30', '2024-01-31']",
+        "task 't': argument 'partitions' must be a dict or a list, each item a dict, got ['2024-01-30', '2024-01-31']: write {'dt': '2024-01-31'}",
     ),
     Mistake(
         "a datetime as the value of a partition",
@@ -336,7 +336,7 @@ MISTAKES = [
         "settings of Spark as text",
         "parse",
         'LakeCompactOperator(task_id="t", table="shop.orders", conf="spark.cores.max=2")',
-        "task 't': argument 'conf' must be a dict, got a str",
+        "task 't': argument 'conf' must be a dict, got a str: write {'name': 'value'}",
     ),
     Mistake(
         "settings of Spark for the Python engine",
@@ -420,7 +420,7 @@ MISTAKES = [
         "a source of unknown format",
         "run",
         'LakeIngestOperator(task_id="t", table="shop.orders", source="in/a.xlsx")',
-        "InvalidRequestError: the format of 'HERE/in/a.xlsx' is unknown: use a name that ends in .parquet, .csv, .json, .jsonl, .ndjson, alone or before .gz, .bz2, .zst, or give format",
+        "InvalidRequestError: the format of 'HERE/in/a.xlsx' is unknown: use a name that ends in .parquet, .csv, .json, .jsonl, .ndjson, alone or before .gz, .bz2, .zst, or set format",
     ),
     Mistake(
         "a source on the web",
@@ -456,7 +456,7 @@ MISTAKES = [
         "a source table with a typo",
         "run",
         'LakeIngestOperator(task_id="t", table="shop.orders", source_table="shop.plan", consumer="orders")',
-        "NotFoundError: table 'shop.plan' does not exist in file://HERE/warehouse: list_tables('shop') returns the names of the existing ones; did you mean 'shop.plain'?",
+        "NotFoundError: table 'shop.plan' does not exist in file://HERE/warehouse: list_tables('shop') lists the tables there; did you mean 'shop.plain'?",
     ),
     Mistake(
         "a key without create=True",
@@ -708,7 +708,7 @@ MISTAKES = [
         "a sensor that waits for a table with a typo",
         "warning",
         'LakeSnapshotSensor(task_id="t", table="shop.ordrs", deferrable=True)',
-        "still waiting: table 'shop.ordrs' does not exist in file://HERE/warehouse: list_tables('shop') returns the names of the existing ones; did you mean 'shop.orders'?",
+        "still waiting: table 'shop.ordrs' does not exist in file://HERE/warehouse: list_tables('shop') lists the tables there; did you mean 'shop.orders'?",
     ),
     Mistake(
         "a sensor that waits for no partition column",
@@ -907,7 +907,7 @@ MISTAKES = [
         "an asset with a dot in its URI",
         "parse",
         'LakeCompactOperator(task_id="t", table="shop.orders", outlets=[Asset("lake://shop.orders")])',
-        "'lake://shop.orders/' is not lake://<database>/<table>: 'shop.orders.' is not a table name: write database.table",
+        "'lake://shop.orders/' is not a URI of a lake table, lake://<database>/<table>",
     ),
     Mistake(
         "an asset of a table without its database",
@@ -926,7 +926,7 @@ MISTAKES = [
         "a connection with a typo",
         "run",
         'LakeHealthOperator(task_id="t", table="shop.orders", lake_conn_id="lake_eu")',
-        "InvalidRequestError: connection 'lake_eu' sets 'warehous'; did you mean 'warehouse'?",
+        "InvalidRequestError: connection 'lake_eu' sets 'warehous', which a lake connection does not have; did you mean 'warehouse'?",
         {"lake_eu": {"conn_type": "lake", "extra": {"warehous": "warehouse"}}},
     ),
     Mistake(
@@ -946,7 +946,7 @@ MISTAKES = [
         "a connection with a field of another type",
         "run",
         'LakeHealthOperator(task_id="t", table="shop.orders", lake_conn_id="lake_eu")',
-        "InvalidRequestError: connection 'lake_eu' sets 'schema': only 'warehouse', 'options', 'secret_options', 'engine', 'spark_conn_id', 'format', 'metastore', 'uri', 'external_roots', 's3_endpoint', 's3_region', 's3_access_key', 's3_secret_key', 's3_session_token', 'gs_key_file', 'gs_access_token', 'azure_account', 'azure_account_key', 'azure_sas_token', 'azure_tenant_id', 'azure_client_id', 'azure_client_secret' are known",
+        "InvalidRequestError: connection 'lake_eu' sets 'schema', which a lake connection does not have: its fields are 'warehouse', 'options', 'secret_options', 'engine', 'spark_conn_id', 'format', 'metastore', 'uri', 'external_roots', 's3_endpoint', 's3_region', 's3_access_key', 's3_secret_key', 's3_session_token', 'gs_key_file', 'gs_access_token', 'azure_account', 'azure_account_key', 'azure_sas_token', 'azure_tenant_id', 'azure_client_id', 'azure_client_secret'",
         {"lake_eu": {"conn_type": "lake", "schema": "shop", "extra": {"warehouse": "warehouse"}}},
     ),
     Mistake(

@@ -233,4 +233,4 @@ def test_a_task_whose_cluster_no_trigger_can_ask_keeps_its_slot(
     caplog.set_level(logging.INFO)
 
     assert work.execute(context)["snapshot_id"] == 3
-    assert f"the task keeps its slot: {reason}" in caplog.text
+    assert f"the task keeps its worker slot: {reason}" in caplog.text

@@ -265,7 +265,7 @@ def test_without_a_triggerer_on_this_machine_the_task_keeps_its_slot(orders, mon
     )
 
     assert result["job"] == "health"
-    assert "the task keeps its slot: no triggerer runs on this machine" in caplog.text
+    assert "the task keeps its worker slot: no triggerer runs on this machine" in caplog.text
 
 
 def test_a_triggerer_elsewhere_sends_the_task_back_to_wait_in_its_slot(orders, monkeypatch, caplog):

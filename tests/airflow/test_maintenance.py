@@ -44,7 +44,7 @@ def test_a_table_beyond_the_quota_waits_and_the_log_has_its_size(orders, catalog
         due = due_tables("shop", max_bytes=1)
 
     assert len(due) == 1
-    assert " bytes) waits for the next run: this run has 0 bytes left of max_bytes=1" in caplog.text
+    assert " waits for the next run: this run has 0 B left of max_bytes=1" in caplog.text
 
 
 @pytest.mark.parametrize(

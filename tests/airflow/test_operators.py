@@ -269,7 +269,9 @@ class TestCompactDatabase:
         said = []
         monkeypatch.setattr(task.log, "error", lambda *words: said.append(words))
 
-        with pytest.raises(lake.LakeError, match=r"1 of 2 tables failed, shop\.damaged"):
+        with pytest.raises(
+            lake.LakeError, match=r"1 of 2 tables failed; the first is shop\.damaged"
+        ):
             task.execute(task_context())
 
         assert orders.latest_snapshot().commit_kind == "COMPACT"
@@ -293,7 +295,7 @@ class TestCompactDatabase:
     def test_a_condition_that_no_table_can_be_asked_is_not_asked_again(self, orders, catalog):
         catalog.create_table("shop.items", [("id", "BIGINT")])
         with pytest.raises(
-            AirflowFailException, match=r"2 of 2 tables failed, shop\.items: .*'day'"
+            AirflowFailException, match=r"2 of 2 tables failed; the first is shop\.items: .*'day'"
         ):
             do(LakeCompactDatabaseOperator, where="day = '2024-01-01'")
 

@@ -166,7 +166,9 @@ def test_a_database_that_failed_in_part_is_the_same_error_on_both_engines(
     else:
         work = LakeCompactDatabaseOperator(engine=engine, **given)
 
-    with pytest.raises(PartlyFailedError, match=r"1 of 2 tables failed, shop\.broken: ") as failed:
+    with pytest.raises(
+        PartlyFailedError, match=r"1 of 2 tables failed; the first is shop\.broken: "
+    ) as failed:
         work.execute(task_context())
 
     assert failed.value.is_conflict is False

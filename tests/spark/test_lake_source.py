@@ -199,10 +199,13 @@ def test_system_tables_are_read(source, orders):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"snapshot": "1"}, r"no option 'snapshot': did you mean 'scan.snapshot-id'\? Known are "),
         (
             {"snapshot": "1"},
-            r"Known are path, table, .*, scan\.mode, .*, query\. Give options of the cat",
+            r"no option 'snapshot': did you mean 'scan.snapshot-id'\? The options are ",
+        ),
+        (
+            {"snapshot": "1"},
+            r"The options are path, table, .*, scan\.mode, .*, query\. Give options of the cat",
         ),
         ({"s3_secret__key": "x"}, "to spark_jobs.session or spark_jobs.register"),
         ({"kinds": "k"}, "'kinds' is for a batch write or a stream write"),
