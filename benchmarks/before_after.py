@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
         "--scale", type=float, default=0.3, help="the amount of data, as a factor (%(default)s)"
     )
     parser.add_argument(
-        "--rounds", type=int, default=9, help="number of turns of each tree (%(default)s)"
+        "--rounds", type=int, default=9, help="number of rounds in each checkout (%(default)s)"
     )
     given = parser.parse_args(arguments)
     print("| question | candidate | CPU s before | CPU s now | now / before | quartiles |")
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
             for line in lines_of(name, given.earlier.resolve(), given.scale, given.rounds):
                 print(line, flush=True)
         except (EOFError, BrokenPipeError):
-            print(f"{name}: a tree cannot answer; see its error above", file=sys.stderr)
+            print(f"{name}: one of the two checkouts failed; see its error above", file=sys.stderr)
             failed += 1
     return int(failed > 0)
 

@@ -24,7 +24,7 @@ from lakeformat.paimon.datafile.rolling_writer import ROW_GROUP_ROWS
 __all__ = ["Made", "compact", "compaction_question", "distinct_keys", "values_of", "write_table"]
 
 Made: TypeAlias = Callable[[], Iterator[pa.RecordBatch]]
-"""Reads the rows of the result."""
+"""A function that reads the rows of the result."""
 
 REPEATING = ["status"]
 BASELINE, CANDIDATE = "stream all files + write the result", "table.compact()"

@@ -44,7 +44,7 @@ Clock: TypeAlias = Callable[[], float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerCase:
-    """One compaction, as this library and as Java are asked for it."""
+    """One compaction, with its arguments for this library and for Java."""
 
     sentence: str
     target: float
@@ -133,7 +133,7 @@ def make_table(place: Path, case: PeerCase, files: int) -> int:
 
 
 def _timed(place: Path, work: Callable[[], None], clock: Clock) -> float:
-    """Return the CPU seconds of a compaction of the table as it was made."""
+    """Restore the table as it was written, and return the CPU seconds of one compaction."""
     restore(place)
     before = clock()
     work()

@@ -34,7 +34,7 @@ FIRST_DAY, DAYS = 20_000, 365
 BUCKETS = 16
 ROWS_PER_FILE = 100_000
 FILES_PER_MANIFEST = 20_000
-"""About 8 MB of Java's manifests."""
+"""The files in a manifest; a manifest written by Java then has about 8 MB."""
 _DAY_MICROS = 86_400_000_000
 _TEXT_BOUND = 16
 _FLOATS = {"double": "<d", "float": "<f"}

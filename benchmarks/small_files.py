@@ -31,19 +31,19 @@ __all__ = [
 ]
 
 Made: TypeAlias = Callable[[], Iterator[pa.RecordBatch]]
-"""Reads the rows of the result."""
+"""A function that reads the rows of the result."""
 Change: TypeAlias = Callable[[pa.Table], pa.Table]
-"""Makes stored rows the current ones, as the floor does it."""
+"""Turns stored rows into current rows, as the floor does it."""
 
 BASELINE, CANDIDATE = "read all + write all", "table.compact()"
 NAME = "bench.orders"
 REPEATING = ["status"]
 FILE_ROWS = 70_000
-"""About 2.3 MB."""
+"""The rows of a file of about 2.3 MB."""
 LARGER_FILE_ROWS = 120_000
-"""About 4 MB."""
+"""The rows of a file of about 4 MB."""
 FILES_PER_COMMIT = 10
-"""As if ten tasks of a job wrote at the same time."""
+"""The files of a commit, as if ten tasks of a job wrote at the same time."""
 GROUP_BYTES = 128 << 20
 
 
@@ -110,7 +110,7 @@ def compaction_question(
 
 
 def _compact(folder: Path, how: Mapping[str, Any]) -> Callable[[], Made]:
-    """Compact the table as it was made, from the plan to the published snapshot."""
+    """Restore the table as it was written, and compact it up to the published snapshot."""
     restore(folder)
 
     def work() -> Made:
@@ -122,12 +122,14 @@ def _compact(folder: Path, how: Mapping[str, Any]) -> Callable[[], Made]:
 
 
 def keep(folder: Path) -> None:
-    """Note the files of a table, to which ``restore`` returns."""
+    """Record the files of a table, for ``restore``."""
     (folder / "kept").write_text("\n".join(str(path) for path in _files(folder)))
 
 
 def restore(folder: Path) -> None:
-    """Delete the files of earlier compactions: the highest number of a metadata file counts."""
+    """Delete the files of earlier compactions: the metadata file with the highest number is the
+    current one.
+    """
     kept = {Path(line) for line in (folder / "kept").read_text().splitlines()}
     for path in {*_files(folder)} - kept:
         path.unlink()

@@ -32,8 +32,8 @@ class Candidate:
     name: str
     work: Work
     answer: Work | None
-    """Runs after the work; equal for all candidates that have an answer. None for a floor that does
-    less.
+    """Computes a value after the work, which must be equal for all candidates that have an answer.
+    None for a floor that does less.
     """
     target: float | None = None
     """The required speed, as a multiple of the first candidate's."""
@@ -63,8 +63,8 @@ def read(data: Data) -> Iterator[Candidate]:
 
 
 def read_column(data: Data) -> Iterator[Candidate]:
-    """Compare the sum of one column over a tenth of the rows, which the other columns do not
-    predict.
+    """Compare the sum of one column over a tenth of the rows; no other column shows which rows
+    these are.
     """
     paths = data.paths_of(COMPACTED)
     few = data.spark.read.format("lake").option("columns", "k, v")

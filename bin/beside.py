@@ -22,7 +22,8 @@ def beside(
     """Start steps, one after the other, in parallel to the block.
 
     It yields a function that waits for the last one, prints the output of all, and returns the exit
-    code and the seconds of each. A block that is left earlier ends the steps: they clean up first.
+    code and the seconds of each. If the block ends early, the steps are ended, too, after their own
+    clean-up.
     """
     with tempfile.TemporaryFile("w+") as printed:
         lane = _Lane(steps, folder, environ, printed)
@@ -86,7 +87,9 @@ class _Lane(threading.Thread):
             return self._running
 
     def end(self, *, has_heard: bool = False) -> None:
-        """Ask the running step to end unless it ``has_heard``; wait for it, and start no other."""
+        """Ask the running step to end, unless it has already got the signal (``has_heard``); wait
+        for it, and start no other.
+        """
         with self._lock:
             is_first, self._is_ended = not self._is_ended, True
         if is_first and not has_heard and self._running and self._running.poll() is None:

@@ -36,7 +36,8 @@ def environments(root: Path) -> dict[str, packages.Environment]:
 def choose(root: Path, versions: Sequence[str]) -> dict[str, packages.Environment | None]:
     """Return the environments of some versions of Airflow, or of all.
 
-    The tested version comes first. It has None, because its environment runs this module.
+    The tested version comes first. Its value is None, because the tests run in the environment of
+    this process.
     """
     every = {tested_version(root): None, **environments(root)}
     for version in versions:

@@ -2,7 +2,7 @@
 
 In the first part a table is created, written twice, inspected and read back, in a few seconds. Then
 Airflow starts on this machine (SQLite, no network but loopback). It ingests the changes of a shop,
-compacts and expires, and the asset event of one DAG starts another. Everything ends with the
+compacts and expires, and the asset event of one DAG starts another. All of it ends with this
 command. All tables are in one warehouse.
 """
 
@@ -49,9 +49,14 @@ def main() -> int:
     except BrokenPipeError:
         # Python would otherwise try to write the rest at exit, and print an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _complain("the reader of the output has closed it: run it without the pipe")
+        return _complain(
+            "the program that read the output has ended: run the demo without the pipe"
+        )
     except subprocess.CalledProcessError as error:  # the command has printed the reason
-        return _complain(f"{Path(error.cmd[0]).name} failed: repair that and run the demo again")
+        return _complain(
+            f"{Path(error.cmd[0]).name} failed, as printed above: correct the cause and run the "
+            "demo again"
+        )
     except AirflowTroubleError as error:
         return _complain(f"{error}; --quick leaves Airflow out")
     except (lake.LakeError, OSError) as error:

@@ -78,7 +78,7 @@ def lake_command(warehouse: Path, *words: str) -> str:
 
 
 def _from_here(path: Path) -> str:
-    """Return a path as short as it works in the working directory."""
+    """Return a path relative to the working directory; one outside of it unchanged."""
     beside = os.path.relpath(path)
     return str(path) if beside.startswith("..") else beside
 

@@ -87,7 +87,7 @@ def set_up(ours: packages.Environment, environ: Mapping[str, str]) -> str:
 
 
 def has_java(home: str) -> bool:
-    """Return True if a JAVA_HOME still has its program; a new environment deletes it."""
+    """Return True if a JAVA_HOME still has its bin/java: a Java inside .venv is deleted with it."""
     return bool(home) and os.access(os.path.join(home, "bin", "java"), os.X_OK)
 
 
@@ -150,8 +150,8 @@ def install_java(ours: packages.Environment, environ: Mapping[str, str]) -> str:
 def work_environ(
     ours: packages.Environment, environ: Mapping[str, str], java_home: str
 ) -> dict[str, str]:
-    """Return the variables of the command: this environment first, and no Spark or Airflow of the
-    caller.
+    """Return the environment variables of the command: its PATH begins with this environment, and
+    variables about a Spark or Airflow of the caller are left out.
     """
     kept = {
         name: value

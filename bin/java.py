@@ -103,7 +103,9 @@ def ask_java(binary: str) -> Java | None:
 
 
 def write_wrapper(home: Path, runtime_java: Path) -> None:
-    """Make ``home`` usable as JAVA_HOME: its bin/java runs ``runtime_java`` without that module."""
+    """Make ``home`` usable as JAVA_HOME: its bin/java runs ``runtime_java`` without the module that
+    this Java lacks.
+    """
     script = home / "bin" / "java"
     script.parent.mkdir(parents=True, exist_ok=True)
     draft = script.with_suffix(".draft")

@@ -46,7 +46,7 @@ def main(lock: str, *options: str) -> int:
 
 
 def split(lock: str, parts: int) -> list[str]:
-    """Deal the packages of a lock file, each with its hashes, to several files."""
+    """Distribute the packages of a lock file, each with its hashes, over several files."""
     packages = split_lock(lock)
     return ["".join(packages[number::parts]) for number in range(min(parts, len(packages)))]
 
