@@ -1,51 +1,109 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the name mapping of a table: Iceberg readers use it for files without field ids.
 
-pypaimon writes such files. A name that several fields of the table have had is left out, because
-readers would show old values of one field in another field.
+pypaimon writes such files. A name that several fields of the table have had is mapped to a dropped
+one of them, because readers would show old values of one field in another field.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.types import Field, ListType, MapType, StructType, Type, inner_fields
+from lakeformat.paimon.datafile.system_fields import (
+    KEY_PREFIX,
+    SEQUENCE_NUMBER,
+    VALUE_KIND,
+    key_field,
+)
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.types.types import DataField
 
 __all__ = ["NAME_MAPPING", "name_mapping"]
 
 NAME_MAPPING = "schema.name-mapping.default"
 """The table property that holds the name mapping."""
+_NO_FIELD = 1_000_000_000
+"""An id that no field has."""
 
 
-def name_mapping(schemas: Iterable[Schema]) -> str:
+def name_mapping(schemas: Iterable[Schema], newest: TableSchema) -> str:
     """Return the name mapping for all schemas of a table, given oldest first, as JSON."""
-    return json.dumps(_mapping([schema.struct for schema in schemas]), separators=(",", ":"))
+    found = _mapping([schema.struct for schema in schemas])
+    if newest.primary_keys:
+        found += _system_columns(found, newest.key_fields)
+    return json.dumps(found, separators=(",", ":"))
+
+
+def _system_columns(
+    mapping: Sequence[dict[str, Any]], keys: Sequence[DataField]
+) -> list[dict[str, Any]]:
+    """Return the mapping of the system columns in the files of primary-key tables.
+
+    No reader shows them, but PyIceberg refuses files with a name that is not mapped.
+    """
+    ids = {field.id: key_field(field).id for field in keys}
+    found = [
+        {
+            "field-id": ids[each["field-id"]],
+            "names": [f"{KEY_PREFIX}{name}" for name in each["names"]],
+        }
+        for each in mapping
+        if each["field-id"] in ids
+    ]
+    system = (SEQUENCE_NUMBER, VALUE_KIND)
+    return [*found, *({"field-id": each.id, "names": [each.name]} for each in system)]
 
 
 def _mapping(kinds: Sequence[Type]) -> list[dict[str, Any]]:
     """Return the name mapping of the fields inside a type, from all versions of the type."""
     versions: dict[int, list[Field]] = {}
-    owners: dict[str, set[int]] = {}
+    owners: dict[str, list[int]] = {}
     for kind in kinds:
         for field in inner_fields(kind):
             versions.setdefault(field.id, []).append(field)
-            owners.setdefault(field.name, set()).add(field.id)
+            if field.id not in owners.setdefault(field.name, []):
+                owners[field.name].append(field.id)
+    alive = {field.id for field in inner_fields(kinds[-1])} if kinds else set()
+    owner = {name: _owner(ids, alive) for name, ids in owners.items()}
     found = []
     for number, fields in versions.items():
         names = [*dict.fromkeys(each.name for each in reversed(fields))]
-        mapped: dict[str, Any] = {
-            "field-id": number,
-            "names": [name for name in names if len(owners[name]) == 1],
-        }
-        if isinstance(kinds[-1], ListType):
-            mapped["names"].append("item")
-        if inner := _mapping([each.type for each in fields if _has_fields(each.type)]):
-            mapped["fields"] = inner
-        found.append(mapped)
+        owned = [name for name in names if owner[name] == number]
+        alike = {each: None for name in owned for each in owners[name]} or {number: None}
+        types = [field.type for each in alike for field in versions[each]]
+        found.append(_entry(number, owned, types, in_list=isinstance(kinds[-1], ListType)))
+    if unowned := [name for name, number in owner.items() if number == _NO_FIELD]:
+        types = [
+            each.type for name in unowned for number in owners[name] for each in versions[number]
+        ]
+        found.append(_entry(_NO_FIELD, unowned, types))
     return found
+
+
+def _owner(ids: Sequence[int], alive: Collection[int]) -> int:
+    """Return the field that a name in a file means.
+
+    A name of several fields means one that the newest schema has not, so no value is shown in
+    another field. It is mapped at all because PyIceberg refuses files with unknown names.
+    """
+    if len(ids) == 1:
+        return ids[0]
+    return next((each for each in ids if each not in alive), _NO_FIELD)
+
+
+def _entry(
+    number: int, names: list[str], types: Sequence[Type], *, in_list: bool = False
+) -> dict[str, Any]:
+    entry: dict[str, Any] = {"field-id": number, "names": names}
+    if in_list:
+        entry["names"].append("item")
+    if inner := _mapping([each for each in types if _has_fields(each)]):
+        entry["fields"] = inner
+    return entry
 
 
 def _has_fields(kind: Type) -> bool:

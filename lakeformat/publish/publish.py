@@ -307,7 +307,10 @@ class _Publication:
             last_column_id=max(
                 metadata.last_column_id, last_column_id(schemas, self._handle.schema)
             ),
-            properties={**metadata.properties, NAME_MAPPING: name_mapping(schemas)},
+            properties={
+                **metadata.properties,
+                NAME_MAPPING: name_mapping(schemas, self._handle.schema),
+            },
         )
 
     def _state(self, base: LoadedMetadata, snapshot: Snapshot) -> NextState:

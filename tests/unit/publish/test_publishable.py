@@ -14,6 +14,7 @@ from lakeformat.storage import MemoryStorage
 from tests.unit.publish.published import (
     KEYED,
     catalog_in,
+    catalog_of,
     content,
     iceberg,
     published_table,
@@ -117,7 +118,7 @@ def test_the_primary_key_identifies_rows_and_the_ids_of_key_columns_are_known(st
     assert metadata.last_column_id == 1_073_741_823
 
 
-def test_names_of_files_without_ids_are_mapped_unless_a_name_was_used_twice(storage):
+def test_names_of_files_without_ids_are_mapped_to_a_dropped_column_if_used_twice(storage):
     table = published_table(storage, [("id", "INT"), ("a", "ROW<x INT>"), ("b", "ARRAY<INT>")])
     table = catalog_in(storage).alter_table(
         "shop.orders", lake.rename_column("id", "key"), lake.drop_column("b")
@@ -128,8 +129,22 @@ def test_names_of_files_without_ids_are_mapped_unless_a_name_was_used_twice(stor
     mapping = json.loads(metadata.properties["schema.name-mapping.default"])
     assert mapping[0] == {"field-id": 0, "names": ["key", "id"]}
     assert mapping[1]["fields"] == [{"field-id": 3, "names": ["x"]}]
-    assert [each["names"] for each in mapping[2:]] == [[], []]
+    assert [each["names"] for each in mapping[2:]] == [["b"], []]  # that of the dropped column
     assert mapping[2]["fields"][0]["names"] == ["element", "item"]
+
+
+def test_exchanged_names_are_mapped_to_no_column(storage):
+    table = published_table(storage, [("a", "INT"), ("b", "INT")])
+    for old, new in ("a", "c"), ("b", "a"):
+        table = catalog_of(table).alter_table("shop.orders", lake.rename_column(old, new))
+    table.write(pa.table({"c": pa.array([1], pa.int32()), "a": pa.array([2], pa.int32())}))
+    properties = iceberg(table)._loaded().metadata.properties
+    mapping = json.loads(properties["schema.name-mapping.default"])
+    assert [(each["field-id"], each["names"]) for each in mapping] == [
+        (0, ["c"]),
+        (1, ["b"]),
+        (1_000_000_000, ["a"]),
+    ]
 
 
 def test_bounds_skip_files(storage):
