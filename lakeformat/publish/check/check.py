@@ -14,6 +14,7 @@ from lakeformat.errors import NotFoundError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
+from lakeformat.paimon.read.scan import Scan
 from lakeformat.paimon.table import Table
 from lakeformat.publish.check.publishable_rows import publishable_rows
 from lakeformat.publish.check.readers import READERS, Reader
@@ -25,7 +26,7 @@ from lakeformat.rows.paired_rows import paired_rows
 from lakeformat.rows.row_hashes import Hashes, row_hashes
 from lakeformat.types.count_text import counted
 
-__all__ = ["check_publication"]
+__all__ = ["ExpectedRows", "check_publication"]
 
 _log = logging.getLogger(__name__)
 _MOST_LETTERS = 300
@@ -50,15 +51,29 @@ def check_publication(table: Table, readers: Sequence[Reader] = READERS) -> Publ
             f"the published snapshot {shown.snapshot_id} of {handle.uri} does not exist any more: "
             f"run `lake publish {handle.argument}`, then check again"
         )
-    scan = publishable_rows(handle, snapshot)
-    expected = _hashes(scan.to_batches(), scan.schema)
-    found = tuple(_checked(each, newest, scan.schema, expected) for each in readers)
+    expected = ExpectedRows(publishable_rows(handle, snapshot))
+    found = tuple(_checked(each, newest, expected) for each in readers)
     return _report(handle, shown.snapshot_id, newest, len(expected), outstanding, found)
 
 
-def _checked(
-    reader: Reader, newest: LoadedMetadata, schema: pa.Schema, expected: Hashes
-) -> ReaderCheck:
+class ExpectedRows:
+    """The rows of the published files, kept as hashes."""
+
+    def __init__(self, scan: Scan) -> None:
+        self._schema = scan.schema
+        self._hashes = _hashes(scan.to_batches(), scan.schema)
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    def differences(self, batches: Iterable[pa.RecordBatch]) -> tuple[int, int, int]:
+        """Return the number of given rows, of missing rows, and of rows that are not expected."""
+        given = _hashes(batches, self._schema)
+        ours, theirs = paired_rows(self._hashes, given)
+        return len(given), int((~ours).sum()), int((~theirs).sum())
+
+
+def _checked(reader: Reader, newest: LoadedMetadata, expected: ExpectedRows) -> ReaderCheck:
     found = ReaderCheck(reader=reader.name, outcome="equal")
     if missing := reader.missing_packages():
         return replace(found, outcome="not installed", reason=f"pip install {' '.join(missing)}")
@@ -66,15 +81,13 @@ def _checked(
         reason = "it is asked for tables on local disks only"
         return replace(found, outcome="not checked", reason=reason)
     try:
-        hashes = _hashes(reader.read(newest), schema)
+        rows, missing_rows, other_rows = expected.differences(reader.read(newest))
     except Exception as error:  # noqa: BLE001 - any error of a reader is the result of its check
         return replace(found, outcome="failed", reason=_shortened(error))
-    ours, theirs = paired_rows(expected, hashes)
-    missing_rows, other_rows = int((~ours).sum()), int((~theirs).sum())
     return replace(
         found,
         outcome="differ" if missing_rows or other_rows else "equal",
-        rows=len(hashes),
+        rows=rows,
         missing_rows=missing_rows,
         other_rows=other_rows,
     )

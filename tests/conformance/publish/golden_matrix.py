@@ -1,0 +1,156 @@
+"""Each golden Paimon table, published and read by PyIceberg: ``docs/published-tables.md``.
+
+``python -m tests.conformance.publish.golden_matrix`` writes the page.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import lakeformat as lake
+from lakeformat.errors import LakeError
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
+from lakeformat.paimon.metadata.tag import read_tags
+from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
+from lakeformat.publish.check.check import ExpectedRows
+from lakeformat.publish.check.publishable_rows import publishable_rows
+from lakeformat.publish.check.pyiceberg_files import pyiceberg_table
+from lakeformat.publish.place import versions_of
+from tests.golden.folder import golden_archive
+
+__all__ = ["ARCHIVES", "PAGE", "Line", "golden_copies", "line_of", "page"]
+
+ARCHIVES = ("format", "format-java", "foreign")
+"""The archives with tables in Paimon's format; ``merge`` has cases without tables."""
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "published-tables.md"
+_SCHEMA = "schema/schema-0"
+_HEAD = """# Golden tables, published
+
+<!-- Written by `python -m tests.conformance.publish.golden_matrix`: a test compares it. -->
+
+Tables that pypaimon and Java have written, published from their newest snapshot and read by
+PyIceberg. Its rows are compared with those of the
+[published files](publish.md#the-rows-that-readers-see), at the newest snapshot and at its tags.
+Primary-key tables are compacted afterwards, and compared again: then all rows are published.
+
+{equal} of {all} tables are equal. The rest is refused, for the reason that `lake publish` gives.
+
+| table | kind | rows | published | compacted | outcome |
+|---|---|---|---|---|---|
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One golden table."""
+
+    name: str
+    kind: str
+    rows: str
+    """The rows that readers of Paimon see."""
+    published: str
+    """The rows of the published files."""
+    compacted: str
+    """The rows of the published files after a full compaction; empty for an append table."""
+    outcome: str
+
+    def __str__(self) -> str:
+        cells = (self.kind, self.rows, self.published, self.compacted, self.outcome)
+        return f"| `{self.name}` | {' | '.join(cells)} |"
+
+
+def golden_copies(place: Path) -> Iterator[tuple[str, str]]:
+    """Unpack every golden table below ``place``; yield its name and the name in a catalog there."""
+    for archive in ARCHIVES:
+        with tarfile.open(golden_archive(archive)) as content:
+            names = [each.name for each in content.getmembers() if each.name.endswith(_SCHEMA)]
+            roots = [name.removesuffix(f"/{_SCHEMA}") for name in names if "/branch/" not in name]
+            for root in sorted(roots):
+                table = root.removesuffix("/table").partition("/")[2].replace("/", "_").lower()
+                database = archive.replace("-", "_")
+                target = place / f"{database}.db" / table
+                for each in content.getmembers():
+                    if each.name.startswith(f"{root}/"):
+                        each.name = each.name.removeprefix(f"{root}/")
+                        content.extract(each, target, filter="data")
+                yield f"{archive}/{table}", f"{database}.{table}"
+
+
+def line_of(catalog: lake.Catalog, name: str, table_name: str) -> Line:
+    """Publish one table, read it with PyIceberg at the head and each tag, and describe it."""
+    kind = rows = published = compacted = ""
+    try:
+        table = catalog.table(table_name)
+        kind = _kind(table)
+        rows = str(table.scan().count())
+        table = catalog.alter_table(
+            table_name, lake.set_option("metadata.iceberg.storage", "table-location")
+        )
+        lake.publish_table(table)
+        published, outcome = _compared(table)
+        if table.schema.primary_keys and table.schema.table_options.bucket != POSTPONE_BUCKET:
+            table.compact(strategy="full")
+            compacted, after = _compared(table)
+            outcome = after if compacted == rows else f"**differs**: {after} after the compaction"
+    except LakeError as refusal:
+        outcome = f"refused: {_plain(refusal, catalog, table_name)}"
+    return Line(name, kind, rows, published, compacted, outcome)
+
+
+def _compared(table: lake.Table) -> tuple[str, str]:
+    handle = table._handle
+    newest = versions_of(handle).newest()
+    if newest is None:
+        return "0", "no snapshot to publish"
+    theirs = pyiceberg_table(newest)
+    tags = {tag.name: tag.snapshot for tag in read_tags(handle.storage, handle.layout)}
+    differing, count = [], 0
+    for reference, shown in newest.metadata.references.items():
+        snapshot = tags.get(reference)
+        if snapshot is None:
+            snapshot = read_snapshot(handle.storage, handle.layout, shown.snapshot_id)
+        expected = ExpectedRows(publishable_rows(handle, snapshot))
+        batches = theirs.scan(snapshot_id=shown.snapshot_id).to_arrow_batch_reader()
+        _, missing, other = expected.differences(batches)
+        if reference == "main":
+            count = len(expected)
+        if missing or other:
+            differing.append(f"{reference}: {missing} missing, {other} other")
+    if differing:
+        return str(count), f"**differs**: {'; '.join(differing)}"
+    shown_tags = [name for name in newest.metadata.references if name != "main"]
+    return str(count), "equal" + (f", also at {', '.join(shown_tags)}" if shown_tags else "")
+
+
+def _kind(table: lake.Table) -> str:
+    if not table.schema.primary_keys:
+        return "append"
+    return f"primary key, {table.schema.table_options.merge_engine}"
+
+
+def _plain(refusal: LakeError, catalog: lake.Catalog, table_name: str) -> str:
+    database, _, table = table_name.partition(".")
+    place = f"{catalog.location}/{database}.db/{table}"
+    return str(refusal).replace(place, "the table").replace("\n", " ").replace("|", "\\|")
+
+
+def page() -> str:
+    """Return the page about all golden tables."""
+    with tempfile.TemporaryDirectory() as directory:
+        catalog = lake.open_catalog(directory)
+        lines = [line_of(catalog, *names) for names in golden_copies(Path(directory))]
+    equal = sum(line.outcome.startswith("equal") for line in lines)
+    head = _HEAD.format(equal=equal, all=len(lines))
+    return head + "".join(f"{line}\n" for line in lines)
+
+
+if __name__ == "__main__":
+    logging.disable(logging.WARNING)
+    PAGE.write_text(page(), encoding="utf-8")
+    sys.stdout.write(f"{PAGE.name} is written\n")
