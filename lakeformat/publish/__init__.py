@@ -89,7 +89,9 @@ class IcebergPublication:
         self._publish(handle, follows_upkeep=True)
 
     def files(self, handle: TableHandle) -> ObservedFiles | None:
-        """Return the directory of the Iceberg metadata, and the files that readers need there."""
+        """Return the directory of the Iceberg metadata, and the names of the files in it that
+        readers need.
+        """
         if handle.layout.branch != MAIN_BRANCH:
             return None
         from lakeformat.publish.needed_files import needed_files

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files in the directory of the metadata that Iceberg readers need."""
+"""Finds the files in the metadata directory that Iceberg readers need."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["needed_files"]
 
 
 def needed_files(handle: TableHandle) -> ObservedFiles:
-    """Return the names of the files that the published metadata of a table refers to.
+    """Return the names of the files that the published metadata refers to.
 
-    An interrupted publication leaves files beside them. Earlier metadata files are needed as long
-    as the log of the newest one names them, for slow readers.
+    All other files there are orphan files of interrupted publications. Earlier metadata files are
+    needed as long as the metadata log of the newest one names them, for slow readers.
     """
     versions = versions_of(handle)
     newest = versions.newest()

@@ -77,7 +77,7 @@ def publish_table(table: Table) -> PublishReport:
 
 
 def require_published_table(table: Table) -> TableHandle:
-    """Return the handle of a table that is published; raise if its options do not ask for it."""
+    """Return the handle of a published table; raise if its options do not ask for publication."""
     handle = table._handle
     if handle.layout.branch != MAIN_BRANCH:
         raise InvalidRequestError(f"only the branch main is published, not {handle.name}")

@@ -40,7 +40,8 @@ class CommitId:
 
     ``user`` names one run of one job. ``identifier`` numbers the commits of that run, ascending.
     Retry with the same pair: if the first attempt did publish, the retry changes nothing. The
-    identity expires with its snapshot, so give a retry that may come later the next two arguments.
+    identity expires with its snapshot. So if a retry may come later than that, also pass the next
+    two arguments.
 
     ``first_try_millis`` is the time when the first attempt began. Older snapshots are not searched.
     If the commit is not found and snapshots since then have expired, the retry fails with
@@ -50,11 +51,11 @@ class CommitId:
     ``first_try_head`` is the ``identity`` of the newest snapshot when the first attempt began.
     While that snapshot exists, expired older snapshots do not matter.
 
-    ``replaces`` is the number of the snapshot in which the same user published the same rows
-    before, with a lower identifier. The same commit removes the rows of that snapshot; in a table
-    with a primary key, the new row of each key wins instead. If that is no longer possible, for
-    example because a compaction has merged them with other rows, the commit is refused before
-    anything is written. An overwrite ignores ``replaces``.
+    ``replaces`` is the number of the snapshot in which the same user published an earlier version
+    of the rows, with a lower identifier. The commit removes the rows of that snapshot; in a table
+    with a primary key, the new row of each key wins instead. If the old rows cannot be removed any
+    more, for example because a compaction has merged them with other rows, the commit is refused
+    before anything is written. An overwrite ignores ``replaces``.
     """
 
     user: str

@@ -19,7 +19,9 @@ Handle_contra = TypeVar("Handle_contra", contravariant=True)
 
 @dataclass(frozen=True, slots=True)
 class ObservedFiles:
-    """The directory in which an observer writes files, and the names of those that are needed."""
+    """The directory in which an observer writes files, and the names of the files that are still
+    needed.
+    """
 
     storage: Storage
     directory: str
@@ -59,5 +61,7 @@ class CommitObserver(Protocol[Handle_contra]):
         ...
 
     def files(self, handle: Handle_contra) -> ObservedFiles | None:
-        """Return the observer's own files, so that orphans among them are found; None if none."""
+        """Return the files of the observer, so that orphan files among them are found; None if it
+        has none.
+        """
         ...

@@ -85,4 +85,4 @@ class Metastore(ABC):
         return ""
 
     def require_exists(self) -> None:  # noqa: B027 - a service or a directory is one catalog
-        """Raise NotFoundError if the metastore holds other catalogs, but not this one."""
+        """Raise NotFoundError if the metastore has other catalogs, but not this one."""

@@ -38,13 +38,13 @@ __all__ = ["analyze_partitions"]
 _log = logging.getLogger(__name__)
 _LONG, _INT = PrimitiveType("long"), PrimitiveType("int")
 _LAST = 13
-"""The id of the newest field, which only version 3 has."""
+"""The id of the column ``dv_count``, which only version 3 has."""
 
 
 def analyze_partitions(handle: TableHandle, *, dry_run: bool = False) -> PartitionStatisticsReport:
-    """Count rows and files of each partition; the metadata names the result.
+    """Count the rows and files of each partition, and store the result in the metadata.
 
-    If the newest snapshot has these statistics already, no manifest is read.
+    If the newest snapshot already has these statistics, no manifest is read.
     """
     loaded = handle.load()
     metadata = loaded.metadata
@@ -80,7 +80,7 @@ def analyze_partitions(handle: TableHandle, *, dry_run: bool = False) -> Partiti
 
 
 def _fields(metadata: TableMetadata) -> tuple[Field, ...]:
-    """Return the columns of the file; version 3 requires those of deletes."""
+    """Return the columns of the file; in version 3 the columns about deletes must not be null."""
     is_third = metadata.format_version > 2
     named = (
         ("spec_id", _INT, True),
@@ -105,7 +105,7 @@ def _fields(metadata: TableMetadata) -> tuple[Field, ...]:
 
 
 def _rows(loaded: LoadedMetadata, snapshot: Snapshot) -> pa.Table:
-    """Return a row for each partition and spec, in the order of the partitions."""
+    """Return one row for each partition of each spec, sorted by partition."""
     found = partition_counts(loaded, snapshot)
     fields = _fields(loaded.metadata)
     # Deletes are not applied, so the number of remaining rows is unknown, as in Java's file.
@@ -127,7 +127,7 @@ def _sorted_columns(rows: pa.Table) -> Iterator[tuple[str, pa.Array]]:
 
 
 def _publish(handle: TableHandle, loaded: LoadedMetadata, number: int, rows: pa.Table) -> None:
-    """Write the file and commit; after a failure no file is left."""
+    """Write the file and commit; if the commit fails, delete the file."""
     name = f"partition-stats-{number}-{handle.environment.new_id()}.parquet"
     uri = f"{metadata_location(loaded.metadata)}/{name}"
     storage, path = loaded.places.place(uri)

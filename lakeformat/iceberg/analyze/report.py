@@ -51,7 +51,7 @@ class IcebergAnalyzeReport(Report):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionStatisticsReport(Report):
-    """The report of statistics for each partition, or of a dry run."""
+    """The report of counting rows and files by partition, or of its dry run."""
 
     table: str
     dry_run: bool

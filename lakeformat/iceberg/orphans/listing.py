@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lists the files in a table's directory, except for those of other tables below it.
 
-As in Java, files are ignored if a name in their path begins with ``_`` or ``.``. Links are not
-followed.
+As in Java, files are ignored if a name in their path begins with ``_`` or ``.``, except directories
+of partitions such as ``_day=1``. Links are not followed.
 """
 
 from __future__ import annotations

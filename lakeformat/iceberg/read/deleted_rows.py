@@ -124,7 +124,7 @@ class DeletedRows:
             return [_kept(self._equality, scope, self._keys, _KEPT_SCOPES) for scope in needed]
 
     def keep(self, split: FileSplit) -> KeepRows | None:
-        """Return a function that masks rows not deleted by position; None if no row is."""
+        """Return a function that masks live rows; None if no row is deleted by position."""
         vector = self.vector(split)
         return None if vector is None else partial(keep_mask, vector)
 

@@ -52,8 +52,8 @@ def write_position_files(
 ) -> list[pa.Table]:
     """Write deleted positions to delete files; return their entries by partition spec.
 
-    The files lie in ``directory``, by default in those of their partitions. If this raises an
-    error, no file is left.
+    The files are written to ``directory``, by default to the directories of their partitions. If
+    this raises an error, no file is left.
     """
     metadata = loaded.metadata
     writer = _Writer(loaded, environment.new_id(), directory)
@@ -116,7 +116,7 @@ class _Writer:
         return first, made
 
     def _directory_of(self, file: FileWithDeletes) -> str:
-        """Return the address of the directory of a file, with a slash behind."""
+        """Return the URI of the directory for a delete file, with a final slash."""
         if self._directory is not None:
             return f"{self._directory}/"
         metadata = self._loaded.metadata

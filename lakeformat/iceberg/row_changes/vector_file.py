@@ -31,8 +31,8 @@ def write_vectors(
 ) -> list[pa.Table]:
     """Write the deletion vectors of data files to one file; return their entries by partition spec.
 
-    The file lies in ``directory``, by default in that of the data files. If this raises an error,
-    no file is left.
+    The file is written to ``directory``, by default to the directory of data files. If this raises
+    an error, no file is left.
     """
     place = directory or data_location(loaded.metadata)
     uri = f"{place}/00000-0-{environment.new_id()}-00001-deletes.puffin"

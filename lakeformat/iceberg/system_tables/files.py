@@ -60,10 +60,10 @@ def partitions(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
 
 
 def partition_counts(loaded: LoadedMetadata, snapshot: Snapshot) -> pa.Table:
-    """Return the columns of ``partitions`` by the names of statistics files, with ``dv_count``.
+    """Return the counts of each partition, with the column names of partition statistics files.
 
-    Position deletes are counted without deletion vectors. A removed file that a manifest still
-    names counts as the newest change of its partition.
+    Deletion vectors are counted in ``dv_count``, not as position delete files. If a manifest still
+    names a removed file, that is a change of its partition, too.
     """
     found = _counted(loaded, _all_entries(loaded, snapshot))
     files = pc.subtract(found.column("position_delete_file_count"), found.column("dv_count"))
@@ -74,7 +74,7 @@ def partition_counts(loaded: LoadedMetadata, snapshot: Snapshot) -> pa.Table:
 
 
 def _counted(loaded: LoadedMetadata, found: pa.Table) -> pa.Table:
-    """Return the sums of each partition and spec; only live entries are counted."""
+    """Return the sums for each partition of each spec; only live entries are counted."""
     is_partitioned = bool(unified_type(loaded.metadata).fields)
     partition = found.column("partition").combine_chunks()
     parts = partition.flatten() if is_partitioned else []

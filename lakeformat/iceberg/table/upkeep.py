@@ -121,9 +121,9 @@ class TableUpkeep(TableHistory):
     ) -> PartitionStatisticsReport:
         """Count the rows, files and deletes of each partition, for query planners.
 
-        Only manifests are read. The table's metadata names the file of the result for the newest
-        snapshot, as after Java's ``compute_partition_stats``; no snapshot is made. ``commit``
-        changes nothing: a snapshot that has these statistics is not read again.
+        Only manifests are read. The result is a file that the table metadata names for the newest
+        snapshot, as after Java's ``compute_partition_stats``; no snapshot is made. If the newest
+        snapshot already has these statistics, no manifest is read, with or without ``commit``.
         """
         from lakeformat.iceberg.analyze.partition_statistics import analyze_partitions
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the rows that readers of Iceberg see with those of the published files."""
+"""Checks that Iceberg readers return the rows of the published files."""

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the rows of installed readers with those of the published files, without a sort."""
+"""Compares the rows that installed readers return with the rows of the published files.
+
+Rows are compared by hashes, in any order.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +33,14 @@ __all__ = ["ExpectedRows", "check_publication"]
 
 _log = logging.getLogger(__name__)
 _MOST_LETTERS = 300
-"""The most letters of an error of a reader in a report."""
+"""An error message of a reader is cut to this many characters."""
 
 
 def check_publication(table: Table, readers: Sequence[Reader] = READERS) -> PublicationCheckReport:
-    """Read the published table with each installed reader of Iceberg, and compare all rows.
+    """Read the published table with each installed Iceberg reader, and compare all rows.
 
-    They are compared with the rows of the published files, as this library reads them without the
-    Iceberg metadata. Nothing is changed. Memory grows by 32 bytes for each row of the table.
+    The expected rows are those of the published files; this library reads them without the Iceberg
+    metadata. Nothing is changed. Memory grows by 32 bytes for each row of the table.
     """
     handle = newest_schema(require_published_table(table))
     newest = versions_of(handle).newest()
@@ -94,7 +97,7 @@ def _checked(reader: Reader, newest: LoadedMetadata, expected: ExpectedRows) -> 
 
 
 def _hashes(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Hashes:
-    """Return a hash of each row, of the columns of ``schema`` in its types."""
+    """Return a hash of each row; its columns are first cast to ``schema``."""
     parts = [np.empty((0, 2), np.uint64)]
     for batch in batches:
         columns = [batch.column(field.name).cast(field.type) for field in schema]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows that a publication should show, read as a Paimon table without its metadata."""
+"""Reads the rows that a publication should have, from the Paimon table alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ __all__ = ["publishable_rows"]
 
 
 def publishable_rows(handle: TableHandle, snapshot: Snapshot) -> Scan:
-    """Return the scan of the files of a snapshot that need no merge, with its columns."""
+    """Return a scan of the files of a snapshot whose rows need no merge, with the columns of the
+    snapshot.
+    """
     live = plan_columns(handle, snapshot).columns
     hidden = live.filter(~visible_files(handle.schema, live)).file_name.texts()
     names = [name for name in hidden if name is not None]

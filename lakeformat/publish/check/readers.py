@@ -20,16 +20,16 @@ _LOCAL = "file"
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A reader, the packages that it needs, and the function that returns all rows of a table."""
+    """An Iceberg reader: its packages, and a function that returns all rows of a table."""
 
     name: str
     packages: tuple[str, ...]
     read: Callable[[LoadedMetadata], Iterable[pa.RecordBatch]]
     needs_local_files: bool = True
-    """True for a reader that is not given the credentials of a storage."""
+    """True if the check does not pass credentials of a storage to this reader."""
 
     def missing_packages(self) -> list[str]:
-        """Return the packages that are not installed."""
+        """Return the packages of this reader that are not installed."""
         return [each for each in self.packages if find_spec(each) is None]
 
     def can_reach(self, loaded: LoadedMetadata) -> bool:
@@ -56,7 +56,10 @@ def _with_duckdb(loaded: LoadedMetadata) -> Iterable[pa.RecordBatch]:
 
 
 def _duckdb_extension(version: str, name: str) -> str:
-    """Return the file of an installed package with an extension; its name if DuckDB has its own."""
+    """Return the path of a DuckDB extension in an installed package.
+
+    If there is no such package, return the name, with which DuckDB loads an extension of its own.
+    """
     package = f"duckdb_extension_{name}"
     if find_spec(package) is None:
         return name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report about the readers of a published table."""
+"""The report of comparing the rows of Iceberg readers."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ __all__ = ["PublicationCheckReport", "ReaderCheck"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderCheck:
-    """The outcome of one reader."""
+    """The result of one reader."""
 
     reader: str
     outcome: Literal["equal", "differ", "failed", "not installed", "not checked"]
     rows: int | None = None
-    """The rows that the reader returned; None if it returned none."""
+    """The number of rows that the reader returned; None if it returned none."""
     missing_rows: int = 0
-    """Rows of the published files that the reader lacks."""
+    """The number of rows in the published files that the reader did not return."""
     other_rows: int = 0
-    """Rows of the reader that are not in the published files."""
+    """The number of returned rows that are not in the published files."""
     reason: str = ""
-    """The error, the missing package, or why the reader was not asked."""
+    """The error, the missing package, or the reason why the reader was not used."""
 
     def __str__(self) -> str:
         if self.outcome == "differ":
@@ -34,24 +34,25 @@ class ReaderCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicationCheckReport(Report):
-    """The outcome of ``check_publication``."""
+    """The result of ``check_publication``."""
 
     table: str
     snapshot_id: int | None
     """The published snapshot that the readers read; None if none is published."""
     metadata_file: str | None
-    """The address of its Iceberg metadata file."""
+    """The URI of the Iceberg metadata file of that snapshot."""
     rows: int
-    """The rows of the published files, read as a Paimon table."""
+    """The number of rows in the published files, read as a Paimon table."""
     outstanding: str | None
-    """The lag of the metadata, as ``lake health`` reports it; None if there is none."""
+    """Words about snapshots that are not published yet, as in ``lake health``; None if there are
+    none."""
     readers: tuple[ReaderCheck, ...]
     reason: str
     """The outcome in one sentence, for the log."""
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """The problems to act on; empty if every installed reader has the same rows."""
+        """The problems that need an action; empty if every installed reader has the same rows."""
         behind = () if self.outstanding is None else (self.outstanding,)
         bad = (each for each in self.readers if each.outcome in ("differ", "failed"))
         return (*behind, *map(str, bad))

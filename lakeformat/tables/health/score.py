@@ -48,7 +48,7 @@ _DIGITS = 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
-    """The files that a compaction would still rewrite: one number for each partition."""
+    """Counts of the files that a compaction would still rewrite; one number for each partition."""
 
     files: Counts
     bytes: Counts

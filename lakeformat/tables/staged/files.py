@@ -195,7 +195,9 @@ class StagedFiles(Generic[MessageT]):
         return path
 
     def _beside(self, prefix: str, name: str) -> list[FileInfo]:
-        """Return the claims or discards of a result; version 0.1 wrote ``claim-<name>``."""
+        """Return the claims or discards of a result, including ``claim-<name>``, which version 0.1
+        wrote.
+        """
         plain = f"{prefix}{name}"
         files = (info for info in self.storage.list(self.directory) if not info.is_directory)
         return [each for each in files if each.name.partition(".")[0] == plain]
