@@ -38,7 +38,7 @@ def some_rows(chance: Random) -> pa.Table:
 
 def step(table: lake.Table, chance: Random, *, keyed: bool) -> None:
     rows = some_rows(chance)
-    match chance.randrange(13 if keyed else 12):
+    match chance.randrange(14 if keyed else 13):
         case 0 | 1 | 2:
             table.write(rows)
         case 3:
@@ -62,6 +62,9 @@ def step(table: lake.Table, chance: Random, *, keyed: bool) -> None:
             before, cuts = chance.choice(table.snapshots()), bool(chance.randrange(2))
             table.rollback(snapshot=before.id, as_latest=not cuts, force=cuts)
         case 12:
+            newer = lake.set_option("metadata.iceberg.format-version", "3")
+            catalog_of(table).alter_table("shop.orders", newer)
+        case 13:
             levels = lake.set_option("num-levels", str(chance.randrange(2, 7)))
             catalog_of(table).alter_table("shop.orders", levels)
 

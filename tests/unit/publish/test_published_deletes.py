@@ -214,3 +214,30 @@ def test_files_of_deletes_are_deleted_with_the_last_snapshot_that_needs_them(sto
     check(table)
     table.remove_orphans(older_than="0 s", dry_run=False, allow_younger=True)
     check(table)
+
+
+def test_deletes_name_data_files_outside_of_the_table(tmp_path, version):
+    outside = f"file:{tmp_path}/elsewhere"
+    roots = {"external-roots": str(tmp_path)}
+    catalog = lake.open_catalog(str(tmp_path / "warehouse"), options=roots)
+    catalog.create_database("shop")
+    options = {
+        **VECTORS,
+        VERSION: version,
+        "metadata.iceberg.storage": "table-location",
+        "data-file.external-paths": outside,
+        "data-file.external-paths.strategy": "round-robin",
+    }
+    table = catalog.create_table("shop.orders", COLUMNS, partition_by=["dt"], options=options)
+    table.write(rows(range(4)))
+    table.write(rows(range(4), day=2))
+    table.delete("id = 1")
+    table.delete("id = 2 and dt = 1")
+    file = lake.publish_table(table).metadata_file
+    assert file is not None
+    shown = lake.open_table(file, external_roots=[str(tmp_path)])
+    assert content(shown.scan().to_arrow()) == content(table.scan().to_arrow())
+    files = shown.system_table("files").scan().to_arrow().to_pylist()
+    data = {each["file_path"] for each in files if each["content"] == 0}
+    assert all(outside in path.replace("file:///", "file:/") for path in data)
+    assert {each["referenced_data_file"] for each in files if each["content"]} == data
