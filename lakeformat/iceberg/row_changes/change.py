@@ -153,4 +153,6 @@ def _prepared(
         searched=plan.open if is_delete else (*plan.whole, *plan.open),
         whole=plan.whole if is_delete else (),
         unseen=plan.condition if is_serializable(metadata.properties, name) else None,
+        # Else a repetition would change rows that were added since.
+        is_recorded=request.commit is not None,
     )

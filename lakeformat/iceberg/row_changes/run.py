@@ -131,6 +131,8 @@ def change_reason(request: ChangeRequest, rows: int | None, snapshot_id: int | N
         return f"{some} would be {done}; nothing was changed"
     if snapshot_id is None:
         return "no row meets the condition, so no snapshot was made"
+    if rows == 0:
+        return f"no row meets the condition; snapshot {snapshot_id} records the commit"
     return f"{some} {done}, published as snapshot {snapshot_id}"
 
 
@@ -194,8 +196,7 @@ class _Attempt:
         removed = [each.file for unit in self._changed for each in unit.removed]
         removed += self.prepared.whole
         plan = self.prepared.work.plan
-        is_recorded = self.prepared.is_recorded and plan.snapshot is not None
-        if not (marked or removed or self._entries or is_recorded):
+        if not (marked or removed or self._entries or self.prepared.is_recorded):
             return
         self._deletes = new_deletes(plan, marked, self.handle.environment)
         self._is_committing = True
@@ -226,7 +227,6 @@ class _Attempt:
         plan, entries = self.prepared.work.plan, self._entries
         added = pa.concat_tables(entries) if entries else None
         if plan.snapshot is None:
-            assert added is not None
             return _FirstRows(self.handle.uri, added)
         delta = RowDelta(
             table=self.handle.uri,
@@ -311,10 +311,11 @@ class _Attempt:
 
 @dataclass(frozen=True, slots=True)
 class _FirstRows:
-    """Adds rows to a table that was empty when the change was planned."""
+    """Adds rows to a table that was empty when the change was planned, or only records a commit."""
 
     table: str
-    entries: pa.Table
+    entries: pa.Table | None
+    """The entries of new data files; None if the snapshot only records its commit."""
 
     def __call__(self, base: Base) -> FileChange | None:
         if base.parent is not None:
@@ -322,7 +323,7 @@ class _FirstRows:
                 f"the change of rows of {self.table} was planned without any rows, but another "
                 "commit has added some meanwhile. Plan again"
             )
-        return ChangedFiles([self.entries])(base)
+        return ChangedFiles(() if self.entries is None else [self.entries], is_recorded=True)(base)
 
 
 @dataclass(frozen=True, slots=True)

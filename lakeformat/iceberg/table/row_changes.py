@@ -41,7 +41,8 @@ class TableRowChanges(TableHistory):
         If other commits change these files in the meantime, the rows are searched again. Rows that
         other commits add in the meantime are deleted, too, unless the property
         ``write.delete.isolation-level`` is ``snapshot`` and ``where`` names a column that is not an
-        identity partition. ``dry_run`` only counts the rows.
+        identity partition. ``dry_run`` only counts the rows. With a ``commit`` a change that meets
+        no row is published, too, so that a repetition finds it.
         """
         from lakeformat.iceberg.row_changes.change import delete_rows
 

@@ -153,7 +153,7 @@ def _change(
             "cannot replace rows. Nothing was published: write the rows again"
         )
     [of_spec] = entries or [_none(loaded)]
-    return replacement(loaded.metadata, overwritten, of_spec)
+    return replacement(loaded.metadata, overwritten, of_spec, is_recorded=commit is not None)
 
 
 def _none(loaded: LoadedMetadata) -> pa.Table:

@@ -30,6 +30,8 @@ class ChangedFiles:
     """Chooses the files to remove; None for an append."""
     variant: Hashable = None
     """A value that differs if attempts of the commit choose different files."""
+    is_recorded: bool = False
+    """Publish a snapshot even if no file changes, so that a repetition of its commit finds it."""
 
     def __call__(self, base: Base) -> FileChange | None:
         """Return the change for the newest snapshot; None if nothing changes."""
@@ -39,7 +41,7 @@ class ChangedFiles:
         if self.choice is not None:
             left = without_files(base, self.choice, self.variant)
             removed, manifests = left.removed, left.manifests
-        if not removed and not added:
+        if not removed and not added and not self.is_recorded:
             return None
         new = [added_manifest(base, each) for each in added]
         return FileChange(
@@ -66,6 +68,6 @@ def added_manifest(base: Base, entries: pa.Table) -> pa.Table:
 
 def _operation(*, has_added: bool, has_removed: bool) -> str:
     """Return the operation of the snapshot, as Java names it."""
-    if not has_removed:
+    if has_added and not has_removed:
         return "append"
     return "overwrite" if has_added else "delete"

@@ -53,7 +53,7 @@ def overwrite(
     published while the rows were written are replaced, too.
     """
     metadata = handle.load().metadata
-    produce = partial(replacement, metadata, overwritten)
+    produce = partial(replacement, metadata, overwritten, is_recorded=commit is not None)
     check_overwritten(metadata, overwritten)
     return publish_rows(handle, data, produce, commit=commit, properties=properties)
 
@@ -80,19 +80,31 @@ def delete_chosen(
 
     def change(base: Base) -> FileChange | None:
         metadata = base.loaded.metadata
-        return ChangedFiles(choice=choose(metadata), variant=metadata.current_schema_id)(base)
+        return ChangedFiles(
+            choice=choose(metadata),
+            variant=metadata.current_schema_id,
+            is_recorded=commit is not None,
+        )(base)
 
     return publish_change(handle, change, commit=commit, planned=loaded)
 
 
 def replacement(
-    metadata: TableMetadata, overwritten: Overwritten, entries: pa.Table
+    metadata: TableMetadata,
+    overwritten: Overwritten,
+    entries: pa.Table,
+    *,
+    is_recorded: bool = False,
 ) -> ChangedFiles:
-    """Return the change of an overwrite; raise for new rows outside of the replaced partitions."""
+    """Return the change of an overwrite; new rows outside of its partitions are refused.
+
+    With ``is_recorded`` an overwrite that changes no file is published, too. Else its repetition
+    would remove rows that were added since.
+    """
     if isinstance(overwritten, str) and overwritten in _OF_NEW_ROWS:
         spec = metadata.spec_of(metadata.default_spec_id)
         choice: FileChoice = FilesOfPartitions(entries) if spec.fields else AllFiles()
-        return ChangedFiles([entries], choice)
+        return ChangedFiles([entries], choice, is_recorded=is_recorded and not spec.fields)
     whole = overwritten in _TABLE if isinstance(overwritten, str) else not overwritten
     choice = _chosen(metadata, None if whole else overwritten)  # type: ignore[arg-type]
     if len(entries):
@@ -104,7 +116,7 @@ def replacement(
                 f"some rows belong to the partition {path}, which is not among those of the "
                 f"overwrite, {overwritten!r}: leave them out, or overwrite that partition, too"
             )
-    return ChangedFiles([entries], choice)
+    return ChangedFiles([entries], choice, is_recorded=is_recorded)
 
 
 def check_overwritten(metadata: TableMetadata, overwritten: object) -> None:

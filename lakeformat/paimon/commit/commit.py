@@ -77,6 +77,8 @@ class CommitOptions:
     read_identity: str | None = None
     """The identity of ``read_snapshot``, if known; another snapshot with its number is a
     conflict."""
+    is_recorded: bool = False
+    """Publish a snapshot even if nothing changes, so that a retry of the commit finds it."""
     merge: PickManifests | None = None
     """Chooses the manifests to merge; None to follow the table options."""
 
@@ -193,9 +195,11 @@ class _Commits:
         if takes_rows_out(handle, self._commit):
             intent = self._intent(CommitKind.OVERWRITE, new)
             return self._publish(replace(intent, provider=Redo(handle, self._commit, new)))
-        if new.is_empty and not _wants_empty(handle):
+        records = new.is_empty and self._options.is_recorded
+        if new.is_empty and not records and not _wants_empty(handle):
             return self._nothing()
-        if new.changes_rows:
+        # A retry expects the kind that a change of rows would have.
+        if new.changes_rows or (records and not handle.schema.primary_keys):
             return self._publish(self._intent(CommitKind.OVERWRITE, new))
         return self._append(new)
 

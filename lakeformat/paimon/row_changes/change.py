@@ -246,9 +246,9 @@ class _ChangeAttempt:
 
         There are none for a primary-key table, because a scan finds its rows.
         """
-        if self.snapshot is None:
+        if self.snapshot is None and not self._is_recorded:
             return None
-        if not self.handle.schema.primary_keys:
+        if self.snapshot is not None and not self.handle.schema.primary_keys:
             self._units = plan_units(self.handle, self.snapshot, self.where)
             self._files_read = sum(len(unit.files) for unit in self._units)
             self._report_progress()
@@ -267,11 +267,12 @@ class _ChangeAttempt:
 
     def write_and_commit(self) -> None:
         """Publish the change; if the commit is refused, delete every file of this attempt."""
-        if self.handle.schema.primary_keys:
-            assert self.snapshot is not None
+        if self.snapshot is None:
+            self.result = self.report(rows=0, committed=self._record())
+        elif self.handle.schema.primary_keys:
             self.result = self._by_key(self.snapshot)
         elif self.request.dry_run or not self._found:
-            self.result = self._of_files(self._found, [])
+            self.result = self._of_files(self._found, [], self._record())
         else:
             messages = self._take_out(self._found)
             self.result = self._of_files(self._found, messages, self._commit(messages, None))
@@ -303,16 +304,33 @@ class _ChangeAttempt:
             return self.report(rows=scan.count())
         rows, messages = write_keyed_rows(self.handle, scan, self.assignments)
         if not rows:
-            return self.report(rows=0)
+            return self.report(rows=0, committed=self._record())
         # The commit is refused if the partitions changed since: it would overwrite newer rows of
         # these keys.
         committed = self._commit(messages, snapshot.id)
         return self.report(rows=rows, messages=messages, committed=committed)
 
+    @property
+    def _is_recorded(self) -> bool:
+        """True if a change that meets no row is published, too.
+
+        Else a retry of its commit would change rows that were added since.
+        """
+        return self.request.commit is not None and not self.request.dry_run
+
+    def _record(self) -> CommitReport | None:
+        """Publish a snapshot without changes for the commit of a change that meets no row."""
+        if not self._is_recorded or self._found:
+            return None
+        return self._commit([], None)
+
     def _commit(self, messages: list[CommitMessage], read: int | None) -> CommitReport:
         request = self.request
         options = CommitOptions(
-            commit=request.commit, operation=request.operation, read_snapshot=read
+            commit=request.commit,
+            operation=request.operation,
+            read_snapshot=read,
+            is_recorded=not messages,
         )
         with kept_if_published(lambda: delete_written(self.handle, messages)):
             report = commit_messages(self.handle, messages, options)
@@ -366,6 +384,10 @@ class _ChangeAttempt:
         )
 
     def _reason(self, rows: int, committed: CommitReport | None) -> str:
+        if committed is not None and not rows:
+            return (
+                f"no row meets the condition; snapshot {committed.snapshot_id} records the commit"
+            )
         if self.snapshot is None or not rows:
             return "no row meets the condition, so no snapshot was made"
         what = counted(rows, "row")

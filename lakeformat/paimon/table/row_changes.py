@@ -38,7 +38,8 @@ class TableRowChanges(TableReads):
 
         Rows that other writers add meanwhile are kept. If another commit changes the same files
         first, or the same partitions of a table with a primary key, the rows are searched again.
-        ``dry_run`` only counts them. Earlier snapshots keep them until they expire.
+        ``dry_run`` only counts them. Earlier snapshots keep them until they expire. With a
+        ``commit`` a change that meets no row is published, too, so that a repetition finds it.
         """
         from lakeformat.paimon.row_changes.change import delete_rows
 
