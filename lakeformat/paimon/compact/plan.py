@@ -250,8 +250,8 @@ def _too_few_small(small: int, files: int) -> str:
         return "there is one file only"
     if small == 0:
         return f"none of {files} files is small"
-    return f"{small} of {files} files {'is' if small == 1 else 'are'} small, too few for a "
-    "compaction"
+    verb = "is" if small == 1 else "are"
+    return f"{small} of {files} files {verb} small, too few for a compaction"
 
 
 def _all_bytes(unit: CompactUnit) -> int:
