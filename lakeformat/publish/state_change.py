@@ -65,7 +65,7 @@ class StateChange:
             return WithoutFiles(base.manifests, [])
         choice = _LeavingFiles(self.removed, self.changed)
         if len(self.removed):
-            return without_files(base, choice)
+            return without_files(base, choice, needs_statistics=False)
         is_data = pc.equal(base.manifests.column("content"), DATA)
         deletes = base.manifests.filter(pc.invert(is_data))
         left = without_files(replace(base, manifests=deletes), choice)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -29,13 +29,15 @@ class WithoutFiles:
     removed: list[pa.Table]
 
 
-def without_files(base: Base, choice: FileChoice, variant: Hashable = None) -> WithoutFiles:
+def without_files(
+    base: Base, choice: FileChoice, variant: Hashable = None, *, needs_statistics: bool = True
+) -> WithoutFiles:
     """Return the manifests of the parent snapshot without the chosen files.
 
     Delete files that apply only to a removed data file are removed, too. A manifest with chosen
     files is written again: its other files get the status EXISTING, and the chosen ones DELETED.
     All other manifests are kept. ``variant`` must differ between attempts that choose different
-    files.
+    files. Pass ``needs_statistics=False`` for a choice that reads no statistics, to save time.
     """
     known = with_counts(base.loaded, base.manifests)
     kept: dict[int, pa.Table] = {}
@@ -46,7 +48,7 @@ def without_files(base: Base, choice: FileChoice, variant: Hashable = None) -> W
         if not row["added_files_count"] + row["existing_files_count"]:
             continue
         manifest = known.slice(place, 1)
-        live, mask = _chosen(base, choice, manifest, paths)
+        live, mask = _chosen(base, choice, manifest, paths, needs_statistics)
         if not pc.any(mask).as_py():
             kept[place] = manifest
             continue
@@ -60,15 +62,31 @@ def without_files(base: Base, choice: FileChoice, variant: Hashable = None) -> W
 
 
 def _chosen(
-    base: Base, choice: FileChoice, manifest: pa.Table, removed_paths: pa.Array
+    base: Base,
+    choice: FileChoice,
+    manifest: pa.Table,
+    removed_paths: pa.Array,
+    needs_statistics: bool,
 ) -> tuple[pa.Table, pa.Array]:
-    """Return the live entries of a manifest, and a mask of those to remove."""
+    """Return the live entries of a manifest, and a mask of those to remove.
+
+    Statistics are most of a manifest: without need they are read only if a file is removed.
+    """
     metadata = base.loaded.metadata
-    ((spec_id, entries),) = read_entries(base.loaded.places, metadata, manifest).items()
-    live = live_entries(entries).combine_chunks()
-    mask = choice.mask(metadata, metadata.spec_of(spec_id), live)
-    referenced = live.column("referenced_data_file").combine_chunks()
-    return live, pc.or_(mask, pc.is_in(referenced, removed_paths))
+
+    def look(statistics_of: Collection[int] | None) -> tuple[pa.Table, pa.Array]:
+        found = read_entries(base.loaded.places, metadata, manifest, statistics_of)
+        ((spec_id, entries),) = found.items()
+        live = live_entries(entries).combine_chunks()
+        mask = choice.mask(metadata, metadata.spec_of(spec_id), live)
+        referenced = live.column("referenced_data_file").combine_chunks()
+        return live, pc.or_(mask, pc.is_in(referenced, removed_paths))
+
+    if not needs_statistics:
+        without = look(())
+        if not pc.any(without[1]).as_py():
+            return without
+    return look(None)
 
 
 def _written_again(
