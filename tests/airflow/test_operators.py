@@ -278,7 +278,7 @@ class TestCompactDatabase:
         assert [words[1] for words in said] == ["shop.damaged"]
 
     def test_a_database_nobody_has_fails_for_good(self, orders):
-        with pytest.raises(AirflowFailException, match="no table of a database 'sales' matches"):
+        with pytest.raises(AirflowFailException, match="no table matches database='sales'"):
             do(LakeCompactDatabaseOperator, database="sales")
 
     @pytest.mark.parametrize("engine", ["python", "spark"])

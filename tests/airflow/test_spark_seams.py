@@ -112,7 +112,7 @@ def test_the_stock_operator_keeps_what_it_is_given(submission, connect):
     }
     kept = vars(submission(**given))
 
-    # Before Airflow 3.3 no task keeps the id of its driver, so the stock operator has this one off.
+    # Before Airflow 3.3 no task keeps the id of its driver: SparkSubmitOperator has this one off.
     can_keep = AIRFLOW.release >= (3, 3)
     lost = {name for name in given if kept.get(name, kept.get(f"_{name}")) != given[name]}
     assert lost == (set() if can_keep else {"durable"})

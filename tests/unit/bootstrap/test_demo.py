@@ -47,7 +47,7 @@ def test_a_demo_that_nobody_reads_ends_with_one_line(tmp_path):
     shown = run_demo("--warehouse", str(tmp_path), stdout=write)
     os.close(write)
     assert shown.returncode == 2
-    assert shown.stderr.splitlines()[-1].startswith("bin/demo: the reader of the output")
+    assert shown.stderr.splitlines()[-1].startswith("bin/demo: the program that read the output")
     assert "Traceback" not in shown.stderr
 
 

@@ -103,7 +103,7 @@ def test_a_table_that_publishes_iceberg_metadata_is_refused_by_the_option_s_name
     assert refused.finding.startswith(
         "compact and expire failed: 'metadata.iceberg.storage' = 'hive-catalog' publishes"
     )
-    assert refused.advice.startswith("Use the engine that set it, or set it to 'disabled'")
+    assert refused.advice.startswith("Use the engine that set it; or set it to 'disabled'")
     assert report.after.dead_files == 0
 
 
