@@ -285,8 +285,8 @@ def _without_catalog(name: str) -> str:
 
 
 def _check_assets(task_id: str, inlets: Any, outlets: Any) -> None:
-    """Refuse an asset whose URI Airflow has shortened, and an outlet that has watchers or is
-    ignored.
+    """Refuse an asset whose URI Airflow has shortened, and an outlet that has watchers or that
+    Airflow ignores.
     """
     try:
         refuse_shortened([*_listed(inlets), *_listed(outlets)])

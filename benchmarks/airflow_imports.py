@@ -54,7 +54,9 @@ class ImportCost:
 
 
 def import_cost(modules: Sequence[str], rounds: int) -> ImportCost:
-    """Return the cost of imports after those of ``airflow.sdk``; of each time the smallest."""
+    """Return the cost of imports after those of ``airflow.sdk``; each time is the smallest of
+    several measurements.
+    """
     command = [sys.executable, "-W", "ignore", "-c", _CODE, *(_OURS + each for each in modules)]
     # An installed package has bytecode.
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}

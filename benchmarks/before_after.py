@@ -3,7 +3,7 @@
 ``python -m benchmarks.before_after EARLIER [QUESTION ...]`` measures the candidates of questions in
 another checkout of the repository, such as ``git worktree add --detach ../earlier v0.1.0``, and
 prints a table in Markdown. The earlier tree makes the data. Both trees use the packages of this
-Python. A tree keeps freed memory if its own commands do so.
+Python. A process keeps freed memory if the commands of its checkout do so.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def lines_of(name: str, earlier: Path, scale: float, rounds: int) -> Iterator[st
 
 
 def candidates_of(name: str) -> list[str]:
-    """Return the candidates that run code of the tree."""
+    """Return the candidates of a question without the baseline, which runs no code of the checkout."""
     question = find_question(name)
     return [each for each in question.candidates if each != question.baseline]
 
@@ -83,7 +83,7 @@ Worker = subprocess.Popen[str]
 
 @contextmanager
 def worker(tree: Path, name: str, data: str) -> Iterator[Worker]:
-    """Start a process that runs the code of a tree, and end it."""
+    """Yield a process that runs the code of a checkout, and end it after the block."""
     with subprocess.Popen(
         [sys.executable, __file__, "--work", name, data],
         stdin=subprocess.PIPE,
@@ -117,8 +117,8 @@ def take_turns(before: Worker, now: Worker, number: int, turn: int) -> tuple[flo
 
 
 def work(name: str, data: str) -> None:
-    """Answer requests: a fraction is a scale and makes the data, a whole number runs that
-    candidate.
+    """Answer requests: for a number with a fraction, a scale, make the data; for a whole number,
+    run the candidate with this index.
     """
     if not Path(lakeformat.__file__).is_relative_to(Path.cwd()):
         sys.exit(f"{Path.cwd()} is not a checkout: it has no lakeformat")

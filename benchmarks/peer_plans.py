@@ -28,7 +28,7 @@ def pyiceberg(folder, condition):
 
 
 def status_bytes(name):
-    """Return a size of this process that the kernel knows."""
+    """Return a memory size of this process in bytes, from the kernel."""
     return int(Path("/proc/self/status").read_text().split(f"{name}:")[1].split()[0]) * 1024
 
 

@@ -50,7 +50,9 @@ def main(arguments: Sequence[str]) -> int:
 def measured(
     candidates: Sequence[Candidate], rounds: int, settle: Callable[[], object], loads: list[float]
 ) -> dict[str, list[Timing]]:
-    """Time the candidates in turns; call ``settle`` before each, so that none pays for another."""
+    """Time the candidates in turns; call ``settle`` before each, so that no candidate pays for the
+    work of the one before.
+    """
     by_name = {candidate.name: candidate for candidate in candidates}
     timings: dict[str, list[Timing]] = {name: [] for name in by_name}
     for number, order in enumerate(orders([*by_name], WARM_UP_ROUNDS + rounds)):

@@ -69,7 +69,8 @@ def set_up(ours: packages.Environment, environ: Mapping[str, str]) -> str:
     """Bring the environment up to date; return the JAVA_HOME for Spark.
 
     An unusable Java is reported before packages are installed, which takes minutes. Asking a Java
-    for its version takes noticeable time, so the stamp stores the answer with the question.
+    for its version takes noticeable time, so the stamp file stores the answer, with the Java that
+    gave it.
     """
     on_path = shutil.which("java", path=environ.get("PATH"))
     question = f"{environ.get('JAVA_HOME')} {on_path and os.path.realpath(on_path)}"

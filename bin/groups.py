@@ -48,7 +48,7 @@ class Group:
     tests_of: str = ""
     """The group whose tests this one runs again; empty for tests of its own."""
     if_named: tuple[str, ...] = ()
-    """Groups of which it runs only the tests that are named."""
+    """Groups whose tests it runs only if they are named."""
 
     @property
     def folder(self) -> str:

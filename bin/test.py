@@ -115,8 +115,8 @@ def run_groups(request: Request, folder: Path, results: list[StepResult]) -> Non
 
 
 def memory_for_files() -> str | None:
-    """Return a folder in memory for the files of tests. Only CI uses it, because the files are
-    deleted unseen.
+    """Return a folder in memory for the files of tests. Only CI uses it, because these files are
+    lost after the run.
     """
     if not os.environ.get("CI") or not os.path.isdir(MEMORY):
         return None
@@ -138,8 +138,8 @@ def types() -> list[str]:
 
 
 def run_gate(*, has_unit: bool) -> list[StepResult]:
-    """Check formatting, lint and structure; run every step, so that one run shows all failures.
-    The group ``unit`` has the tests of the structure, too: ``has_unit`` leaves them to it.
+    """Check formatting, lint and structure; run every step, so that one run shows all failures. If
+    the group ``unit`` runs, too (``has_unit``), the gate leaves the tests of the structure to it.
     """
     ruff = str(Path(sys.executable).parent / "ruff")
     uncached = [] if is_writable() else ["--no-cache"]
@@ -193,7 +193,9 @@ def group_command(
     *,
     shares: bool = False,
 ) -> list[str]:
-    """Return the pytest command for a group, which ``shares`` the processors with another one."""
+    """Return the pytest command for a group; ``shares`` is True if another group uses the
+    processors at the same time.
+    """
     command = [*pytest(str(other.python) if other else sys.executable), f"--junitxml={report}"]
     # Other versions of Airflow warn of packages that are newer or older than theirs.
     command += ["-W", "ignore"] if other else []

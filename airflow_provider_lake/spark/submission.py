@@ -109,7 +109,9 @@ class LakeSparkSubmission(SparkSubmitOperator):
         super().poll_until_complete(external_id, context)
 
     def run_post_submit_commands(self) -> None:
-        """Run the commands for the end of a driver that this process did not wait for."""
+        """Run the user's ``post_submit_commands`` after the end of a driver that this process did
+        not wait for.
+        """
         self._get_hook()._run_post_submit_commands()
 
     def _get_hook(self) -> LakeSparkSubmitHook:

@@ -105,7 +105,7 @@ def _with_murmur(frame: DataFrame, key: Sequence[DataField], buckets: int, name:
 
 
 def _words(field: DataField) -> list[Column | None]:
-    """Return the two 32-bit words of a field in a row; None is a word of zero."""
+    """Return the two 32-bit words of a field in a row; None stands for a word of zeros."""
     number = _as_number(field).cast("bigint")
     low = number.bitwiseAND(_MASK)
     assert isinstance(field.type, AtomicType)

@@ -222,7 +222,7 @@ def _rollback(
     snapshot: int | None = None,
     tag: str | None = None,
 ) -> Any:
-    """Delete all snapshots after ``snapshot`` or ``tag``; ``version`` is either of them."""
+    """Delete all snapshots after ``snapshot`` or ``tag``; ``version`` may name either."""
     if version is not None:
         if snapshot is not None or tag is not None:
             raise lake.InvalidRequestError("give only one of 'version', 'snapshot' and 'tag'")
