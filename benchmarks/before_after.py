@@ -73,7 +73,7 @@ def lines_of(name: str, earlier: Path, scale: float, rounds: int) -> Iterator[st
 
 
 def candidates_of(name: str) -> list[str]:
-    """Return the candidates of a question without the baseline, which runs no code of the checkout."""
+    """Return the candidates of a question but the baseline, which runs no code of the checkout."""
     question = find_question(name)
     return [each for each in question.candidates if each != question.baseline]
 

@@ -92,7 +92,7 @@ def _group(
     if deleted := len(entries) - len(live):
         reason = counted(deleted, "entry of a deleted file", "entries of deleted files")
     elif len(manifests) > count:
-        reason = f"{counted(len(manifests), 'manifest')}, where {count} would do"
+        reason = f"{counted(len(manifests), 'manifest')}, where {count} would be enough"
     elif pc.max(manifests.column("manifest_length")).as_py() > _TOO_LARGE * target:
         reason = "a manifest is larger than the target size"
     elif _share_partitions(manifests, order):

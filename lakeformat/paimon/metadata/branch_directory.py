@@ -62,8 +62,9 @@ def require_branch(storage: Storage, layout: TableLayout) -> None:
             return
         raise NotFoundError(
             f"branch {layout.branch!r} of {storage.uri(layout.root)} is being created, renamed or "
-            "deleted, or such a call was interrupted. If a program still works on the branch, wait. "
-            "If not, repeat the interrupted call; a branch that was being created can be deleted"
+            "deleted, or such a call was interrupted. If a program still works on the branch, "
+            "wait. If not, repeat the interrupted call; a branch that was being created can be "
+            "deleted"
         )
     names = [branch.name for branch in branches(storage, layout)]
     there = f"its branches are {', '.join(map(repr, names))}" if names else "it has no branch"

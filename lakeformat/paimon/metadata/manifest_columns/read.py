@@ -148,7 +148,7 @@ def _check_fields(found: Mapping[str, FieldShape]) -> None:
         elif theirs.contents != ours.contents:
             raise NotPlainError(f"its field {path} has another type than in a manifest")
         elif ours.null_branch is None and theirs.null_branch is not None:
-            raise NotPlainError(f"its field {path} may be null, but must not")
+            raise NotPlainError(f"its field {path} is nullable, which no manifest allows")
 
 
 def _check_values(columns: ManifestColumns) -> None:

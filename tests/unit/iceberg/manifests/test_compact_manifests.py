@@ -110,7 +110,7 @@ def test_a_dry_run_publishes_nothing(storage):
     handle = filled(storage)
     before = stored_files(storage)
     report = IcebergTable(handle).compact_manifests(dry_run=True)
-    assert report.reason == "would merge manifests: 5 manifests, where 1 would do"
+    assert report.reason == "would merge manifests: 5 manifests, where 1 would be enough"
     assert (report.manifests_merged, report.manifests_after) == (5, None)
     assert stored_files(storage) == before
 
