@@ -50,7 +50,7 @@ _ALWAYS_ALLOWED_RECORDS = 10_000
 _SNAPPY_CHECKSUM_SIZE = 4
 _LONGEST_REASON = 120
 
-_ZSTD_MAGIC = 0xFD2FB528
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_LONGEST_HEADER = 18
 _ZSTD_ZEROS = zstd.compress(bytes(READABLE_AFTER))
 
@@ -311,12 +311,12 @@ def _unpack_snappy(packed: list[bytes], limit: int) -> _Unpacked:
 
 def _unpack_zstd(packed: list[bytes], limit: int) -> _Unpacked:
     """Unpack all frames in one call if their headers contain their sizes, else one by one."""
-    sizes = _frame_sizes(packed)
-    if sizes is None:
+    sizes = [size for block in packed if (size := _frame_size(block)) is not None]
+    if len(sizes) < len(packed):
         return _unpack_each(packed, limit, _unpack_frame)
-    if (sizes > limit).any() or int(sizes.sum()) > limit:
+    if sum(sizes) > limit:
         raise BlockLimitError
-    ends = np.cumsum(sizes.astype(np.int64))
+    ends = np.cumsum(np.array(sizes, np.int64))
     total = READABLE_AFTER + (int(ends[-1]) if len(ends) else 0)
     content = pa.Codec("zstd").decompress(b"".join((*packed, _ZSTD_ZEROS)), total)
     return _Unpacked(np.frombuffer(content, np.uint8), ends)
@@ -343,24 +343,18 @@ def _unpack_each(
     return _join(blocks)
 
 
-def _frame_sizes(packed: list[bytes]) -> NDArray[np.uint64] | None:
-    """Return the content size of each zstd frame, as its header gives it; None if a header lacks
+def _frame_size(block: bytes) -> int | None:
+    """Return the content size of a zstd frame, as its header gives it; None if its header lacks
     it.
     """
-    longest = _ZSTD_LONGEST_HEADER
-    heads = b"".join([block[:longest].ljust(longest, b"\0") for block in packed])
-    head = np.frombuffer(heads, np.uint8).reshape(len(packed), longest)
-    magic = head[:, :4].copy().view("<u4")[:, 0]
-    flag, single, dictionary = head[:, 4] >> 6, head[:, 4] >> 5 & 1, head[:, 4] & 3
-    unknown = (flag == 0) & (single == 0)
-    if (magic != _ZSTD_MAGIC).any() or dictionary.any() or unknown.any():
+    head = block[:_ZSTD_LONGEST_HEADER].ljust(_ZSTD_LONGEST_HEADER, b"\0")
+    flag, single, dictionary = head[4] >> 6, head[4] >> 5 & 1, head[4] & 3
+    if not head.startswith(_ZSTD_MAGIC) or dictionary or not (flag or single):
         return None
     # A single-segment frame has no byte of the window size.
-    places = 6 - single.astype(np.int64)[:, None] + np.arange(8)
-    words = np.take_along_axis(head, places, axis=1).view("<u8")[:, 0]
-    low = [words & np.uint64(0xFF), (words & np.uint64(0xFFFF)) + np.uint64(256)]
-    sizes: NDArray[np.uint64] = np.choose(flag, [*low, words & np.uint64(0xFFFFFFFF), words])
-    return sizes
+    start = 6 - single
+    size = int.from_bytes(head[start : start + (1 << flag)], "little")
+    return size + 256 if flag == 1 else size
 
 
 def _plain_number(content: bytes) -> int:
