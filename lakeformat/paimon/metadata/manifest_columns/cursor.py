@@ -27,6 +27,8 @@ from lakeformat.paimon.metadata.manifest_columns.shape import FieldShape
 
 __all__ = ["Cursor"]
 
+_FEW = 32
+"""Up to this number of values, a list is faster than an array."""
 _MOST_ITEMS = 4096
 """The most items of a list that this reader decodes; wider tables need the general decoder."""
 
@@ -51,7 +53,7 @@ class Cursor:
         present = self._read_presence(field.null_branch)
         if present is None:
             return self._read_present(field)
-        rows = np.flatnonzero(present)
+        rows = present.nonzero()[0]
         if not len(rows):
             return self._only_nulls(field, present)
         part = self._at(rows)
@@ -67,7 +69,7 @@ class Cursor:
     def _read_number(self) -> Numbers:
         """Read one zig-zag number per record; most are one byte long."""
         first = self._data.take(self.places, mode="clip")
-        if first.max(initial=0) >= 0x80:
+        if not first.tobytes().isascii():  # for few records faster than any operation on an array
             return self._read_long_number()
         self.places += 1
         numbers: Numbers = SHORT_NUMBERS.take(first)
@@ -103,7 +105,7 @@ class Cursor:
     def _read_presence(self, null_branch: int) -> Mask | None:
         """Return a mask of the records that have a value; None if all have one."""
         branches = self._read_number()
-        low, high = branches.min(initial=1), branches.max(initial=0)
+        low, high = _bounds(branches)
         if low < 0 or high > 1:
             self.sound &= (branches == 0) | (branches == 1)
         elif low == high != null_branch:
@@ -121,7 +123,7 @@ class Cursor:
         if total > self._end:
             raise NotPlainError("its lists hold more items than it has bytes")
         starts = np.cumsum(counts) - counts
-        rows = np.flatnonzero(counts)
+        rows = counts.nonzero()[0]
         if not len(rows):
             return ListColumn(self._no_items(field.kind), starts, counts)
         part = self._at(rows)
@@ -137,7 +139,7 @@ class Cursor:
         item = field.item
         read: list[tuple[Positions, NumberColumn | BytesColumn]] = []
         for number in range(int(counts.max())):
-            rows = np.flatnonzero(counts > number)
+            rows = (counts > number).nonzero()[0]
             if not self.sound.all():
                 rows = rows[self.sound[rows]]
             if not len(rows):
@@ -184,6 +186,14 @@ class Cursor:
 
 
 _NOTHING = np.zeros(0, np.int64)
+
+
+def _bounds(numbers: Numbers) -> tuple[int, int]:
+    """Return the least and the greatest number; 1 and 0 if there is none."""
+    if len(numbers) <= _FEW:
+        few = numbers.tolist()
+        return min(few, default=1), max(few, default=0)
+    return int(numbers.min()), int(numbers.max())
 
 
 def _spread(column: Column, rows: Positions, present: Mask) -> Column:
