@@ -66,6 +66,7 @@ class Replay:
         assert sorted(map(repr, self._rows.values())) == sorted(map(repr, rows))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("engine", "producer"), PAIRS)
 def test_the_changelog_tells_how_the_table_came_to_its_rows(engine: str, producer: str):
     @settings(

@@ -21,7 +21,7 @@ from tests.sampling import count
 
 from .test_merge_property import MODES, new_table
 
-TABLES = count(6, 60, "LAKE_EXAMPLES")
+TABLES = count(4, 60, "LAKE_EXAMPLES")
 FORMATS = ("parquet", "avro", "orc")
 SIZES = {
     "one file": {},

@@ -28,7 +28,7 @@ from lakeformat.storage import Storage
 from tests.expired import missing, unneeded
 from tests.sampling import count
 
-HISTORIES = count(4, 15, "LAKE_EXAMPLES")
+HISTORIES = count(3, 15, "LAKE_EXAMPLES")
 BRANCH = "dev"
 KEYED = {"bucket": "1"}
 TABLES: dict[str, tuple[bool, Mapping[str, str]]] = {

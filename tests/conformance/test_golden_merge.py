@@ -24,7 +24,7 @@ CASES = [pytest.param(case, id=case.id) for case in golden_cases()] or [
 ]
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("case", CASES)
 def test_the_table_holds_and_tells_what_java_s_does(case: GoldenCase):
     catalog = lake.open_catalog(f"memory://golden-{case.id}/")

@@ -56,6 +56,7 @@ def system_rows(golden: GoldenTable, name: str, **more) -> list[dict]:
     return lake.open_table(golden.location).system_table(name).scan(**more).to_arrow().to_pylist()
 
 
+@pytest.mark.sampled(200)
 @EACH
 @pytest.mark.parametrize("name", system_table_names())
 def test_every_system_table_of_a_golden_table_can_be_read(golden: GoldenTable, name: str):

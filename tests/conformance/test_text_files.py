@@ -26,6 +26,7 @@ def words_of(options: dict[str, Any]) -> list[str]:
     return words
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_both_ways_into_a_table_answer_the_same(tmp_path, case):
     path = case.write(tmp_path)

@@ -24,7 +24,7 @@ from tests.crash.interrupted import Interrupted, each_moment
 from tests.crash.simulated import simulated
 from tests.sampling import SEED, count, sampled_faults, sampled_states
 
-INTERLEAVINGS = count(6, 24, "INTERLEAVINGS")
+INTERLEAVINGS = count(4, 24, "INTERLEAVINGS")
 LAYOUT = TableLayout("wh/shop.db/orders")
 KEYED = {"primary_key": ["id"], "options": {"bucket": "2"}}
 APPEND: dict = {"options": {"bucket": "-1"}}

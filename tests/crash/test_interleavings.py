@@ -15,7 +15,7 @@ from tests.crash.interleaved import Expirer, World
 from tests.paper import commit, file, head, live, message, paper_table
 from tests.sampling import SEED, count
 
-INTERLEAVINGS = count(8, 96, "INTERLEAVINGS")
+INTERLEAVINGS = count(5, 96, "INTERLEAVINGS")
 BLOCKS = min(8, INTERLEAVINGS)
 
 KEYED = (

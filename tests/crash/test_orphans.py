@@ -40,7 +40,7 @@ from tests.crash.interrupted import Interrupted
 from tests.manifest_entries import entries_in
 from tests.sampling import IS_WHOLE, SEED, count, sampled_faults, sampled_moments
 
-HISTORIES = count(6, 40, "HISTORIES")
+HISTORIES = count(4, 40, "HISTORIES")
 BLOCKS = min(8, HISTORIES)
 LAYOUT = TableLayout("wh/shop.db/orders")
 DAY = 86_400_000

@@ -197,7 +197,7 @@ def race(orders: TableHandle, storage, moment: int, act, rival) -> None:
     assert paper.head(orders).total_record_count == rows_of(orders)
 
 
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(36)
 @pytest.mark.parametrize("rival", RIVALS)
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("moment", range(1, longest(ACTS) + 1))
@@ -207,7 +207,7 @@ def test_the_table_is_as_if_one_change_had_come_after_the_other(moment, act, riv
     assert metadata_files(orders) == referenced_metadata(orders), "nothing is left of lost attempts"
 
 
-@pytest.mark.sampled(50)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("rival", [append_without_merging, overwrite])
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("moment", range(1, longest(ACTS, Unanswered) + 1))

@@ -24,7 +24,7 @@ from tests.crash.scheduler import ScheduledStorage, Scheduler
 from tests.crash.simulated import simulated
 from tests.sampling import SEED, count
 
-RACES = count(5, 16, "RACES")
+RACES = count(3, 16, "RACES")
 BLOCKS = min(8, RACES)
 ROUNDS = 4
 LAYOUT = TableLayout("wh/shop.db/orders")

@@ -50,6 +50,7 @@ def live_files(table: lake.Table) -> dict[str, dict[str, Any]]:
     return {"data" + each["file_path"].rpartition("/data")[2]: each for each in rows}
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", RUNS)
 def test_the_same_files_are_replaced_as_in_java(name, tmp_path):
     java = referee_run(name, tmp_path / "t").result
@@ -69,6 +70,7 @@ def test_the_same_files_are_replaced_as_in_java(name, tmp_path):
     assert report.files_out == len(added)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", RUNS)
 def test_the_summary_has_the_counts_of_java(name, tmp_path):
     run = referee_run(name, tmp_path / "t")

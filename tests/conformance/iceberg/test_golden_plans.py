@@ -77,6 +77,7 @@ def planned(name: str, number: int) -> tuple[TableState, PredicateFilter]:
     return state, bind_predicate(condition, condition_fields(state.schema))
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize(("name", "number"), PLANS)
 def test_plans_are_those_of_java(name, number):
     table = iceberg_table(name)
@@ -94,6 +95,7 @@ def test_plans_are_those_of_java(name, number):
     assert found == expected
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize(("name", "number"), PLANS)
 def test_a_filtered_scan_has_the_rows_of_a_full_scan_that_match(name, number):
     state, where = planned(name, number)

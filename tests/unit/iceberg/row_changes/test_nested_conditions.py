@@ -103,6 +103,7 @@ def test_scans_and_changes_have_the_rows_that_meet_a_condition_inside_of_a_struc
     assert ids(table.changes(0, columns=["id"], where=where)) == expected(meets)
 
 
+@pytest.mark.sampled(6)
 @EACH_CONDITION
 def test_deletes_and_updates_change_exactly_these_rows(table, where, meets):
     before = table.latest_snapshot().id

@@ -89,6 +89,7 @@ def maintained(template, tmp_path) -> Callable[[dict[str, str]], MaintainReport]
     return maintain
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("what", TABLES)
 def test_a_table_with_options_of_its_engine_is_healed_by_one_call(maintained, what):
     report = maintained(TABLES[what])

@@ -161,6 +161,7 @@ HARMLESS = [
 ]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("key", "value"), HARMLESS)
 def test_an_option_that_is_off_refuses_nothing(with_options, key, value):
     table = with_options("keyed", {key: value.upper()})
