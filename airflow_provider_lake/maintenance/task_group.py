@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
 from airflow.sdk import TaskGroup, task
@@ -72,8 +72,10 @@ class LakeMaintenanceTaskGroup(TaskGroup):
         with self:
             before: Any = None
             for name, arguments in wanted.items():
-                step = _step(name, arguments, shared)
-                first = _gated(step, name, arguments, chosen, shared)
+                hook = {} if before is not None else {"pre_execute": _check_of(wanted, shared)}
+                is_gated = name == "compact"
+                step = _step(name, arguments, shared | ({} if is_gated else hook))
+                first = _gate(step, arguments, chosen, shared | hook) if is_gated else step
                 if before is not None:
                     before >> first
                 before = step
@@ -104,6 +106,21 @@ def _one_gate(table: str, gate: object, of_steps: Gate | None) -> Gate:
     return gate or of_steps or Gate()
 
 
+def _check_of(
+    steps: Mapping[str, Mapping[str, Any]], shared: Mapping[str, Any]
+) -> Callable[[Any], None]:
+    """Return the check that the first task makes before it works: does the table's format have
+    all steps?
+    """
+
+    def check(context: Any) -> None:
+        from airflow_provider_lake.maintenance.format_check import check_steps
+
+        check_steps(shared["table"], shared["lake_conn_id"], steps)
+
+    return check
+
+
 def _step(name: str, arguments: dict[str, Any], shared: Mapping[str, Any]) -> BaseOperator:
     from airflow_provider_lake.maintenance.operators import operator_of
 
@@ -112,22 +129,17 @@ def _step(name: str, arguments: dict[str, Any], shared: Mapping[str, Any]) -> Ba
     return made
 
 
-def _gated(
-    step: BaseOperator,
-    name: str,
-    arguments: Mapping[str, Any],
-    gate: Gate,
-    shared: Mapping[str, Any],
+def _gate(
+    step: BaseOperator, arguments: Mapping[str, Any], gate: Gate, shared: Mapping[str, Any]
 ) -> Any:
-    """Return the first task of a step: the step itself, or the gate before it."""
-    if name != "compact":
-        return step
+    """Return the task before a compaction, which skips it if too little or too much is due."""
 
     @task.short_circuit(
         task_id="is_compaction_due",
         ignore_downstream_trigger_rules=False,
         retries=shared["retries"],
         trigger_rule="none_failed",
+        pre_execute=shared.get("pre_execute"),
     )
     def is_due(
         table: str, lake_conn_id: str, strategy: str, min_files: int, max_bytes: int | None

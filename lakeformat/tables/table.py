@@ -74,6 +74,9 @@ class Table(ABC):
     Some names are kinds of work without a method, such as ``changelog``.
     """
 
+    refused_arguments: ClassVar[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
+    """The arguments of each operation that the format lacks, and the advice for each."""
+
     @property
     def operations(self) -> frozenset[str]:
         """The names of the operations that this table has."""

@@ -92,6 +92,39 @@ def test_a_policy_maintains_an_iceberg_table(airflow_db, connect, tmp_path):
     assert table.analyze().replayed
 
 
+REFUSED = {
+    "gate": "'compact': {'idle': '1 h'}, 'expire_snapshots': {'retain_max': 5, 'limit': 1}",
+    "step": "'expire_partitions': {'expiration_time': '1 d'}",
+}
+
+
+@pytest.mark.parametrize("first", REFUSED)
+def test_steps_that_an_iceberg_table_lacks_fail_the_first_task_at_once(
+    airflow_db, connect, tmp_path, capfd, first
+):
+    extra = {"warehouse": str(tmp_path / "lake"), "options": {"format": "iceberg"}}
+    connect("lake_default", conn_type="lake", extra=extra)
+    snapshots = len(IcebergOrders(tmp_path / "lake").snapshots)
+    steps = f"steps = {{{REFUSED[first]}, 'analyze': True}}\ntables"
+    (tmp_path / "care.py").write_text(ICEBERG_DAG.replace("tables", steps, 1))
+
+    from tests.airflow.versions import DagBag
+
+    run = DagBag(str(tmp_path / "care.py")).dags["lake_shop"].test()
+
+    first_task = {"gate": "is_compaction_due", "step": "expire_partitions"}[first]
+    states = {each.task_id.split(".")[-1]: each.state for each in run.get_task_instances()}
+    assert states.pop(first_task) == "failed"
+    assert {*states.values()} == {"upstream_failed"}
+    told = {
+        "gate": "idle of compact (choose partitions with where or partitions); retain_max of "
+        "expire_snapshots (pass retain_min and older_than, which decide together); limit of ",
+        "step": "expire_partitions (drop_partitions([...]) deletes the partitions that you name)",
+    }[first]
+    assert f"shop.orders is an Iceberg table, whose maintenance lacks {told}" in capfd.readouterr().out
+    assert len(LakeHook().table("shop.orders").snapshots()) == snapshots
+
+
 def test_each_table_that_fails_has_a_line_with_its_reason(airflow_db, catalog, capfd):
     crashed_table(catalog, commits=6, consumer=None)
     for name in ("cut", "torn"):

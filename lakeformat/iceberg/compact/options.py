@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.refused_arguments import REFUSED_ARGUMENTS, refuse_arguments
 from lakeformat.rows.conditions.filter import Where
 from lakeformat.tables.arguments import Partitions
 from lakeformat.types.closest import closest
@@ -24,11 +25,6 @@ STRATEGIES: Mapping[str, tuple[int, int | None]] = {
 }
 """For each strategy: the least number of files that are joined, and the number of delete files from
 which on a data file is due (None: any number is accepted)."""
-_OF_PAIMON = {
-    "buckets": "choose files with where or partitions",
-    "idle": "choose partitions with where or partitions",
-}
-"""Options that only tables of Paimon have; with advice for each."""
 _ORDERS = {"order": "sort", "zorder": "zorder"}
 """The strategy for each value of ``order_strategy``."""
 _MOST_COMMITS = 10
@@ -100,18 +96,15 @@ def wanted_files(
     have.
     """
     known = [each.name for each in fields(CompactOptions)]
-    for name, value in options.items():
-        if name in _OF_PAIMON:
-            if value is not None:
-                raise UnsupportedError(
-                    f"the compaction of Iceberg tables does not take {name}: {_OF_PAIMON[name]}"
-                )
-        elif name not in known:
+    refuse_arguments("compact", options)
+    of_paimon = REFUSED_ARGUMENTS["compact"]
+    for name in options:
+        if name not in of_paimon and name not in known:
             raise InvalidRequestError(
                 f"compact has no option {name!r}; the options are {', '.join(known)}"
                 f"{closest(name, known)}"
             )
-    given = {name: value for name, value in options.items() if name not in _OF_PAIMON}
+    given = {name: value for name, value in options.items() if name not in of_paimon}
     return Wanted(_with_strategy(CompactOptions(**given)), where, partitions)
 
 

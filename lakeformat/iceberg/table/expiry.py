@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from lakeformat.errors import UnsupportedError
+from lakeformat.iceberg.refused_arguments import refuse_arguments
 from lakeformat.iceberg.table.history import TableHistory
 
 if TYPE_CHECKING:
@@ -50,11 +50,8 @@ class TableExpiry(TableHistory):
         from lakeformat.iceberg.expire.expire import ExpiryRequest, expire_snapshots
         from lakeformat.iceberg.table.consumers import ConsumersOfBranches
 
-        if retain_max is not None or limit is not None:
-            raise UnsupportedError(
-                "an expiry of an Iceberg table has neither retain_max nor limit: pass older_than "
-                "and retain_min"
-            )
+        given = {"retain_max": retain_max, "limit": limit}
+        refuse_arguments("expire_snapshots", given, self.location)
         request = ExpiryRequest(
             older_than,
             retain_min,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakeformat.errors import UnsupportedError
+from lakeformat.iceberg.refused_arguments import refuse_arguments
 from lakeformat.iceberg.table.history import TableHistory
 
 if TYPE_CHECKING:
@@ -49,11 +49,11 @@ class TableOrphans(TableHistory):
         """
         from lakeformat.iceberg.orphans.remove import OrphanOptions, remove_orphans
 
-        if external_paths or executor not in (None, "threads", "serial"):
-            raise UnsupportedError(
-                "a removal of orphans of an Iceberg table searches only its directory, in this "
-                "process: leave out external_paths, executor and the engine 'spark'"
-            )
+        given = {
+            "external_paths": external_paths or None,
+            "executor": None if executor in ("threads", "serial") else executor,
+        }
+        refuse_arguments("remove_orphans", given, self.location)
         options = OrphanOptions(
             older_than=older_than,
             running_since=running_since,

@@ -12,6 +12,7 @@ from lakeformat.iceberg.commit.directory_pointer import DirectoryPointer
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.commit.pointer import FixedPointer, MetadataPointer
 from lakeformat.iceberg.metadata.snapshot import Reference
+from lakeformat.iceberg.refused_arguments import REFUSED_ARGUMENTS
 from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.table.checks import TableChecks
 from lakeformat.iceberg.table.expiry import TableExpiry
@@ -71,6 +72,7 @@ class IcebergTable(
     format = "iceberg"
     numbers_snapshots = False
     instead = MappingProxyType(_INSTEAD | {**WITHOUT_MEANING})
+    refused_arguments = MappingProxyType({**REFUSED_ARGUMENTS})
 
     def __repr__(self) -> str:
         return f"<IcebergTable {self.location}>"

@@ -8,7 +8,9 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.refused_arguments import refuse_arguments
 from lakeformat.iceberg.table.history import TableHistory
+from lakeformat.tables.unknown_arguments import refuse_unknown
 
 if TYPE_CHECKING:
     from lakeformat.executor import Executor
@@ -51,9 +53,9 @@ class TableWrites(TableHistory):
         ``CommitOutcomeUnknownError``: then repeat the call with the same ``commit``.
         """
         from lakeformat.iceberg.write.append import append
-        from lakeformat.iceberg.write.options import refuse_options
 
-        refuse_options(self.location, {"kinds": kinds, **options})
+        refuse_arguments("write", {"kinds": kinds, **options}, self.location)
+        refuse_unknown(self.write, options)
         if overwrite is None:
             return append(self._handle, data, commit=commit, properties=properties)
         from lakeformat.iceberg.write.overwrite import overwrite as replace_rows
@@ -96,9 +98,9 @@ class TableWrites(TableHistory):
         """
         from lakeformat.iceberg.write.commit_prepared import commit_messages
         from lakeformat.iceberg.write.message import check_messages
-        from lakeformat.iceberg.write.options import refuse_options
 
-        refuse_options(self.location, options)
+        refuse_arguments("write", options, self.location)
+        refuse_unknown(self.commit, options)
         checked = check_messages(messages)
         if upsert_by is None:
             if executor is not None:

@@ -7,8 +7,8 @@ from typing import Any
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.refused_arguments import refuse_arguments
 from lakeformat.iceberg.write.message import IcebergCommitMessage
-from lakeformat.iceberg.write.options import refuse_options
 from lakeformat.iceberg.write.table_writer import TableWriter
 from lakeformat.rows.batches import to_batches
 
@@ -38,7 +38,7 @@ class PreparedWriter:
         """
         self._require_unfinished()
         try:
-            refuse_options(self._uri, {"kinds": kinds})
+            refuse_arguments("write", {"kinds": kinds}, self._uri)
             for batch in to_batches(data):
                 self._writer.write(batch)
         except BaseException:

@@ -251,7 +251,7 @@ def test_a_directory_outside_is_named_and_not_searched(storage):
     report = IcebergTable(TableHandle(pointer, "main", LATER)).remove_orphans(dry_run=False)
     assert report.external_paths_left_out == ("memory://orphans/away",)
     assert storage.exists("away/f.parquet")
-    with pytest.raises(UnsupportedError, match="leave out external_paths"):
+    with pytest.raises(UnsupportedError, match="does not take external_paths: leave it out"):
         table(storage).remove_orphans(external_paths=True)
 
 

@@ -367,7 +367,7 @@ def test_arguments_without_meaning_are_refused_by_name(storage, name):
     table = IcebergTable(made_table(storage))
     with pytest.raises(UnsupportedError, match=f"does not take {name}: "):
         table.write(rows(1), **{name: REFUSED[name]})
-    with pytest.raises(InvalidRequestError, match="write has no argument 'comit'"):
+    with pytest.raises(InvalidRequestError, match="no argument 'comit'; did you mean 'commit'"):
         table.write(rows(1), comit=3)
 
 

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the steps of a table against its format, which is known only when a task runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from airflow_provider_lake.compat import AirflowFailException
+from airflow_provider_lake.hooks.lake import LakeHook
+
+__all__ = ["check_steps"]
+
+
+def check_steps(table: str, lake_conn_id: str, steps: Mapping[str, Mapping[str, Any]]) -> None:
+    """Fail the task without a retry if the format of the table lacks a step or an argument.
+
+    A table that does not exist is left to the steps.
+    """
+    from lakeformat import NotFoundError
+
+    try:
+        found = LakeHook(lake_conn_id).get_conn().table(table)
+    except NotFoundError:
+        return
+    lacking = [
+        f"{step} ({found.instead[step]})" for step in steps if step in getattr(found, "instead", ())
+    ]
+    for step, arguments in steps.items():
+        refused = getattr(found, "refused_arguments", {}).get(step, {})
+        lacking += [
+            f"{name} of {step} ({refused[name]})"
+            for name, value in arguments.items()
+            if name in refused and value is not None
+        ]
+    if lacking:
+        raise AirflowFailException(
+            f"{table} is an {found.format.capitalize()} table, whose maintenance lacks "
+            f"{'; '.join(lacking)}: remove this from the steps of the table in its policy. "
+            "No step was run"
+        )

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments that an operation of the contract does not take for an Iceberg table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from lakeformat.errors import UnsupportedError
+
+__all__ = ["REFUSED_ARGUMENTS", "refuse_arguments"]
+
+REFUSED_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
+    "compact": {
+        "buckets": "choose files with where or partitions",
+        "idle": "choose partitions with where or partitions",
+    },
+    "expire_snapshots": {
+        "retain_max": "pass retain_min and older_than, which decide together",
+        "limit": "leave it out, because one commit expires all snapshots that are due",
+    },
+    "remove_orphans": {
+        "external_paths": "leave it out, because only the directory of the table is searched",
+        "executor": "leave it out, with the engine 'spark', because this process does the work",
+    },
+    "write": {
+        "kinds": "pass the rows and their kinds to upsert",
+        "watermark": "keep the event time in a column, or in properties",
+        "read_snapshot": "this version does not compare the table with an earlier state: leave it "
+        "out",
+    },
+}
+"""The arguments of each operation, and the advice for each."""
+
+
+def refuse_arguments(operation: str, given: Mapping[str, Any], table: str | None = None) -> None:
+    """Raise ``UnsupportedError`` for the first argument with a value that is refused."""
+    for name, advice in REFUSED_ARGUMENTS[operation].items():
+        if given.get(name) is not None:
+            what = (
+                f"{operation} of an Iceberg table"
+                if table is None
+                else f"{table} is an Iceberg table, whose {operation}"
+            )
+            raise UnsupportedError(f"{what} does not take {name}: {advice}")

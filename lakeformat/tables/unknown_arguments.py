@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls with an argument that the method does not have: the error offers the nearest one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from lakeformat.errors import InvalidRequestError
+
+__all__ = ["offering_arguments", "refuse_unknown"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_OF_OTHER_LIBRARIES = {
+    ("write", "mode"): "rows are added by default; overwrite='table', overwrite='partitions' or "
+    "overwrite={'dt': '2024-01-01'} replaces rows",
+    ("scan", "filter"): 'write the condition in where, as in where="amount > 10"',
+    ("update", "updates"): "write the new values in set, as in set={'amount': 0}",
+}
+"""Arguments of other libraries, and the way to get their effect here."""
+
+
+def offering_arguments(method: Callable[P, R]) -> Callable[P, R]:
+    """Return the method; an argument that it does not have gets an error with the nearest one."""
+
+    @wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(*args, **kwargs)
+        except TypeError:
+            refuse_unknown(method, kwargs)
+            raise
+
+    return call
+
+
+def refuse_unknown(method: Callable[..., object], given: Iterable[str]) -> None:
+    """Raise ``InvalidRequestError`` for the first argument that a method does not have."""
+    import inspect  # only for a message
+
+    from lakeformat.types.closest import closest
+
+    parameters = inspect.signature(method).parameters.values()
+    known = [
+        each.name
+        for each in parameters
+        if each.name != "self" and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+    ]
+    operation = getattr(method, "__name__", "the call")
+    for name in given:
+        if name in known:
+            continue
+        advice = _OF_OTHER_LIBRARIES.get((operation, name))
+        near = f": {advice}" if advice else closest(name, known)
+        raise InvalidRequestError(f"{operation} has no argument {name!r}{near}")
