@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import lakeformat as lake
+from lakeformat.cli.iceberg_advice import INSTEAD
 from lakeformat.cli.output import print_json
 from lakeformat.cli.plain_values import plain_rows
 from lakeformat.cli.write_row_files import plain_value, print_table
@@ -98,7 +99,7 @@ def _rows(
     if command not in table.system_tables:
         raise UnsupportedError(
             f"{table.location} is an Iceberg table, which has nothing for `lake {command}` to "
-            f"show: use one of {', '.join((*_SHOWN, 'options', *_REFERENCES))}"
+            f"show: {INSTEAD[command]}"
         )
     shown: pa.Table = table.system_table(command).scan(snapshot=snapshot, tag=tag).to_arrow()
     return shown

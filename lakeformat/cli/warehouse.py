@@ -43,15 +43,6 @@ __all__ = [
 
 DEFAULT_WAREHOUSE = "warehouse"
 _BRANCH = "branch_"
-_OPERATIONS = {
-    "branch": "branches",
-    "consumer": "consumers",
-    "delete": "update",
-    "expire": "expire_snapshots",
-    "sort": "compact",
-    "tag": "tags",
-}
-"""The operation behind a command, where its name is another one."""
 _EXTERNAL_ROOTS = "external-roots"
 
 WarehouseOption = Annotated[
@@ -300,7 +291,7 @@ def _of_paimon(context: typer.Context, catalog: lake.Catalog | IcebergCatalog) -
         return catalog
     raise UnsupportedError(
         f"{catalog.location} is a catalog of Iceberg tables, on which `lake "
-        f"{_command_path(context)}` does not work: `lake tables`, `lake scan` and `lake files` do"
+        f"{_command_path(context)}` does not work: {_advice(context)}"
     )
 
 
@@ -331,13 +322,17 @@ def _is_listed(catalog: lake.Catalog | IcebergCatalog, name: str) -> bool:
 
 def _refuse_format(context: typer.Context, table: lake.IcebergTable) -> UnsupportedError:
     """Return the error for a command that works on Paimon tables only."""
-    command = _command_path(context)
-    word = command.partition(" ")[0]
-    operation = _OPERATIONS.get(word, word.replace("-", "_"))
-    advice = table.instead.get(operation, "`lake scan`, `lake snapshots` and `lake files` read it")
     return UnsupportedError(
-        f"{table.location} is an Iceberg table, on which `lake {command}` does not work: {advice}"
+        f"{table.location} is an Iceberg table, on which `lake {_command_path(context)}` does not "
+        f"work: {_advice(context)}"
     )
+
+
+def _advice(context: typer.Context) -> str:
+    from lakeformat.cli.iceberg_advice import INSTEAD
+
+    known = "`lake scan`, `lake snapshots` and `lake files` read it"
+    return INSTEAD.get(_command_path(context), known)
 
 
 def _command_path(context: typer.Context) -> str:

@@ -121,7 +121,9 @@ def test_steps_that_an_iceberg_table_lacks_fail_the_first_task_at_once(
         "expire_snapshots (pass retain_min and older_than, which decide together); limit of ",
         "step": "expire_partitions (drop_partitions([...]) deletes the partitions that you name)",
     }[first]
-    assert f"shop.orders is an Iceberg table, whose maintenance lacks {told}" in capfd.readouterr().out
+    assert (
+        f"shop.orders is an Iceberg table, whose maintenance lacks {told}" in capfd.readouterr().out
+    )
     assert len(LakeHook().table("shop.orders").snapshots()) == snapshots
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pyarrow as pa
 import pytest
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 
 import lakeformat as lake
 from lakeformat.cli.app import app
+from lakeformat.cli.iceberg_advice import INSTEAD
 from lakeformat.iceberg.create.new_table import create_at_path, location_at, new_table_metadata
 from lakeformat.storage import LocalStorage
 from tests.golden.iceberg import iceberg_table
@@ -235,23 +237,46 @@ def test_tags_branches_and_rollbacks_change_the_table(tmp_path):
     assert (report["snapshots"], report["files"]) == ([], {})
 
 
-@pytest.mark.parametrize("command", ["schemas", "buckets", "consumers", "statistics", "indexes"])
-def test_a_command_with_nothing_to_show_is_refused_by_name(command):
-    message = refusal(command, location("v1_append"))
-    assert f"is an Iceberg table, which has nothing for `lake {command}` to show" in message
+ARGUMENTS = {
+    "clone": ["shop.copy"],
+    "clone-database": ["--to", "elsewhere"],
+    "migrate": ["shop.new"],
+    "orphans": ["--external-paths"],
+    "partition done": ["dt=1"],
+    "partition drop": ["dt=1"],
+    "partition expire": ["--older-than", "1 d"],
+    "rescale": ["--bucket", "4"],
+    "set-option": ["a=b"],
+    "unset-option": ["a"],
+}
+OF_CATALOGS = ("clone-database", "migrate", "orphans", "repair")
 
 
-@pytest.mark.parametrize(
-    ("command", "more", "advice"),
-    [
-        ("tag create-due", [], "`lake scan`, `lake snapshots` and `lake files` read it"),
-        ("rescale", ["--bucket", "4"], "REPLACE PARTITION FIELD in Spark"),
-    ],
-)
-def test_a_command_that_works_on_paimon_tables_is_refused_with_what_to_do(command, more, advice):
-    message = refusal(*command.split(), location("v1_append"), *more)
-    assert f"is an Iceberg table, on which `lake {command}` does not work: " in message
-    assert advice in message
+@pytest.mark.parametrize("command", INSTEAD)
+def test_a_command_without_meaning_is_refused_with_what_to_do(tmp_path, command):
+    more = ARGUMENTS.get(command, [])
+    if command in OF_CATALOGS:
+        make_small_table(tmp_path / "shop/orders")
+        named = ["--warehouse", str(tmp_path), "--format", "iceberg"]
+        message = refusal(*named, *command.split(), "shop", *more)
+    else:
+        message = refusal(*command.split(), location("v1_append"), *more)
+    assert "Iceberg table" in message
+    assert f"`lake {command}`" in message
+    assert message.endswith(INSTEAD[command])
+
+
+def test_an_option_of_a_table_in_a_catalog_is_refused_with_what_to_do(warehouse):
+    named = ["--warehouse", warehouse, "--format", "iceberg"]
+    message = refusal(*named, "set-option", "shop.orders", "a=b")
+    assert "SET TBLPROPERTIES" in message
+
+
+@pytest.mark.parametrize("command", INSTEAD)
+def test_each_advice_names_commands_that_work_on_iceberg_tables(command):
+    for words in re.findall(r"`lake ([a-z -]+?)(?: [A-Z-].*?)?`", INSTEAD[command]):
+        assert words not in INSTEAD
+        assert runner.invoke(app, [*words.split(), "--help"]).exit_code == 0
 
 
 @pytest.fixture

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands that do not work on Iceberg tables, and the advice for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+__all__ = ["INSTEAD"]
+
+_DAMAGE = (
+    "`lake scan TABLE` names the first missing file, and `lake rollback TABLE --snapshot ID` "
+    "returns to a snapshot without it"
+)
+_PROPERTIES = (
+    "change the properties of the table in Spark, with ALTER TABLE … SET TBLPROPERTIES or UNSET "
+    "TBLPROPERTIES; `lake options TABLE` shows them"
+)
+_COPY = (
+    "`lake create-table` and `lake write` copy rows to another table; `lake branch create TABLE "
+    "BRANCH` makes a second history over the same files"
+)
+_DELETE = "`lake delete TABLE --where CONDITION` removes the files of whole partitions, too"
+
+INSTEAD: Final[Mapping[str, str]] = {
+    "buckets": "buckets are partitions here, and `lake partitions TABLE` shows them",
+    "changelog": "it has no changelog files; `lake changes TABLE --after SNAPSHOT` shows changes",
+    "clone": _COPY,
+    "clone-database": _COPY,
+    "consumers": "`lake consumer list TABLE` shows them",
+    "indexes": "`lake files TABLE` shows its delete files and deletion vectors",
+    "migrate": "create the table with `lake create-table`, then add the files with `lake write`",
+    "missing-files": _DAMAGE,
+    "missing-manifests": _DAMAGE,
+    "orphans": "leave out --external-paths, because only the directory of the table is searched",
+    "partition done": "name a complete state for waiting jobs: `lake tag create TABLE TAG`",
+    "partition drop": _DELETE,
+    "partition expire": _DELETE,
+    "publish": "readers of Iceberg read it in place, so nothing needs to be published",
+    "repair": "its catalog makes each change in one step, so nothing needs a repair; `lake tables` "
+    "shows the tables",
+    "repair-hints": "readers count up from the hint, so an old one needs no repair",
+    "rescale": "its buckets are partitions; run ALTER TABLE … REPLACE PARTITION FIELD in Spark",
+    "rewrite-file-index": "scans skip files by the bounds of columns; `lake compact TABLE "
+    "--order-by COLUMN` narrows these bounds",
+    "schemas": "`lake scan TABLE --limit 1` shows the columns; Python has them as table.schema",
+    "set-option": _PROPERTIES,
+    "statistics": "`lake files TABLE --json` shows the statistics of files; `lake analyze TABLE` "
+    "counts the distinct values of columns",
+    "tag create-due": "create tags by a schedule of your own: `lake tag create TABLE TAG "
+    "--retain '30 d'`",
+    "unset-option": _PROPERTIES,
+}
+"""The advice for each command, by its words after ``lake``."""
