@@ -27,6 +27,10 @@ _INTEGERS = {T.TINYINT: 8, T.SMALLINT: 16, T.INT: 32, T.BIGINT: 64}
 _DATE = re.compile(r"\s*\d{4,}-\d{1,2}-\d{1,2}\s*")
 _TIME = re.compile(r"\s*\d{1,2}:\d{1,2}(:\d{1,2}(\.\d*)?)?\s*")
 _FRACTION = re.compile(r"\.(\d*?)0*\s*$")
+_MINUTE = re.compile(r"(\d{4}-\d{1,2}-\d{1,2}[ T]\d{1,2}:\d{1,2})(Z|[+-]\d{2}:?\d{2})?")
+_ZONE = re.compile(r"(?:Z|[+-]\d{2}:?\d{2})$")
+_AS_TIMESTAMP = "write it as '2024-01-31', '2024-01-31 10:30' or '2024-01-31 10:30:00'"
+_WITHOUT_ZONE = "it has a time zone and the column has none; write the time without a zone"
 _WIDE = Context(prec=400)
 """Enough digits for any DOUBLE that is rounded to a column's scale."""
 _TRUTH = {"true": True, "false": False}
@@ -250,22 +254,28 @@ def _timestamp(value: Any, data_type: AtomicType) -> Any:
     if isinstance(value, datetime):
         value = _moment_text(value, is_instant=is_instant)
     if not isinstance(value, str):
-        raise _Unfit("write it as '2024-01-31 10:30:00'")
+        raise _Unfit(_AS_TIMESTAMP)
     text = value.strip()
     if text.isdigit():
-        raise _Unfit("write it as '2024-01-31 10:30:00'")
+        raise _Unfit(_AS_TIMESTAMP)
+    minute = _MINUTE.fullmatch(text)
+    if minute is not None:  # ISO 8601 allows a time without seconds
+        text = f"{minute[1]}:00{minute[2] or ''}"
     if is_instant:
         text = _to_utc(text)
+    elif _ZONE.search(text):
+        raise _Unfit(_WITHOUT_ZONE)
     _require_digits(text, data_type.precision)
-    return _cast(text, data_type)
+    try:
+        return _cast(text, data_type)
+    except InvalidRequestError as reason:
+        raise _Unfit(f"{reason}; {_AS_TIMESTAMP}") from None
 
 
 def _moment_text(moment: datetime, *, is_instant: bool) -> str:
     if moment.tzinfo is not None:
         if not is_instant:
-            raise _Unfit(
-                "it has a time zone and the column has none; write the time without a zone"
-            )
+            raise _Unfit(_WITHOUT_ZONE)
         moment = moment.astimezone(UTC).replace(tzinfo=None)
     nanos = getattr(moment, "nanosecond", 0)  # only pandas has such times
     text = datetime(*moment.timetuple()[:6], moment.microsecond).isoformat(" ", "microseconds")  # noqa: DTZ001
@@ -274,7 +284,7 @@ def _moment_text(moment: datetime, *, is_instant: bool) -> str:
 
 def _to_utc(text: str) -> str:
     """Convert a text with a zone to UTC; Python reads the zone, the digits are kept."""
-    zone = re.search(r"(?:Z|[+-]\d{2}:?\d{2})$", text)
+    zone = _ZONE.search(text)
     if zone is None:
         return text
     fraction = re.search(r"\.\d*", text)

@@ -359,6 +359,23 @@ def test_a_value_becomes_one_of_its_column(column, value, held):
 
 
 @pytest.mark.parametrize(
+    ("column", "text", "same"),
+    [
+        ("at", "2024-01-31 10:30", "2024-01-31 10:30:00"),
+        ("at", "2024-01-31T10:30", "2024-01-31 10:30:00"),
+        ("at", "2024-01-31", "2024-01-31 00:00:00"),
+        ("moment", "2024-01-31 10:30", "2024-01-31 10:30:00"),
+        ("moment", "2024-01-31 10:30Z", "2024-01-31 10:30:00"),
+        ("moment", "2024-01-31T10:30+02:00", "2024-01-31 08:30:00"),
+        ("clock", "10:30", "10:30:00"),
+    ],
+)
+def test_a_time_may_leave_out_its_seconds(column, text, same):
+    short, full = (bound(f"{column} >= '{each}'").predicate.value for each in (text, same))
+    assert short == full
+
+
+@pytest.mark.parametrize(
     ("predicate", "found"),
     [
         (col("wide") == WIDEST, [WIDEST]),
@@ -399,7 +416,9 @@ def test_nanoseconds_of_a_text_are_kept():
         ("clock", "10:30:00.0001", "3 digits of a second"),
         ("at", MIDNIGHT.replace(tzinfo=UTC), "the column has none"),
         ("at", "2024-01-31 00:00:00.0001", "3 digits of a second"),
-        ("at", "2024-01-31 00:00:00Z", "TIMESTAMP"),
+        ("at", "2024-01-31 00:00:00Z", "TIMESTAMP.*the column has none"),
+        ("at", "2024-01-31 10:30+02:00", "TIMESTAMP.*the column has none"),
+        ("at", "2024-01-31 10", "TIMESTAMP; write it as '2024-01-31', '2024-01-31 10:30' or "),
         ("at", 0, "write it as"),
         ("at", "0", "write it as"),
         ("list", 1, "cannot be compared with a value"),
