@@ -11,6 +11,7 @@ import pyarrow as pa
 
 import lakeformat as lake
 from lakeformat.catalog.row_schema import row_schema
+from spark_jobs.cdc.recognition import applying, message_format_of
 from spark_jobs.ingestion.iceberg_requests import is_iceberg, keys_of_messages
 from spark_jobs.ingestion.new_column_texts import column_texts
 from spark_jobs.ingestion.schema_change import changes_for_types
@@ -144,6 +145,8 @@ def target_table(
     """Return the table for the rows; create or change it, unless another run has done so."""
     if table is None:
         columns = rows.new_columns()
+        if (messages := message_format_of(wanted)) is not None:
+            _log.warning("%s: each message becomes a row. %s", wanted.table, applying(messages))
         shown = ", ".join(column_texts(columns))
         _log.info("%s: creating the table with the columns %s", wanted.table, shown)
         catalog.create_database(wanted.table.partition(".")[0], exist_ok=True)
