@@ -52,6 +52,9 @@ _FORMATS = (
 )
 SIGNS_OF_ANOTHER_KIND = tuple(each.sign for each in _FORMATS)
 
+_SEARCHED = 50
+"""The most directories that are looked at for a message."""
+_SHOWN = 10
 _MIGRATED = (".parquet", ".orc")
 _WRITTEN = (".csv", ".json")
 
@@ -80,8 +83,8 @@ def is_iceberg(storage: Storage, root: str) -> bool:
 def explain_missing(storage: Storage, root: str, missing: NotFoundError) -> LakeError:
     """Return the error for a place without a Paimon table.
 
-    It names the format of another table. For plain files it adds to ``missing`` how to make a table
-    of them.
+    It names the format of another table. For a directory of tables it adds their names to
+    ``missing``, for plain files how to make a table of them.
     """
     try:
         # The usual cases: the place is empty, or a Paimon table lacks this branch.
@@ -91,7 +94,7 @@ def explain_missing(storage: Storage, root: str, missing: NotFoundError) -> Lake
             kind, sign = found
             uri = storage.uri(root)
             return UnsupportedError(f"{uri} is {kind.name} ({sign}). {kind.advice.format(uri=uri)}")
-        hint = _hint_for_plain_files(storage, root)
+        hint = _hint_for_tables(storage, root) or _hint_for_plain_files(storage, root)
     except LakeError:
         return missing
     return missing if hint is None else NotFoundError(f"{missing}. {hint}")
@@ -108,6 +111,31 @@ def _other_format(storage: Storage, directory: str) -> tuple[_Format, str] | Non
             if info.name.endswith(_ICEBERG_ENDS):
                 return _ICEBERG, f"{_ICEBERG_METADATA}/{info.name}"
     return None
+
+
+def _hint_for_tables(storage: Storage, root: str) -> str | None:
+    """Return a sentence with the tables in a directory of a database or a warehouse.
+
+    None if there is none among the first directories.
+    """
+    below = [info.path for info in storage.list(root) if info.is_directory][:_SEARCHED]
+    kind, tables = "a database", [path for path in below if _is_table(storage, path)]
+    if not tables:
+        kind = "a warehouse"
+        inner = [info.path for path in below for info in storage.list(path) if info.is_directory]
+        tables = [path for path in inner[:_SEARCHED] if _is_table(storage, path)]
+    if not tables:
+        return None
+    names = [path.removeprefix(f"{root}/") for path in tables[:_SHOWN]]
+    more = ", …" if len(tables) > _SHOWN else ""
+    return (
+        f"It is the directory of {kind} with the tables {', '.join(names)}{more}: name one of "
+        f"them, such as {storage.uri(tables[0])}"
+    )
+
+
+def _is_table(storage: Storage, directory: str) -> bool:
+    return table_exists(storage, TableLayout(directory)) or is_iceberg(storage, directory)
 
 
 def _hint_for_plain_files(storage: Storage, root: str) -> str | None:

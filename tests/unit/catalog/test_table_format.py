@@ -141,3 +141,23 @@ def test_a_table_that_opens_costs_no_look_at_other_formats(catalog, monkeypatch)
     catalog.table("shop.orders")
     lake.open_table(catalog.table("shop.orders").location)
     assert looked == []
+
+
+@pytest.mark.parametrize("table_format", ["paimon", "iceberg"])
+def test_the_directory_of_a_database_or_warehouse_names_its_tables(tmp_path, table_format):
+    catalog = lake.open_catalog(str(tmp_path / "wh"), format=table_format)
+    for database in ("shop", "stock"):
+        catalog.create_database(database)
+    for table in ("shop.orders", "shop.refunds"):
+        location = catalog.create_table(table, [("id", "BIGINT")]).location
+    folder = location.rpartition("/")[0]
+    told = "the directory of a database with the tables orders, refunds: name one"
+    with pytest.raises(lake.NotFoundError, match=rf"{told} of them, such as {folder}/orders$"):
+        lake.open_table(folder)
+    with pytest.raises(
+        lake.NotFoundError, match=r"a warehouse with the tables shop[.db]*/orders, shop[.db]*/ref"
+    ):
+        lake.open_table(str(tmp_path / "wh"))
+    with pytest.raises(lake.NotFoundError) as empty:
+        lake.open_table(f"{folder.replace('shop', 'stock')}")
+    assert "tables" not in str(empty.value)
