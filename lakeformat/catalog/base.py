@@ -110,10 +110,12 @@ class Catalog(ABC):
         self._require_database(name)
         tables = self._table_names(name)
         if tables and not cascade:
+            from lakeformat.types.count_text import counted  # only for a message
+
             shown = ", ".join(tables[:5]) + (", …" if len(tables) > 5 else "")
             raise InvalidRequestError(
-                f"database {name!r} in {self.location} has {len(tables)} tables: {shown}. Drop "
-                "them first, or pass cascade=True"
+                f"database {name!r} in {self.location} has {counted(len(tables), 'table')}: "
+                f"{shown}. Drop them first, or pass cascade=True"
             )
         names = [TableName(name, table) for table in tables]
         return [(table, self._plan_drop(table)) for table in names]

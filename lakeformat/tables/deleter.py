@@ -62,7 +62,7 @@ class Deleted:
     def line(self, *, dry_run: bool) -> str:
         """Return the counts as one line of a report."""
         verb = "would delete" if dry_run else "deleted"
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.files.items()))
+        kinds = ", ".join(kind.counted(count) for kind, count in sorted(self.files.items()))
         return f"{verb} {counted(self.total, 'file')} of {size(self.bytes)}: {kinds}"
 
     def to_dict(self) -> dict[str, Any]:

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from lakeformat.storage import Storage
+from lakeformat.types.count_text import counted
 
 __all__ = ["FileClass", "Removal"]
 
@@ -34,6 +36,20 @@ class FileClass(StrEnum):
     """An empty directory."""
     OTHER = "other"
     """A temporary file, or a file of unknown kind."""
+
+    def counted(self, number: int) -> str:
+        """Return a number of these files for people: ``2 delete files``."""
+        return counted(number, *_NOUNS.get(self, (f"{self} file",)))
+
+
+_NOUNS: Mapping[FileClass, tuple[str, ...]] = {
+    FileClass.DELETES: ("delete file",),
+    FileClass.DIRECTORY: ("empty directory", "empty directories"),
+    FileClass.INDEX_MANIFEST: ("index manifest",),
+    FileClass.MANIFEST: ("manifest",),
+    FileClass.MANIFEST_LIST: ("manifest list",),
+}
+"""The nouns of files whose name in reports is not followed by the word file."""
 
 
 @dataclass(frozen=True, slots=True)

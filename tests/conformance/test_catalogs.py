@@ -200,7 +200,7 @@ def test_only_whole_tables_are_dropped_and_renamed(catalog, name):
 
 def test_a_database_with_tables_is_dropped_only_on_purpose(catalog):
     table = catalog.create_table("shop.orders", COLUMNS)
-    with pytest.raises(lake.InvalidRequestError, match=r"has 1 tables: orders. .*cascade=True"):
+    with pytest.raises(lake.InvalidRequestError, match=r"has 1 table: orders. .*cascade=True"):
         catalog.drop_database("shop")
     [plan] = catalog.plan_drop_database("shop", cascade=True)
     assert plan.table == "shop.orders"

@@ -14,6 +14,7 @@ from lakeformat.errors import AlreadyExistsError, InvalidRequestError, NotFoundE
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.types.closest import closest
+from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
     from lakeformat.catalog.iceberg.columns import Columns
@@ -87,8 +88,8 @@ class IcebergCatalog:
         if tables and not cascade:
             shown = ", ".join(tables[:5]) + (", …" if len(tables) > 5 else "")
             raise InvalidRequestError(
-                f"database {name!r} in {self.location} has {len(tables)} tables: {shown}. Drop "
-                "them first, or pass cascade=True"
+                f"database {name!r} in {self.location} has {counted(len(tables), 'table')}: "
+                f"{shown}. Drop them first, or pass cascade=True"
             )
         return [self.plan_drop_table(f"{name}.{table}", purge=purge) for table in tables]
 

@@ -23,6 +23,7 @@ from lakeformat.iceberg.retention import retention_of
 from lakeformat.tables.deleter import Deleter, OnRemoval
 from lakeformat.tables.past_time import PastTime, past_millis
 from lakeformat.tables.removal import Removal
+from lakeformat.types.count_text import counted
 from lakeformat.types.type_rules import is_whole_number
 
 __all__ = ["ExpiryRequest", "expire_snapshots"]
@@ -116,8 +117,8 @@ def _find(chosen: Selection, published: TableMetadata | None) -> ExclusiveFiles:
     except LakeError as error:
         if published is not None:
             error.add_note(
-                f"{len(chosen.snapshots)} snapshots have expired, but their files were not deleted:"
-                " they are orphans now, which remove_orphans deletes"
+                f"{counted(len(chosen.snapshots), 'snapshot has', 'snapshots have')} expired, but "
+                "their files were not deleted: they are orphans now, which remove_orphans deletes"
             )
         raise
 

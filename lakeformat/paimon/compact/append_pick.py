@@ -12,6 +12,7 @@ from itertools import groupby
 
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.options import TableOptions
+from lakeformat.types.count_text import counted
 
 __all__ = ["AppendPick", "AppendSettings", "Deletions", "pick_queue", "pick_unordered"]
 
@@ -181,7 +182,7 @@ def _with_deletions(
         if file.file_name in vectors.rows:
             together.setdefault(vectors.index_file[file.file_name], []).append(file)
     return [
-        AppendPick(tuple(pack), f"{len(pack)} files have deleted rows")
+        AppendPick(tuple(pack), f"{counted(len(pack), 'file has', 'files have')} deleted rows")
         for pack in together.values()
         if any(_is_candidate(file, settings, vectors) for file in pack)
     ]

@@ -38,7 +38,11 @@ def plan_bucket(
     stale = [entry.file for entry in bucket.files if planner.is_stale(entry.file)] if full else []
     if stale:
         steps = [Rewrite((((file,),),)) for file in stale]
-        return [planner.unit(steps, levels.max_level, f"{len(stale)} files are rewritten")]
+        return [
+            planner.unit(
+                steps, levels.max_level, f"{counted(len(stale), 'file is', 'files are')} rewritten"
+            )
+        ]
     if full:
         return f"everything is on level {levels.max_level} already"
     runs = counted(len(levels.runs), "sorted run")

@@ -252,7 +252,7 @@ def test_a_database_that_gets_a_table_at_the_last_moment_keeps_it(catalog, opene
 
     meanwhile("remove_empty_directory", "/shop.db", make)
     # A directory is the database itself; of rows, the old ones are dropped and new ones were made.
-    refused = pytest.raises(lake.InvalidRequestError, match="has 1 tables: late")
+    refused = pytest.raises(lake.InvalidRequestError, match="has 1 table: late")
     with refused if isinstance(catalog, FileSystemCatalog) else nullcontext():
         catalog.drop_database("shop")
     assert ids(opened().table("shop.late")) == [7]

@@ -48,7 +48,7 @@ def test_snapshots_expire_and_the_report_counts_their_files(catalog, tmp_path):
     saved = tmp_path / "removed.jsonl"
     shown = lake_says(catalog, "expire", "shop.orders", *ALL_BUT_ONE, "--save", str(saved))
     assert "8 files of " in shown
-    assert ": 2 data, 4 manifest list, 2 snapshot" in shown
+    assert ": 2 data files, 4 manifest lists, 2 snapshot files" in shown
     assert len(catalog.table("shop.orders").snapshots()) == 1
     files = [json.loads(line) for line in saved.read_text().splitlines()]
     assert sorted({file["kind"] for file in files}) == ["data", "manifest list", "snapshot"]

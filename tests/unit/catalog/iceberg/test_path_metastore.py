@@ -69,5 +69,5 @@ def test_databases_are_created_and_dropped(catalog, tmp_path):
     (tmp_path / "files/of-others.txt").touch()
     with pytest.raises(lake.InvalidRequestError, match=r"of-others\.txt"):
         catalog.drop_database("files")
-    with pytest.raises(lake.InvalidRequestError, match="has 1 tables: orders"):
+    with pytest.raises(lake.InvalidRequestError, match="has 1 table: orders"):
         catalog.drop_database("shop")

@@ -83,7 +83,7 @@ def test_databases_are_created_and_dropped(server, warehouse):
     catalog.create_database("new", exist_ok=True)
     catalog.drop_database("new")
     catalog.drop_database("new", missing_ok=True)
-    with pytest.raises(lake.InvalidRequestError, match="has 1 tables: orders"):
+    with pytest.raises(lake.InvalidRequestError, match="has 1 table: orders"):
         catalog.drop_database("shop")
     assert [*server.databases] == ["shop"]
 

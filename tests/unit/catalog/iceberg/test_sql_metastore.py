@@ -162,7 +162,7 @@ def test_databases_are_created_and_dropped(warehouse):
     assert catalog.database_properties("shop") == {"owner": "ada"}
     with pytest.raises(lake.AlreadyExistsError):
         catalog.create_database("shop")
-    with pytest.raises(lake.InvalidRequestError, match="has 1 tables: orders"):
+    with pytest.raises(lake.InvalidRequestError, match="has 1 table: orders"):
         catalog.drop_database("shop")
     catalog.create_database("new")
     catalog.drop_database("new")
