@@ -8,10 +8,11 @@ from typing import TypedDict
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.iceberg.branch_history import BranchHistory
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.tables.moment import Moment, moment_text, to_millis
 from lakeformat.tables.position import MAIN_BRANCH, AnyPosition, Position
 
-__all__ = ["Choice", "choose", "snapshot_id_of"]
+__all__ = ["Choice", "choose", "snapshot_id_of", "snapshot_text"]
 
 
 class Choice(TypedDict):
@@ -52,6 +53,7 @@ def snapshot_id_of(loaded: LoadedMetadata, history: BranchHistory, chosen: AnyPo
                 f"snapshot must be a snapshot id or a position, got {chosen!r}"
             )
         if loaded.metadata.snapshot(chosen) is not None:
+            _require_one_meaning(loaded, history, chosen)
             return chosen
     number = history.number(chosen)
     upto = [each for each in history.snapshots if each.snapshot.sequence_number <= number]
@@ -63,6 +65,27 @@ def snapshot_id_of(loaded: LoadedMetadata, history: BranchHistory, chosen: AnyPo
             f"{loaded.places.uri} has no snapshot up to position {chosen}: it may have expired"
         )
     return upto[-1].snapshot_id
+
+
+def snapshot_text(snapshot: Snapshot) -> str:
+    """Return a snapshot for people, so that its id is not taken for its sequence number."""
+    number = snapshot.sequence_number
+    numbered = f"sequence number {number}, " if number else ""
+    at = moment_text(snapshot.timestamp_ms)
+    return f"snapshot {snapshot.snapshot_id} ({numbered}committed {at})"
+
+
+def _require_one_meaning(loaded: LoadedMetadata, history: BranchHistory, chosen: int) -> None:
+    """Refuse a number that is the id of one snapshot and the sequence number of another."""
+    for each in history.snapshots:
+        if each.snapshot.sequence_number == chosen > 0 and each.snapshot_id != chosen:
+            other = loaded.metadata.snapshot(chosen)
+            assert other is not None
+            raise InvalidRequestError(
+                f"{chosen} names two snapshots of {loaded.places.uri}: {snapshot_text(other)} by "
+                f"its id, and {snapshot_text(each.snapshot)} by its sequence number. Give a "
+                f"position: table.position('{each.position}') is the latter"
+            )
 
 
 def _newest_at(history: BranchHistory, as_of: Moment) -> int:

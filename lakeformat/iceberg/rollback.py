@@ -16,7 +16,7 @@ from lakeformat.errors import (
     UnsupportedError,
 )
 from lakeformat.iceberg.branch_history import BranchHistory, history_of, no_snapshot
-from lakeformat.iceberg.choice import snapshot_id_of
+from lakeformat.iceberg.choice import snapshot_id_of, snapshot_text
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
@@ -142,18 +142,18 @@ def _report(
     *,
     dry_run: bool,
 ) -> RollbackReport:
-    number, branch = target.snapshot_id, handle.branch
+    number, branch, shown = target.snapshot_id, handle.branch, snapshot_text(target)
     left = counted(len(newer), "newer snapshot is", "newer snapshots are")
     if is_repeated:
         reason = (
-            f"an earlier attempt of this rollback moved branch {branch!r} to snapshot {number}; "
+            f"an earlier attempt of this rollback moved branch {branch!r} to {shown}; "
             "no action needed"
         )
     elif not newer:
-        reason = f"branch {branch!r} is at snapshot {number} already; no action needed"
+        reason = f"branch {branch!r} is at {shown} already; no action needed"
     else:
         verb = "would return" if dry_run else "returned"
-        reason = f"branch {branch!r} {verb} to snapshot {number}; {left} kept until they expire"
+        reason = f"branch {branch!r} {verb} to {shown}; {left} kept until they expire"
     return RollbackReport(
         table=handle.uri,
         target=number,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lakeformat.errors import CommitConflictError, InvalidRequestError
+from lakeformat.iceberg.choice import snapshot_text
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
@@ -159,7 +160,7 @@ class TableBranches:
             branch=branch.name,
             action=done.action,
             snapshot_id=branch.snapshot_id,
-            reason=f"branch {branch.name!r} {would}{done.action} at snapshot {branch.snapshot_id}",
+            reason=f"branch {branch.name!r} {would}{done.action} at {snapshot_text(done.snapshot)}",
             dry_run=dry_run,
         )
 

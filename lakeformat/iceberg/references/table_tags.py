@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from lakeformat.iceberg.choice import snapshot_text
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.metadata.snapshot import TAG, Reference, Snapshot
 from lakeformat.iceberg.references.change import (
@@ -167,7 +168,7 @@ class TableTags:
             action=done.action,
             snapshot_id=tag.snapshot_id,
             retained_seconds=None if age is None else age / 1000,
-            reason=f"tag {tag.name!r} {would}{done.action} at snapshot {tag.snapshot_id}",
+            reason=f"tag {tag.name!r} {would}{done.action} at {snapshot_text(done.snapshot)}",
             dry_run=dry_run,
         )
 

@@ -83,7 +83,8 @@ def test_a_tag_of_a_listing_has_the_facts_of_its_snapshot(table):
         "action": "created",
         "snapshot_id": 2,
         "retained_seconds": 7 * 24 * 3600.0,
-        "reason": "tag 'week' created at snapshot 2",
+        "reason": "tag 'week' created at snapshot 2 (sequence number 2, committed "
+        "2023-11-14 22:13:20.002Z)",
         "dry_run": False,
     }
     [tag] = table.tags.list()
@@ -111,7 +112,8 @@ def test_a_tag_is_replaced_renamed_and_deleted(table, storage):
     assert table.tags.replace("v1").action == "replaced"
     assert table.references["v1"] == Reference("v1", 3, "tag")
     assert table.tags.replace("v1").action == "kept"
-    assert table.tags.rename("v1", "v2").reason == "tag 'v2' renamed at snapshot 3"
+    renamed = table.tags.rename("v1", "v2").reason
+    assert renamed.startswith("tag 'v2' renamed at snapshot 3 (sequence number 3, committed ")
     assert [tag.name for tag in table.tags.list()] == ["v2"]
     assert table.tags.delete("v2").deleted == ("v2",)
     assert table.tags.list() == []
@@ -144,10 +146,23 @@ def test_a_missing_tag_is_named_with_the_nearest_one(table):
         table.tags.create("v1", watermark=5)
 
 
+def test_a_number_of_two_snapshots_is_refused():
+    storage = MemoryStorage("numbers")
+    path_table(storage)
+    for number in (7, 1):
+        add(storage, number)
+    table = IcebergTable(handle_on(storage))
+    assert table.tags.create("v7", snapshot=7).snapshot_id == 7
+    told = r"1 names two .*snapshot 1 \(sequence number 2, .*snapshot 7 \(sequence number 1,"
+    with pytest.raises(InvalidRequestError, match=told):
+        table.tags.create("v1", snapshot=1)
+
+
 def test_a_dry_run_changes_nothing(table, storage):
     before = published(storage)
     report = table.tags.create("v1", dry_run=True)
-    assert (report.action, report.reason) == ("created", "tag 'v1' would be created at snapshot 3")
+    assert report.action == "created"
+    assert report.reason.startswith("tag 'v1' would be created at snapshot 3 (sequence number 3, ")
     assert table.branches.create("dev", dry_run=True).dry_run
     assert published(storage) == before
 
