@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import NoReturn
 
 import pyarrow as pa
 
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.iceberg.branch_history import history_of
 from lakeformat.iceberg.choice import choose
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
@@ -28,10 +29,22 @@ class IcebergSystemTable:
         declaration: SystemTableDeclaration,
         load: Callable[[], LoadedMetadata],
         branch: str,
+        of_tables: Collection[str],
     ) -> None:
         self._declaration = declaration
         self._load = load
         self._branch = branch
+        self._of_tables = of_tables
+        """The names that only the table itself has."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Refuse what only the table itself has, by name."""
+        if not name.startswith("_") and name in self._of_tables:
+            raise UnsupportedError(
+                f"${self.name} of {self._load().places.uri} is a system table, which is read-only: "
+                f"scan() returns its rows. Use the table itself for {name!r}"
+            )
+        raise AttributeError(f"a system table has no attribute {name!r}", name=name, obj=self)
 
     @property
     def name(self) -> str:

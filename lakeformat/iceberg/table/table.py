@@ -115,7 +115,8 @@ class IcebergTable(
         from lakeformat.iceberg.system_tables.registry import find_system_table
         from lakeformat.iceberg.table.system_table import IcebergSystemTable
 
-        return IcebergSystemTable(find_system_table(name), self._loaded, self._handle.branch)
+        declared = find_system_table(name)
+        return IcebergSystemTable(declared, self._loaded, self._handle.branch, dir(type(self)))
 
     @property
     def system_tables(self) -> list[str]:

@@ -298,3 +298,13 @@ def test_the_id_at_a_position_is_that_of_its_snapshot():
     assert table.snapshot_id_at(second.position) == second.id
     assert table.snapshot_id_at(second.position.before) == first.id
     assert table.snapshot_id_at(first.position.before) == 0
+
+
+@pytest.mark.parametrize("name", ["write", "delete", "update", "compact", "tags", "snapshots"])
+def test_a_system_table_has_only_rows_and_names_the_table_for_anything_else(name):
+    files = opened("six_commits").system_table("files")
+    with pytest.raises(
+        lake.UnsupportedError, match=rf"^\$files of file:.* is read-only: .* for '{name}'$"
+    ):
+        getattr(files, name)
+    assert not hasattr(files, "shape")
