@@ -12,6 +12,7 @@ import pyarrow as pa
 from lakeformat.errors import InvalidRequestError
 from lakeformat.rows.conditions.literals import literal_of
 from lakeformat.types.arrow_types import to_arrow_type
+from lakeformat.types.closest import closest
 from lakeformat.types.types import AtomicType, DataField
 
 __all__ = ["Assignments", "Conform", "NewValue", "NewValues", "bind_assignments"]
@@ -61,7 +62,7 @@ def bind_assignments(
     ):
         raise InvalidRequestError(
             "set must map columns to values, as in {'price': 1}; the columns are "
-            f"{', '.join(by_name)}; got {given!r}"
+            f"{', '.join(by_name)}; got {given!r}{_nearest(asked, by_name)}"
         )
     values = {
         name: value if callable(value) else _literal(value, by_name[name])
@@ -72,6 +73,12 @@ def bind_assignments(
         pa.RecordBatch.from_pydict({name: pa.repeat(v, 1) for name, v in constants.items()})
     )
     return Assignments(values, conform([*values]))
+
+
+def _nearest(given: object, known: Mapping[str, DataField]) -> str:
+    """Return the end of the message: the column that the first unknown name probably means."""
+    unknown = [name for name in given if name not in known] if isinstance(given, Mapping) else []
+    return closest(unknown[0], known) if unknown else ""
 
 
 def _literal(value: Any, field: DataField) -> pa.Scalar:

@@ -8,9 +8,10 @@ its class does not define the method; the method of this class then raises an er
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 from lakeformat.errors import UnsupportedError
 from lakeformat.tables.position import AnyPosition, Position
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
     from lakeformat.tables.rollback_request import RollbackRequest
     from lakeformat.tables.row_checks.check_report import CheckReport
 
-__all__ = ["OPERATIONS", "Table", "refuse_operation"]
+__all__ = ["OPERATIONS", "Table", "offering_arguments", "refuse_operation"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 OPERATIONS = frozenset(
     {
@@ -59,6 +63,22 @@ OPERATIONS = frozenset(
     }
 )
 """The operations of the contract: names of methods."""
+
+
+def offering_arguments(method: Callable[P, R]) -> Callable[P, R]:
+    """Return the method; an argument that it does not have gets an error with the nearest one."""
+
+    @wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(*args, **kwargs)
+        except TypeError:
+            from lakeformat.tables.unknown_arguments import refuse_unknown  # only for a message
+
+            refuse_unknown(method, kwargs)
+            raise
+
+    return call
 
 
 class Table(ABC):
@@ -134,6 +154,7 @@ class Table(ABC):
     def write(self, *arguments: Any, **options: Any) -> Any:
         """Add or replace rows in one commit."""
 
+    @offering_arguments
     def check(
         self,
         *,

@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
-from functools import wraps
-from typing import ParamSpec, TypeVar
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.types.closest import closest
 
-__all__ = ["offering_arguments", "refuse_unknown"]
-
-P = ParamSpec("P")
-R = TypeVar("R")
+__all__ = ["refuse_unknown"]
 
 _OF_OTHER_LIBRARIES = {
     ("write", "mode"): "rows are added by default; overwrite='table', overwrite='partitions' or "
@@ -23,26 +20,8 @@ _OF_OTHER_LIBRARIES = {
 """Arguments of other libraries, and the way to get their effect here."""
 
 
-def offering_arguments(method: Callable[P, R]) -> Callable[P, R]:
-    """Return the method; an argument that it does not have gets an error with the nearest one."""
-
-    @wraps(method)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return method(*args, **kwargs)
-        except TypeError:
-            refuse_unknown(method, kwargs)
-            raise
-
-    return call
-
-
 def refuse_unknown(method: Callable[..., object], given: Iterable[str]) -> None:
     """Raise ``InvalidRequestError`` for the first argument that a method does not have."""
-    import inspect  # only for a message
-
-    from lakeformat.types.closest import closest
-
     parameters = inspect.signature(method).parameters.values()
     known = [
         each.name

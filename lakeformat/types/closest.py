@@ -5,12 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["closest", "sentence"]
-
-
-def sentence(text: object) -> str:
-    """Return a text with a full stop, unless it ends with a question such as ``did you mean``."""
-    return f"{text}" if str(text).endswith("?") else f"{text}."
+__all__ = ["closest"]
 
 
 def closest(name: object, known: Iterable[str], *, inside: str = "") -> str:

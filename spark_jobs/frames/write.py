@@ -10,6 +10,7 @@ import lakeformat as lake
 from lakeformat.tables.arguments import Overwritten, PartitionSpec
 from lakeformat.tables.position import AnyPosition
 from lakeformat.tables.table import refuse_operation
+from lakeformat.types.closest import closest
 from spark_jobs.frames.executor import SparkExecutor
 from spark_jobs.frames.parts import classic_context
 from spark_jobs.frames.publish import publish
@@ -122,7 +123,9 @@ def _require_upsert(table: lake.Table, mode: WriteMode, kinds: str | None) -> No
 
 def _overwritten(mode: WriteMode, partitions: PartitionSpec | None) -> Overwritten | None:
     if mode not in _MODES:
-        raise lake.InvalidRequestError(f"mode must be one of {', '.join(_MODES)}, got {mode!r}")
+        raise lake.InvalidRequestError(
+            f"mode must be one of {', '.join(_MODES)}, got {mode!r}{closest(mode, _MODES)}"
+        )
     if partitions is not None and mode != "overwrite":
         raise lake.InvalidRequestError(
             f"partitions={partitions!r} needs mode='overwrite', got mode={mode!r}"

@@ -18,6 +18,7 @@ from lakeformat.storage import MemoryStorage
 from lakeformat.types.type_rules import MAX_DEPTH
 from lakeformat.types.types import STRING, DataField
 
+ROW = pa.table({"a": pa.array([1], pa.int32())})
 HALF = "half \ud800"
 """Half of a surrogate pair, which no file can hold."""
 
@@ -304,3 +305,28 @@ def test_what_is_no_commit_id_is_refused_with_an_example_of_one(catalog, ask, va
     table.write(pa.table({"a": pa.array([1], pa.int32())}))
     with pytest.raises(lake.InvalidRequestError, match=r"CommitId\('run-7', 0\)"):
         ask(table, value)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda table: table.write(ROW, overwrit="table"), "write .* mean 'overwrite'"),
+        (lambda table: table.write(ROW, mode="append"), "'mode': rows are added by default; over"),
+        (lambda table: table.update("a = 1", sett={"a": 2}), "update .* mean 'set'"),
+        (lambda table: table.update("a = 1", {"aa": 2}), r"columns are a; got .*mean 'a'"),
+        (lambda table: table.delete(wher="a = 1"), "delete .* mean 'where'"),
+        (lambda table: table.scan(colums=["a"]), "scan .* mean 'columns'"),
+        (lambda table: table.changes(0, up_to=1), "changes .* mean 'upto'"),
+        (lambda table: table.compact(stratgy="full"), "compact .* mean 'strategy'"),
+        (lambda table: table.remove_orphans(dryrun=True), "remove_orphans .* mean 'dry_run'"),
+        (lambda table: table.expire_snapshots(retain=1), "expire_snapshots .* mean 'retain_min'"),
+    ],
+)
+@pytest.mark.parametrize("table_format", ["paimon", "iceberg"])
+def test_a_misspelled_argument_gets_the_nearest_one(tmp_path, table_format, call, told):
+    catalog = lake.open_catalog(str(tmp_path), format=table_format)
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.orders", [("a", "INT")])
+    with pytest.raises(lake.InvalidRequestError, match=told):
+        call(table)
+    assert table.latest_snapshot() is None

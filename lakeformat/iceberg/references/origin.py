@@ -15,7 +15,11 @@ from lakeformat.tables.moment import Moment, moment_text, to_millis
 from lakeformat.tables.position import AnyPosition
 from lakeformat.types.closest import closest
 
-__all__ = ["Origin", "find_reference"]
+__all__ = ["Origin", "find_reference", "unknown_reference"]
+
+
+_SHOWN = 20
+"""The most names in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,17 @@ def find_reference(metadata: TableMetadata, name: str, kind: str, table: str) ->
         f"{table} has no {kind} {name!r}; its {kind}s are {known}{closest(name, names)}"
         if found is None
         else f"{name!r} is a {found.type} of {table}, not a {kind}; its {kind}s are {known}"
+    )
+
+
+def unknown_reference(metadata: TableMetadata, text: str, table: str) -> NotFoundError:
+    """Return the error for a text that is neither a tag or branch nor a position."""
+    names = sorted(metadata.references)
+    shown = ", ".join(map(repr, names[:_SHOWN])) + (", …" if len(names) > _SHOWN else "")
+    return NotFoundError(
+        f"{table} has no tag or branch {text!r}, and this is not a position such as "
+        f"str(table.position()); its tags and branches are {shown or 'none'}"
+        f"{closest(text, names)}"
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lakeformat.iceberg.refused_arguments import refuse_arguments
 from lakeformat.iceberg.table.history import TableHistory
+from lakeformat.tables.table import offering_arguments
 
 if TYPE_CHECKING:
     from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
@@ -20,6 +21,7 @@ __all__ = ["TableExpiry"]
 class TableExpiry(TableHistory):
     """The methods of a table that expire snapshots."""
 
+    @offering_arguments
     def expire_snapshots(
         self,
         *,

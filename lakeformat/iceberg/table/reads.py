@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.table.history import TableHistory
 from lakeformat.tables.position import AnyPosition
+from lakeformat.tables.table import offering_arguments
 
 if TYPE_CHECKING:
     from lakeformat.iceberg.read.scan import Scan
@@ -25,6 +26,7 @@ __all__ = ["TableReads"]
 class TableReads(TableHistory):
     """The methods of a table that read."""
 
+    @offering_arguments
     def scan(
         self,
         columns: Sequence[str] | None = None,
@@ -63,6 +65,7 @@ class TableReads(TableHistory):
         asked = row_filter(loaded.metadata, state.schema, where, partitions)
         return Scan(state, columns, asked, check_limit(limit))
 
+    @offering_arguments
     def changes(
         self,
         after: WindowEnd,

@@ -21,6 +21,7 @@ from lakeformat.iceberg.read.commit_changes import commit_changes
 from lakeformat.iceberg.read.plan import TableState
 from lakeformat.iceberg.read.time_travel import find_state
 from lakeformat.iceberg.read.where import row_filter
+from lakeformat.iceberg.references.origin import unknown_reference
 from lakeformat.rows.conditions.filter import Where
 from lakeformat.tables.arguments import Partitions, WindowEnd
 from lakeformat.tables.moment import to_millis
@@ -141,12 +142,19 @@ def _snapshot_id(loaded: LoadedMetadata, history: BranchHistory, end: WindowEnd)
     if isinstance(end, str):
         if end in loaded.metadata.references:
             return loaded.metadata.references[end].snapshot_id
-        end = Position.parse(end)
+        end = _position(loaded, end)
     if (end.number if isinstance(end, Position) else end) == 0:
         return None
     if isinstance(end, Position):
         return _position_id(loaded, history, end)
     return snapshot_id_of(loaded, history, end)
+
+
+def _position(loaded: LoadedMetadata, text: str) -> Position:
+    try:
+        return Position.parse(text)
+    except InvalidRequestError:
+        raise unknown_reference(loaded.metadata, text, loaded.places.uri) from None
 
 
 def _position_id(loaded: LoadedMetadata, history: BranchHistory, end: Position) -> int | None:

@@ -18,6 +18,7 @@ from lakeformat.paimon.metadata.snapshot import Snapshot, snapshot_reader
 from lakeformat.storage import Storage
 from lakeformat.tables.file_name_part import check_file_name_part, suffixed
 from lakeformat.tables.json_file import decode_json_file
+from lakeformat.types.closest import closest
 from lakeformat.types.type_rules import is_whole_number
 
 __all__ = [
@@ -32,6 +33,8 @@ __all__ = [
     "tag_names",
 ]
 
+_SHOWN = 20
+"""The most names in a message."""
 NANOS_PER_MICRO = 1_000
 _PARTS = range(5, 8)
 """The possible numbers of parts of a time, which are year, month, day, hour, minute, second and
@@ -96,8 +99,10 @@ def read_tag(storage: Storage, layout: TableLayout, name: str) -> Tag:
     tag = read_tag_if_present(storage, layout, name)
     if tag is None:
         names = tag_names(storage, layout)
-        there = f"its tags are {', '.join(map(repr, names))}" if names else "it has no tag"
-        raise NotFoundError(f"{storage.uri(layout.root)} has no tag {name!r}; {there}")
+        shown = ", ".join(map(repr, names[:_SHOWN])) + (", …" if len(names) > _SHOWN else "")
+        there = f"its tags are {shown}" if names else "it has no tag"
+        near = closest(name, names)
+        raise NotFoundError(f"{storage.uri(layout.root)} has no tag {name!r}; {there}{near}")
     return tag
 
 

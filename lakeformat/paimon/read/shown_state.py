@@ -10,11 +10,12 @@ from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedErr
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot, read_snapshot_if_present
-from lakeformat.paimon.metadata.tag import read_tag_if_present
+from lakeformat.paimon.metadata.tag import read_tag_if_present, tag_names
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.read.time_travel import find_snapshot, newest_at, newest_compacted
 from lakeformat.paimon.schema_changes.time_travel_rules import INCREMENTAL, NamedState, named_state
 from lakeformat.tables.moment import to_millis
+from lakeformat.types.closest import closest
 from lakeformat.types.sentence import sentence
 
 __all__ = ["ShownState", "find_shown_state"]
@@ -108,7 +109,10 @@ def _of_version(handle: TableHandle, version: str) -> Snapshot | None:
         return find_snapshot(handle, watermark=int(watermark))
     if version.isdecimal():
         return find_snapshot(handle, snapshot=int(version))
-    raise NotFoundError(f"{handle.uri} has no tag {version!r}, and it is not a snapshot number")
+    near = closest(version, tag_names(handle.storage, handle.layout))
+    raise NotFoundError(
+        f"{handle.uri} has no tag {version!r}, and it is not a snapshot number{near}"
+    )
 
 
 def _local_millis(named: NamedState) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lakeformat.deprecation import renamed_argument
 from lakeformat.paimon.table.reads import TableReads
+from lakeformat.tables.table import offering_arguments
 
 if TYPE_CHECKING:
     from lakeformat.paimon.consumers import TableConsumers
@@ -21,6 +22,7 @@ class TableExpiry(TableReads):
     """The part of a table that expires snapshots."""
 
     @renamed_argument("tell", "on_progress")
+    @offering_arguments
     def expire_snapshots(
         self,
         *,

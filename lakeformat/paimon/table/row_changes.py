@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lakeformat.deprecation import renamed_argument
 from lakeformat.paimon.table.reads import TableReads
 from lakeformat.tables.commit_id import CommitId
+from lakeformat.tables.table import offering_arguments
 
 if TYPE_CHECKING:
     from lakeformat.paimon.row_changes.change import OnProgress
@@ -22,6 +23,7 @@ class TableRowChanges(TableReads):
     """The part of a table that deletes and updates rows by condition."""
 
     @renamed_argument("tell", "on_progress")
+    @offering_arguments
     def delete(
         self,
         where: Where,
@@ -48,6 +50,7 @@ class TableRowChanges(TableReads):
         )
 
     @renamed_argument("tell", "on_progress")
+    @offering_arguments
     def update(
         self,
         where: Where | None,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Never, NoReturn, TypeVar
 from warnings import warn
 
 from lakeformat.environment import Environment
@@ -118,6 +118,7 @@ class Table(
         watermark: int | None = None,
         properties: Mapping[str, str] | None = None,
         read_snapshot: AnyPosition | str | None = None,
+        **unknown: Never,
     ) -> CommitReport:
         """Add rows in one commit, or replace partitions; the same ``commit`` publishes only once.
 
@@ -143,6 +144,10 @@ class Table(
         If this raises a ``LakeError``, nothing was published and no file is left behind. The
         exception is ``CommitOutcomeUnknownError``: then repeat the call with the same ``commit``.
         """
+        if unknown:
+            from lakeformat.tables.unknown_arguments import refuse_unknown  # only for a message
+
+            refuse_unknown(self.write, unknown)
         from lakeformat.paimon.table.writes import RowsWrite, commit_options, replacement
 
         options = commit_options(self._handle, commit, watermark, properties, read_snapshot)
@@ -171,6 +176,7 @@ class Table(
         watermark: int | None = None,
         properties: Mapping[str, str] | None = None,
         read_snapshot: AnyPosition | str | None = None,
+        **unknown: Never,
     ) -> CommitReport:
         """Publish prepared files, as ``write`` does; commit each message only once.
 
@@ -178,6 +184,10 @@ class Table(
         deletes rows added after the messages were prepared. To refuse it in that case, pass the
         snapshot they were computed from as ``read_snapshot``.
         """
+        if unknown:
+            from lakeformat.tables.unknown_arguments import refuse_unknown  # only for a message
+
+            refuse_unknown(self.commit, unknown)
         from lakeformat.paimon.metadata.commit_message import check_messages
         from lakeformat.paimon.table.writes import commit_options, commit_prepared, replacement
 

@@ -135,7 +135,9 @@ def test_a_taken_name_is_refused_unless_the_tag_may_exist(table):
 
 def test_a_missing_tag_is_named_with_the_nearest_one(table):
     table.tags.create("release")
-    with pytest.raises(NotFoundError, match=r"no tag 'relaese'; did you mean 'release'\?"):
+    with pytest.raises(
+        NotFoundError, match=r"no tag 'relaese'; its tags are release; did you mean 'release'\?"
+    ):
         table.tags.delete("release", "relaese")
     assert [tag.name for tag in table.tags.list()] == ["release"]
     with pytest.raises(NotFoundError, match=r"'main' is a branch of .*, not a tag"):

@@ -11,6 +11,7 @@ import pytest
 
 import lakeformat as lake
 from tests.golden.iceberg import iceberg_table
+from tests.golden.iceberg_orders import IcebergOrders
 from tests.unit.iceberg.made_table import MadeTable
 
 Change = tuple[Any, ...]
@@ -52,6 +53,16 @@ def test_a_window_has_the_rows_of_its_commits(mode):
     assert commits(kept[0].position, kept[2].position, mode=mode) == [1, 2]
     assert commits(str(kept[2].position), kept[4].snapshot_id, mode=mode) == [3, 4]
     assert commits(0, mode=mode, where="commit_no = 3", columns=["commit_no"]) == [3]
+
+
+@pytest.mark.parametrize("window", [("bevor",), (0, "bevor")])
+def test_an_unknown_tag_gets_the_nearest_one(tmp_path, window):
+    table = lake.open_table(str(IcebergOrders(tmp_path).root))
+    table.tags.create("before")
+    with pytest.raises(
+        lake.NotFoundError, match=r"no tag or branch 'bevor', .*'before', 'main'; did you mean 'be"
+    ):
+        table.changes(*window)
 
 
 def test_a_window_that_ends_where_it_starts_has_no_rows():

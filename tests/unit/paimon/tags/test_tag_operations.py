@@ -165,6 +165,9 @@ def test_an_unknown_tag_is_refused_by_name_before_anything_is_deleted():
     with pytest.raises(lake.NotFoundError, match="has no tag 'w'; its tags are 'v'"):
         table.tags.delete("v", "w")
     assert names(table) == ["v"]
+    table.tags.create("before-migration", snapshot=1)
+    with pytest.raises(lake.NotFoundError, match="did you mean 'before-migration'"):
+        table.changes("before-migraton")
 
 
 def test_a_tag_a_branch_began_at_is_in_use():
