@@ -23,7 +23,7 @@ def test_a_scan_tells_what_it_would_read_and_what_leaves_out_the_rest(table):
     assert (told.splits, told.raw_splits) == (1, 0)
     assert told.bytes_to_read > 0
     assert told.to_dict()["splits"] == 1
-    assert "skipped: 1 files by partition, 0 by statistics" in str(told)
+    assert "files skipped: 1 by partition, 0 by statistics" in str(told)
 
 
 def test_key_ranges_leave_out_files_whatever_the_partition(table):
