@@ -204,7 +204,7 @@ MISTAKES = [
         "a tag that does not exist",
         "run",
         'LakeRollbackOperator(task_id="t", table="shop.orders", tag="v2")',
-        "NotFoundError: file://HERE/warehouse/shop.db/orders has no tag 'v2'; its tags are 'v1'; did you mean 'v1'?",
+        "NotFoundError: file://HERE/warehouse/shop.db/orders has no tag 'v2'; its tags are 'v1'",
     ),
     Mistake(
         "a number as a tag",
