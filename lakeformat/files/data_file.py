@@ -71,12 +71,16 @@ def stored_batches(
     for start, batch in read(stream, columns, batch_rows, rows):
         end = start + batch.num_rows
         if row_count is not None and end > row_count:
-            raise ValueError(f"it has {end} rows or more, but its manifest has {row_count}")
+            raise ValueError(
+                f"it has {end} rows or more, but the manifest records {row_count} rows for it"
+            )
         # Decoders check neither that texts are UTF-8 nor that decimals fit their precision.
         check_values(batch)
         yield start, batch
     if row_count is not None and end < min(row_count, rows.stop):
-        raise ValueError(f"it ends after {end} rows, but its manifest has {row_count}")
+        raise ValueError(
+            f"it ends after {end} rows, but the manifest records {row_count} rows for it"
+        )
 
 
 @contextmanager

@@ -148,8 +148,8 @@ def _variant(array: pa.Array, data_type: AtomicType, wanted: pa.DataType) -> pa.
     parts = [part.name for part in array.type]
     if SHREDDED in parts:
         raise UnsupportedError(
-            "a VARIANT column is in shredded form, which this version cannot read: read only the "
-            "other columns, or use another engine"
+            "a VARIANT column is stored in shredded form, which this version cannot read: read "
+            "only columns of other types, or use another engine"
         )
     if sorted(parts) != ["metadata", "value"]:
         raise PhysicalTypeError(

@@ -90,8 +90,9 @@ class MessageColumn:
             )
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             raise lake.InvalidRequestError(
-                f"column {self.name!r} has values of the types {self.values} and {met} in one "
-                "batch, so its type is unknown: create the table first, or leave the column out"
+                f"column {self.name!r} has values of the types {self.values} and {met} in these "
+                "messages, which cannot become one column: make the source write one type, or "
+                "remove the column from the messages"
             ) from None
         self.values = merged.type
 

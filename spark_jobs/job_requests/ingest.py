@@ -124,7 +124,9 @@ class IngestRequest(CommitRequest):
     compression: Compression | None = None
     """Compression of the files. Default: by their suffix, ``.gz``, ``.bz2`` or ``.zst``."""
     messages_of: MessageTable | None = None
-    """Only change messages of this source table, as ``database.table``."""
+    """Read only the change messages of this source table, ``database.table``; skip those of other
+    tables.
+    """
     source_table: str | None = None
     """Another table of the warehouse, ``database.table``, whose changes since the last run are
     ingested.

@@ -262,8 +262,10 @@ class SqlMetastore(NamedFilesMetastore):
         return found
 
     def _is_set_up(self, connection: Connection) -> bool:
-        """Return True if the SQL tables exist. Also check if they have a column for the type of a
-        row, which older ones lack.
+        """Return True if the SQL tables exist.
+
+        Also record if they have the column that marks views. SQL tables that an older
+        version of another library made lack it.
         """
         if self._has_types is None:
             found = inspect(connection)

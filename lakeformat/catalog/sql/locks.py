@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The locks that renames, drops and commits take."""
+"""The locks that commits take, and changes of the list of tables: create, alter, rename, drop and
+repair.
+"""
 
 from __future__ import annotations
 

@@ -182,7 +182,8 @@ def _spec_of(places: FilePlaces, metadata: TableMetadata, listed: Mapping[str, A
         partition = partition_type(metadata, spec)
     except CorruptTableError as reason:
         raise CorruptTableError(
-            f"{places.uri} names the manifest {listed['manifest_path']}: {reason}"
+            f"the manifest {listed['manifest_path']} of {places.uri} cannot be read: {reason}. "
+            "Roll back to an earlier snapshot, or restore the metadata file from a backup"
         ) from None
     return _Spec(spec.spec_id, partition, _unknown_fields(spec))
 

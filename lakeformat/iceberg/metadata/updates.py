@@ -136,8 +136,8 @@ def remove_properties(metadata: TableMetadata, keys: Collection[str]) -> TableMe
 def remove_snapshots(metadata: TableMetadata, snapshot_ids: Iterable[int]) -> TableMetadata:
     """Remove snapshots, with their statistics and the branches and tags that are at them.
 
-    The snapshot log is cut after its last entry for a removed snapshot. With a gap in the log,
-    readers would find a wrong snapshot for a time.
+    The snapshot log also loses all entries before the last entry of a removed snapshot. With a gap
+    in the log, time travel to a time in the gap would find the wrong snapshot.
     """
     removed = frozenset(snapshot_ids)
     if metadata.current_snapshot_id in removed:

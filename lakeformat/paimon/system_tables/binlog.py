@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``$binlog``: one row for each change; an update has its old and its new values as arrays."""
+"""``$binlog``: one row for each change, whose columns are arrays.
+
+An array has one value; for an update it has the old and the new value.
+"""
 
 from __future__ import annotations
 

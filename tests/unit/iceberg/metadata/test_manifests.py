@@ -169,7 +169,7 @@ def test_manifests_that_version_1_lists_by_their_paths_have_no_counts():
         ({}, entry(status=3), "the status of an entry is 3, but must be 0 or 1 or 2"),
         ({}, entry({"content": 1}), "the content of an entry is 1, but must be 0;"),
         ({"content": 1}, entry(), "the content of an entry is 0, but must be 1 or 2;"),
-        ({"partition_spec_id": 4}, entry(), "names the manifest .* has no partition spec 4, only"),
+        ({"partition_spec_id": 4}, entry(), "the manifest .* has no partition spec 4, only"),
         ({"content": 2}, entry(), "manifests of the unknown content 2"),
     ],
 )
