@@ -54,6 +54,9 @@ def count_outcome(result: Mapping[str, Any]) -> None:
         report = result.get("report") or {}
         if result["job"] == "health":
             metrics("gauge", "health_score", report["score"])
+            lag = (report.get("snapshots") or {}).get("publication")
+            if lag is not None:
+                metrics("gauge", "unpublished_snapshots", lag["snapshots"])
         _count_work(metrics, result)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 __all__ = ["operator_of"]
 
 _OPERATORS = {
+    "publish": "LakePublishOperator",
     "expire_partitions": "LakeExpirePartitionsOperator",
     "compact": "LakeCompactOperator",
     "expire_snapshots": "LakeExpireSnapshotsOperator",

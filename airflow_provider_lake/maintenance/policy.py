@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 STEPS: dict[str, tuple[str, ...]] = {
+    "publish": (),
     "expire_partitions": (
         "expiration_time",
         "strategy",

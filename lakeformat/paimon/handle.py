@@ -19,7 +19,7 @@ from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
 
 if TYPE_CHECKING:
-    from lakeformat.tables.commit_observer import CommitObserver, ObservedFiles
+    from lakeformat.tables.commit_observer import CommitObserver, ObservedFiles, ObserverLag
 
 __all__ = [
     "READ_THROUGH",
@@ -105,13 +105,13 @@ class TableHandle:
         if self.observer is not None and self.options.publishes_iceberg:
             self.observer.after_upkeep(self)
 
-    def outstanding_publication(self) -> str | None:
-        """Return the changes that are not in the Iceberg metadata yet, as a clause; None if it has
-        all.
+    def publication_lag(self) -> ObserverLag | None:
+        """Return the distance between the publication and the table; None if it is not
+        published.
         """
         if self.observer is None or not self.options.publishes_iceberg:
             return None
-        return self.observer.outstanding(self)
+        return self.observer.lag(self)
 
     def require_published(self) -> None:
         """Publish all changes as Iceberg metadata before files are deleted; raise if that fails."""

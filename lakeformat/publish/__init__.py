@@ -12,7 +12,7 @@ from lakeformat.errors import UnsupportedError
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.tables.commit_observer import ObservedFiles
+from lakeformat.tables.commit_observer import ObservedFiles, ObserverLag
 
 __all__ = ["PUBLICATION", "IcebergPublication"]
 
@@ -56,10 +56,8 @@ class IcebergPublication:
         """
         self._publish(handle, follows_upkeep=False)
 
-    def outstanding(self, handle: TableHandle) -> str | None:
-        """Return how far the Iceberg metadata is behind the table; None if both show the same
-        snapshot.
-        """
+    def lag(self, handle: TableHandle) -> ObserverLag | None:
+        """Return the distance between the Iceberg metadata and the table; None for a branch."""
         if handle.layout.branch != MAIN_BRANCH:
             return None
         from lakeformat.publish.lag import publication_lag

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 
 from lakeformat.storage import Storage
 
-__all__ = ["CommitObserver", "ObservedFiles"]
+__all__ = ["CommitObserver", "ObservedFiles", "ObserverLag"]
 
 Handle_contra = TypeVar("Handle_contra", contravariant=True)
 
@@ -28,6 +28,16 @@ class ObservedFiles:
     needed: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True)
+class ObserverLag:
+    """The distance between the work that follows commits and the newest commit."""
+
+    snapshots: int
+    """The number of newest snapshots without this work; all if none of it can be used."""
+    finding: str | None = None
+    """The missing work as a clause for reports; None if all is done."""
+
+
 class CommitObserver(Protocol[Handle_contra]):
     """Work that must follow each commit; a table calls these methods at its commits."""
 
@@ -41,9 +51,9 @@ class CommitObserver(Protocol[Handle_contra]):
         """
         ...
 
-    def outstanding(self, handle: Handle_contra) -> str | None:
-        """Return the work that is still missing after earlier commits, in words; None if all is
-        done.
+    def lag(self, handle: Handle_contra) -> ObserverLag | None:
+        """Return the work that is still missing after earlier commits; None for a table without
+        such work.
         """
         ...
 

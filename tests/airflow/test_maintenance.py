@@ -11,8 +11,24 @@ from airflow_provider_lake.maintenance.dags import lake_dags
 from airflow_provider_lake.maintenance.gate import due_compaction, due_tables
 from airflow_provider_lake.maintenance.policy import Gate, PolicyError
 from airflow_provider_lake.maintenance.task_group import LakeMaintenanceTaskGroup
+from tests.airflow.contexts import task_context
+from tests.unit.publish.published import iceberg, unobserved
 
 STEPS = {"expire_snapshots": {"older_than": "7 d"}}
+
+
+def test_a_policy_publishes_what_other_engines_committed_before_other_steps(catalog):
+    options = {"metadata.iceberg.storage": "table-location"}
+    table = catalog.create_table("shop.shown", [("id", "BIGINT")], options=options)
+    unobserved(table).write(pa.table({"id": [1]}))
+    with DAG("upkeep", schedule=None) as dag:
+        steps = {"expire_snapshots": {}, "publish": True}
+        LakeMaintenanceTaskGroup(table="shop.shown", steps=steps)
+    assert [*dag.task_dict] == ["shop_shown.publish", "shop_shown.expire_snapshots"]
+
+    dag.task_dict["shop_shown.publish"].execute(task_context())
+
+    assert iceberg(table).scan().to_arrow()["id"].to_pylist() == [1]
 
 
 @pytest.mark.parametrize("wrong", [{"min_files": "5"}, {"min_files": 0}, {"max_bytes": "10 GB"}])
@@ -60,7 +76,7 @@ def test_a_table_beyond_the_quota_waits_and_the_log_has_its_size(orders, catalog
             {"gate": {"min_files": 5}},
             r"^shop\.orders: gate must be a Gate\(min_files=…, max_bytes=…\)",
         ),
-        ({"steps": {}}, r"^shop\.orders has no step: give some of expire_partitions, compact"),
+        ({"steps": {}}, r"^shop\.orders has no step: give some of publish, expire_partitions"),
         ({"steps": {"analyze": False}}, r"^shop\.orders has no step"),
         (
             {"steps": ["compact"]},

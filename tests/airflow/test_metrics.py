@@ -24,6 +24,7 @@ from airflow_provider_lake.operators.rescale import LakeRescaleOperator
 from tests.airflow.contexts import task_context
 from tests.airflow.kept_metrics import backend
 from tests.airflow.versions import AirflowFailException
+from tests.unit.publish.published import unobserved
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 SUBJECT = {"job": "compact", "table": "shop.orders"}
@@ -192,6 +193,19 @@ def test_health_is_a_gauge(told, orders):
     assert ("gauge", "lake.health.shop.orders.health_score") in [each[:2] for each in told]
 
 
+def test_the_lag_of_a_publication_is_a_gauge(told, catalog):
+    options = {"metadata.iceberg.storage": "table-location"}
+    table = catalog.create_table("shop.shown", [("id", "BIGINT")], options=options)
+    table.write(pa.table({"id": [1]}))
+    theirs = unobserved(table)
+    for number in (2, 3):
+        theirs.write(pa.table({"id": [number]}))
+
+    do(LakeHealthOperator, table="shop.shown")
+
+    assert told.numbers()["unpublished_snapshots"] == 2
+
+
 def test_functions_tell_the_same(told, orders):
     commit = task.lake_commit(table="shop.orders", task_id="work")(lambda: [{"id": 9}])
     look = task.lake_job(table="shop.orders", task_id="work")(lambda table: 1)
@@ -316,4 +330,5 @@ def test_the_page_names_every_metric():
     code = Path(count_outcome.__code__.co_filename).read_text()
     tables = {*re.findall(r"\"(\w+_(?:in|out|removed|retries)|conflicts)\"", code)}
 
-    assert named == tables | {"duration", "skipped", "replayed", "failures", "health_score"}
+    gauges = {"health_score", "unpublished_snapshots"}
+    assert named == tables | gauges | {"duration", "skipped", "replayed", "failures"}

@@ -202,6 +202,7 @@ def _snapshot_facts(
         overdue_changelogs=overdue.changelogs.overdue,
         expirable_changelogs=overdue.changelogs.expirable,
         holders=_holders(handle, overdue, reachable),
+        publication=handle.publication_lag(),
     )
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lakeformat.paimon.consumers import StalledConsumer
+from lakeformat.tables.commit_observer import ObserverLag
 from lakeformat.tables.health.health_summary import HealthSummary
 from lakeformat.tables.health.numbers import HistoryNumbers, StorageNumbers
 from lakeformat.tables.moment import moment_text
@@ -122,6 +123,9 @@ class SnapshotFacts(HistoryNumbers):
     holders: tuple[Holder, ...] = ()
     """Consumers, tags and branches that keep a state beyond the retention, the oldest first and
     not more than ten; tags and branches only with ``time_travel``."""
+    publication: ObserverLag | None = None
+    """The distance between the published Iceberg metadata and the table; None if the table is not
+    published."""
 
 
 @dataclass(frozen=True, slots=True)

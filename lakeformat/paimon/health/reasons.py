@@ -60,7 +60,7 @@ def find_reasons(
         *_of_deletes(handle, table, files, deletes),
         *history_reasons(handle, files, snapshots, storage, overdue),
         *([] if other is None else [Reason(other.finding, other.advice)]),
-        *_of_publication(handle, table),
+        *_of_publication(table, snapshots),
     ]
     found = _without_refused(handle, found)
     return tuple(_by_one_command(found, table, snapshots.stalled_consumers))
@@ -128,9 +128,10 @@ def _of_lost_files(table: str, storage: StorageFacts, snapshots: SnapshotFacts) 
         )
 
 
-def _of_publication(handle: TableHandle, table: str) -> Iterator[Reason]:
-    if (missing := handle.outstanding_publication()) is not None:
-        yield Reason(missing, f"lake publish {table}")
+def _of_publication(table: str, snapshots: SnapshotFacts) -> Iterator[Reason]:
+    lag = snapshots.publication
+    if lag is not None and lag.finding is not None:
+        yield Reason(lag.finding, f"lake publish {table}")
 
 
 def _are(lost: Sequence[str]) -> str:

@@ -45,7 +45,7 @@ def check_publication(table: Table, readers: Sequence[Reader] = READERS) -> Publ
     handle = newest_schema(require_published_table(table))
     newest = versions_of(handle).newest()
     shown = None if newest is None else newest.metadata.current_snapshot
-    outstanding = publication_lag(handle)
+    outstanding = publication_lag(handle).finding
     if newest is None or shown is None:
         return _report(handle, None, None, 0, outstanding, ())
     snapshot = read_snapshot_if_present(handle.storage, handle.layout, shown.snapshot_id)
