@@ -66,7 +66,7 @@ class LakeSparkLink(BaseOperatorLink):
     name = "Spark UI"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """Return the address; empty if the task started no Spark, or a Spark without a page."""
+        """Return the address; empty if the task started no Spark application with a page."""
         if not getattr(operator, "is_on_spark", True):
             return ""  # reading an XCom that was never pushed logs an error
         about = _xcom_of(ti_key, SPARK_KEY)

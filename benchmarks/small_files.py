@@ -33,7 +33,7 @@ __all__ = [
 Made: TypeAlias = Callable[[], Iterator[pa.RecordBatch]]
 """A function that reads the rows of the result."""
 Change: TypeAlias = Callable[[pa.Table], pa.Table]
-"""Turns stored rows into current rows, as the floor does it."""
+"""Turns stored rows into current rows, as the baseline does it."""
 
 BASELINE, CANDIDATE = "read all + write all", "table.compact()"
 NAME = "bench.orders"

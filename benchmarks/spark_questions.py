@@ -80,8 +80,9 @@ def read_column(data: Data) -> Iterator[Candidate]:
 
 
 def read_range(data: Data) -> Iterator[Candidate]:
-    """Compare reading a hundredth of the keys, which are together in each file, so that push-down
-    skips the rest.
+    """Compare reading one hundredth of the keys.
+
+    The files are sorted by key, so push-down skips the rest of each file.
     """
     paths = data.paths_of(COMPACTED)
     known = spark_jobs.read_table(data.spark, COMPACTED).schema

@@ -35,8 +35,8 @@ class LakeCompactOperator(LakeJobOperator):
     :param order_strategy: ``order`` sorts by the first column of ``order_by``, then the next;
         ``zorder`` and ``hilbert`` sort along a curve through all of them
     :param max_commits: publish the groups of files of an Iceberg table as they are done, in up to
-        this many commits. A group that conflicts is dropped, and a retry does what is left.
-        Default: all groups in one commit
+        this many commits. A group whose commit conflicts keeps its old files, and a retry
+        compacts it. Default: all groups in one commit
     :param bucket_executor: with engine ``python``: ``threads`` compacts one bucket per CPU at a
         time, ``serial`` one. Default: ``threads``
     :param dry_run: only report what would be done

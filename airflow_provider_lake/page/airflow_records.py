@@ -111,7 +111,7 @@ def events_of(
 def tasks_of_users(
     users: Collection[str], table: str, *, session: Session = NEW_SESSION
 ) -> dict[str, OneTask]:
-    """Return the task instance of each commit user of a table, as far as Airflow still has it."""
+    """Return for each commit user of a table its task instance, if Airflow still has it."""
     from airflow.models.taskinstance import TaskInstance as Row
     from sqlalchemy import and_, or_, select
 

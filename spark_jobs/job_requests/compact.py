@@ -51,8 +51,8 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     """
     max_commits: Numbered | None = None
     """Publish the groups of files of an Iceberg table as they are done, in up to this many commits.
-    A group that conflicts is dropped, and a retry does what is left. By default all groups are
-    published in one commit.
+    A group whose commit conflicts keeps its old files, and a retry compacts it. By default all
+    groups are published in one commit.
     """
     executor: Executor | None = None
     """With engine ``python``: ``threads`` compacts as many buckets at a time as there are CPUs,
