@@ -19,6 +19,7 @@ from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
 from lakeformat.paimon.metadata.tag import read_tags
 from lakeformat.publish.expired_deletes import expired_deletes
 from lakeformat.publish.next_state import IDENTITY
+from lakeformat.publish.own_files import own_files
 
 __all__ = ["unneeded_files", "with_kept_snapshots"]
 
@@ -54,7 +55,8 @@ def unneeded_files(before: LoadedMetadata, after: TableMetadata) -> list[str]:
     """Return the manifests, manifest lists and delete files that no snapshot of ``after`` uses any
     more.
 
-    Data files are not among them: the Paimon table deletes its data files itself.
+    Files of the Paimon table are not among them, not even if changed metadata names them: the table
+    deletes its files itself.
     """
     kept_ids = {each.snapshot_id for each in after.snapshots}
     expired = [each for each in before.metadata.snapshots if each.snapshot_id not in kept_ids]
@@ -65,7 +67,8 @@ def unneeded_files(before: LoadedMetadata, after: TableMetadata) -> list[str]:
         found |= dict.fromkeys(_manifests(before, [snapshot]))
         found[snapshot.manifest_list] = None
     unneeded = [address for address in found if address not in needed]
-    return [*expired_deletes(before, expired, after.snapshots), *unneeded]
+    deletes = expired_deletes(before, expired, after.snapshots)
+    return own_files(before.metadata, [*deletes, *unneeded])
 
 
 def _manifests(loaded: LoadedMetadata, snapshots: Iterable[IcebergSnapshot]) -> list[str]:

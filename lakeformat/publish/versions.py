@@ -6,7 +6,7 @@ The file ``version-hint.text`` names the current one for readers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.iceberg.commit.create_once import create_once
@@ -25,6 +25,7 @@ from lakeformat.iceberg.metadata.metadata_file import (
 )
 from lakeformat.iceberg.metadata.metadata_json import encode_metadata
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.publish.own_files import own_files
 from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
 
 __all__ = ["PublishedVersions"]
@@ -94,7 +95,7 @@ class PublishedVersions:
         if not self.storage.exists(self.path(number + 1)) and self._hinted() != number:
             write_hint(self.storage, self.root, number)
         if before is not None:
-            delete_old_metadata(before, current)
+            delete_old_metadata(_with_own_log(before), current)
 
     def delete_above(self, number: int) -> None:
         """Delete the metadata files of higher snapshot numbers, which the table does not have any
@@ -130,3 +131,11 @@ class PublishedVersions:
                 "those of the table. Move the directory 'metadata' away, then publish again"
             )
         return LoadedMetadata(self.places, metadata, path)
+
+
+def _with_own_log(loaded: LoadedMetadata) -> LoadedMetadata:
+    """Return the metadata with only those files in its log that a publication may delete."""
+    metadata = loaded.metadata
+    own = {*own_files(metadata, (each.metadata_file for each in metadata.metadata_log))}
+    log = tuple(each for each in metadata.metadata_log if each.metadata_file in own)
+    return replace(loaded, metadata=replace(metadata, metadata_log=log))
