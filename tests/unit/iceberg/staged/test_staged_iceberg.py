@@ -85,59 +85,11 @@ def test_earlier_deletes_do_not_apply_to_staged_rows(orders):
     assert scanned(orders, staged(orders, 1), with_published=True) == [1, 4]
 
 
-def test_published_rows_are_not_published_again(orders):
-    addresses = [staged(orders, 1), staged(orders, 2)]
-    first = orders.staged.publish(addresses)
-    orders.write(rows(3))
-    again = orders.staged.publish(addresses[::-1])
-    assert (again.replayed, again.snapshot_id) == (True, first.snapshot_id)
-    assert ids(orders) == [1, 2, 3]
-
-
-def test_a_publication_that_could_not_delete_its_notes_is_finished_by_the_next(orders, monkeypatch):
-    address = staged(orders, 1)
-    with monkeypatch.context() as patched:
-        patched.setattr(StagedFiles, "delete", lambda *_: None)
-        orders.staged.publish([address])
-    assert orders.staged.publish([address]).replayed
-    assert (orders.staged.list(), ids(orders)) == ([], [1])
-
-
-def test_an_identity_stages_once(orders, storage):
-    who = lake.CommitId("run", 1)
-    first, second = staged(orders, 1, commit=who), prepared(orders, 1)
-    assert orders.staged.add(second, commit=who) == orders.staged.find(who)
-    orders.abort(second)
-    orders.staged.publish([first], commit=who)
-    assert ids(orders) == [1]
-    assert stored_files(storage) == referenced_files(orders._handle)
-
-
-def test_an_identity_that_has_published_other_files_publishes_nothing(orders):
-    who = lake.CommitId("run", 1)
-    orders.write(rows(1), commit=who)
-    address = staged(orders, 2)
-    with pytest.raises(InvalidRequestError, match="published other files before"):
-        orders.staged.publish([address], commit=who)
-    assert (ids(orders), len(orders.staged.list())) == ([1], 1)
-
-
 def test_staged_rows_take_the_place_of_those_of_an_earlier_commit(orders):
     first = orders.staged.publish([staged(orders, 1, 2)], commit=lake.CommitId("run", 1))
     second = lake.CommitId("run", 2, replaces=first.snapshot_id)
     orders.staged.publish([staged(orders, 2, 5)], commit=second)
     assert ids(orders) == [2, 5]
-
-
-def test_files_of_staged_rows_are_no_orphans_however_old_they_are(orders, storage, clock):
-    orders.write(rows(9))
-    address = staged(orders, 1)
-    prepared(orders, 2)  # of a writer that has crashed
-    clock.millis += 30 * DAY
-    assert orders.remove_orphans(dry_run=False).removed_files == 1
-    orders.staged.publish([address])
-    assert ids(orders) == [1, 9]
-    assert stored_files(storage) == referenced_files(orders._handle)
 
 
 def test_files_staged_while_a_removal_of_orphans_searches_are_kept(orders, clock, monkeypatch):
@@ -164,28 +116,6 @@ def test_a_branch_has_staged_rows_of_its_own(orders, clock):
     assert orders.remove_orphans(dry_run=False).removed_files == 0
     audit.staged.publish([address])
     assert (ids(audit), ids(orders)) == ([1, 9], [9])
-
-
-def test_discarded_rows_are_deleted_with_their_files(orders, storage, clock):
-    old = staged(orders, 1)
-    clock.millis += 2 * DAY
-    staged(orders, 2)
-    planned = orders.staged.discard(older_than="1 d")
-    assert [(each.staged, each.outcome) for each in planned] == [(old, "discarded")]
-    assert len(orders.staged.list()) == 2
-    orders.staged.discard(older_than="1 d", dry_run=False)
-    assert len(orders.staged.list()) == 1
-    assert sum(each.endswith(".parquet") for each in storage.files()) == 1
-
-
-def test_rows_that_are_being_published_are_not_discarded(orders):
-    address = staged(orders, 1)
-    [result] = orders.staged.list()
-    orders.staged._files.claim(result.name, "nightly", orders._handle.environment)
-    [report] = orders.staged.discard([address], dry_run=False)
-    assert (report.outcome, "'nightly'" in report.reason) == ("claimed", True)
-    orders.staged.publish([address])
-    assert ids(orders) == [1]
 
 
 def test_rows_are_not_discarded_because_another_publication_of_them_has_failed(orders):

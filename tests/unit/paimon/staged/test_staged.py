@@ -13,7 +13,6 @@ import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
 from lakeformat.storage import MemoryStorage
-from lakeformat.tables.staged.files import StagedFiles
 
 DAY = 86_400_000
 _numbers = itertools.count()
@@ -64,15 +63,6 @@ def ids(table):
     return sorted(table.scan().to_arrow()["id"].to_pylist())
 
 
-def test_nobody_sees_it_before_it_is_published(orders):
-    address = staged(orders, 1, 2)
-    assert orders.latest_snapshot() is None
-    assert [(each.rows, each.files) for each in orders.staged.list()] == [(2, 1)]
-
-    report = orders.staged.publish([address])
-    assert (report.snapshot_id, ids(orders), orders.staged.list()) == (1, [1, 2], [])
-
-
 def test_staged_rows_are_read_alone_or_with_the_published_ones(orders):
     orders.write(pa.table({"id": [1]}))
     addresses = [staged(orders, 2, 3), staged(orders, 4)]
@@ -118,52 +108,6 @@ def test_staged_results_that_replace_files_cannot_be_read_before_their_publicati
         orders.staged.scan([address])
 
 
-def test_many_become_one_snapshot(orders):
-    addresses = [staged(orders, number) for number in range(3)]
-    assert orders.staged.publish(addresses).snapshot_id == 1
-    assert ids(orders) == [0, 1, 2]
-
-
-def test_publishing_again_changes_nothing(orders):
-    addresses = [staged(orders, 1), staged(orders, 2)]
-    first = orders.staged.publish(addresses)
-    orders.write(pa.table({"id": [3]}))
-    again = orders.staged.publish(addresses[::-1])
-    assert (again.replayed, again.snapshot_id) == (True, first.snapshot_id)
-    assert ids(orders) == [1, 2, 3]
-
-
-def test_what_broke_off_after_publication_is_finished(orders, monkeypatch):
-    address = staged(orders, 1)
-    with monkeypatch.context() as patched:
-        patched.setattr(StagedFiles, "delete", lambda *args: None)
-        orders.staged.publish([address])
-    assert len(orders.staged.list()) == 1
-    assert orders.staged.publish([address]).replayed
-    assert (orders.staged.list(), ids(orders)) == ([], [1])
-
-
-def test_an_identity_stages_once(orders, warehouse):
-    who = lake.CommitId("run", 1)
-    first = orders.staged.add(prepared(orders, 1), commit=who)
-    second = prepared(orders, 1)
-    again = orders.staged.add(second, commit=who)
-    assert again == first
-    orders.abort(second)
-    orders.staged.publish([orders.staged.address(first.name)], commit=who)
-    assert (ids(orders), len(warehouse.data_files())) == ([1], 1)
-
-
-def test_an_identity_of_something_else_publishes_nothing(orders):
-    who = lake.CommitId("run", 1)
-    orders.write(pa.table({"id": [1]}), commit=who)
-    address = staged(orders, 2)
-    with pytest.raises(lake.InvalidRequestError, match="published other files before"):
-        orders.staged.publish([address], commit=who)
-    assert (ids(orders), len(orders.staged.list())) == ([1], 1)
-    assert orders.staged.publish([address]).snapshot_id == 2, "no claim was left behind"
-
-
 def test_one_that_is_gone_is_named(orders):
     addresses = [staged(orders, 1), staged(orders, 2)]
     orders.staged.publish(addresses[:1])
@@ -187,48 +131,6 @@ def test_a_damaged_one_is_named(warehouse, orders, content):
         orders.staged.publish([address])
     with pytest.raises(lake.InvalidRequestError, match="not a staged result of this version"):
         orders.remove_orphans()
-
-
-def test_orphan_removal_leaves_its_files_however_old_they_are(warehouse, orders):
-    orders.write(pa.table({"id": [0]}))
-    address = staged(orders, 1)
-    prepared(orders, 2)  # a crashed writer's
-    warehouse.now += 30 * DAY
-    assert orders.remove_orphans("1 d", dry_run=False).removed_files == 1
-    orders.staged.publish([address])
-    assert ids(orders) == [0, 1]
-
-
-def test_what_is_given_up_goes_with_its_files(warehouse, orders):
-    old = staged(orders, 1)
-    warehouse.now += 2 * DAY
-    staged(orders, 2)
-    looked = orders.staged.discard(older_than="1 d")
-    assert [(each.staged, each.outcome) for each in looked] == [(old, "discarded")]
-    assert (len(orders.staged.list()), len(warehouse.data_files())) == (2, 2)
-
-    orders.staged.discard(older_than="1 d", dry_run=False)
-    assert (len(orders.staged.list()), len(warehouse.data_files())) == (1, 1)
-
-
-def test_what_is_being_published_is_not_given_up(warehouse, orders):
-    address = staged(orders, 1)
-    [result] = orders.staged.list()
-    orders.staged._files.claim(result.name, "somebody", orders._handle.environment)
-    [report] = orders.staged.discard([address], dry_run=False)
-    assert (report.outcome, "'somebody'" in report.reason) == ("claimed", True)
-    orders.staged.publish([address])
-    assert ids(orders) == [1]
-
-
-def test_of_what_is_published_only_the_note_is_given_up(orders, monkeypatch):
-    address = staged(orders, 1)
-    with monkeypatch.context() as patched:
-        patched.setattr(StagedFiles, "delete", lambda *_: None)
-        patched.setattr(StagedFiles, "claim", lambda *_: "none")
-        orders.staged.publish([address])
-    [report] = orders.staged.discard([address], dry_run=False)
-    assert (report.outcome, ids(orders), orders.staged.list()) == ("published", [1], [])
 
 
 @pytest.fixture
