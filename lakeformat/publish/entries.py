@@ -63,7 +63,7 @@ class FileEntries:
         columns: dict[str, pa.Array] = {
             "status": pa.repeat(pa.scalar(ADDED, pa.int32()), rows),
             "spec_id": pa.repeat(pa.scalar(0, pa.int32()), rows),
-            "partition": self._partitions(files),
+            "partition": self.partitions(files),
             "content": pa.repeat(pa.scalar(DATA, pa.int32()), rows),
             "file_path": self.paths(files),
             "file_format": pa.repeat(pa.scalar("PARQUET"), rows),
@@ -110,7 +110,8 @@ class FileEntries:
         """Return the values of one partition, as an array of length one."""
         return self._decoded(pa.array([encoded], pa.large_binary()))
 
-    def _partitions(self, files: ManifestColumns) -> pa.Array:
+    def partitions(self, files: ManifestColumns) -> pa.StructArray:
+        """Return the partition of each file."""
         values = files.partition.to_arrow().dictionary_encode()
         return self._decoded(values.dictionary).take(values.indices)
 

@@ -113,7 +113,10 @@ class NextState:
         assert parent is not None
         added, removed = VisibleChanges(self.handle, self.snapshot, self.entries).of(changes)
         rows = self.deleted.after(parent, added, removed)
-        found = StateChange(self.entries.added(added), removed, rows.deletes, rows.changed)
+        partitions = self.entries.partitions(changes)
+        found = StateChange(
+            self.entries.added(added), removed, rows.deletes, rows.changed, partitions
+        )
         change = found(base)
         # In a table with a primary key a compaction makes new rows visible to Iceberg readers. So
         # it is not a "replace", which keeps all rows.

@@ -18,6 +18,7 @@ from lakeformat.iceberg.write.manifest_merge import merge_manifests
 from lakeformat.iceberg.write.new_entries import with_snapshot
 from lakeformat.iceberg.write.publish import Base, FileChange
 from lakeformat.iceberg.write.remove_files import WithoutFiles, without_files
+from lakeformat.publish.touched_manifests import touched_manifests
 
 __all__ = ["StateChange"]
 
@@ -36,6 +37,8 @@ class StateChange:
     """The manifest entries of new delete files."""
     changed: pa.Array
     """The URIs of data files whose earlier deletes must be removed."""
+    partitions: pa.StructArray | None = None
+    """Partitions that include those of ``removed``; None for all."""
 
     def __call__(self, base: Base) -> FileChange:
         """Return the manifests of the new snapshot, and what they change."""
@@ -64,6 +67,13 @@ class StateChange:
         if not len(self.removed) and not len(self.changed):
             return WithoutFiles(base.manifests, [])
         choice = _LeavingFiles(self.removed, self.changed)
+        if len(self.removed) and not len(self.changed) and self.partitions is not None:
+            metadata = base.loaded.metadata
+            touched = touched_manifests(metadata, base.manifests, self.partitions)
+            some = replace(base, manifests=base.manifests.filter(touched))
+            left = without_files(some, choice, needs_statistics=False)
+            kept = base.manifests.filter(pc.invert(touched))
+            return WithoutFiles(pa.concat_tables([left.manifests, kept]), left.removed)
         if len(self.removed):
             return without_files(base, choice, needs_statistics=False)
         is_data = pc.equal(base.manifests.column("content"), DATA)
