@@ -22,7 +22,6 @@ from lakeformat.storage import NO_ROOTS, ExternalRoots, FileInfo, Storage
 from lakeformat.storage.links import is_link
 from lakeformat.storage.location import location_of
 from lakeformat.storage.move_directory import MovesDirectories, mover
-from lakeformat.types.sentence import sentence
 
 __all__ = [
     "SCHEMA_DIRECTORY",
@@ -165,6 +164,8 @@ def _remove_hidden(storage: Storage, directory: str, hidden: str | None, plan: D
             storage.delete_directory(hidden)
         remove_dropped(storage, directory)
     except UnavailableError as error:
+        from lakeformat.types.sentence import sentence  # only for a message
+
         database = plan.table.partition(".")[0]
         raise UnavailableError(
             f"table '{plan.table}' is dropped, but some files of dropped tables could not be "

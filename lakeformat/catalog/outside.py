@@ -14,7 +14,6 @@ from lakeformat.paimon.schema_changes.changes import SchemaChange, SetOption
 from lakeformat.storage import Storage
 from lakeformat.storage.links import within
 from lakeformat.storage.location import Location, location_of
-from lakeformat.types.sentence import sentence
 
 __all__ = ["external_paths_in", "external_paths_of", "location_in", "refuse_places_of_tables"]
 
@@ -88,6 +87,8 @@ def _named(storage: Storage, layout: TableLayout, schema_id: int) -> tuple[str, 
     except UnavailableError:
         raise
     except LakeError as error:
+        from lakeformat.types.sentence import sentence  # only for a message
+
         raise type(error)(
             f"{sentence(error)} The schema may name external files, which a drop would then not "
             "delete. Nothing was deleted"

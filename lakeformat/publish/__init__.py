@@ -7,12 +7,15 @@
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
 from lakeformat.errors import UnsupportedError
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.tables.commit_observer import ObservedFiles, ObserverLag
+
+if TYPE_CHECKING:
+    from lakeformat.tables.commit_observer import ObservedFiles, ObserverLag
 
 __all__ = ["PUBLICATION", "IcebergPublication"]
 

@@ -27,7 +27,6 @@ from lakeformat.paimon.options.foreign import (
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.options.option import ColumnOption, Option
 from lakeformat.paimon.options.publication import AT_TABLE
-from lakeformat.paimon.options.spelling import check_own_key
 
 __all__ = ["TableOptions"]
 
@@ -212,6 +211,8 @@ class TableOptions(DeclaredOptions):
         Use it for options that a caller of this library gives; tables of other engines may have
         other options.
         """
+        from lakeformat.paimon.options.spelling import check_own_key  # only for given options
+
         for key, value in self._raw.items():
             if find_option(key) is not None:
                 continue
