@@ -123,7 +123,8 @@ class _Publication:
                 refuse_downgrade(newest.metadata, handle)
             base = self._base(newest, head)
             if base is not None and _number(base) == head.id:
-                if newest is not base:
+                if newest is not None and newest is not base:
+                    base = self._with_unused_row_ids(base, newest.metadata)
                     self._versions.delete_above(head.id)
                     self._updated = True
                 if self._follows_upkeep and self._with_upkeep(base) is not base:
@@ -164,6 +165,18 @@ class _Publication:
             and shown.summary.get(IDENTITY) == ours.identity
             and shows_such_files(shown.summary, handle.schema)
         )
+
+    def _with_unused_row_ids(self, base: LoadedMetadata, left: TableMetadata) -> LoadedMetadata:
+        """Return the metadata to which a rollback returned, without row ids that were used in the
+        metadata that the rollback left.
+
+        Readers may have seen these ids, so other rows must not get them.
+        """
+        if (left.next_row_id or 0) <= (base.metadata.next_row_id or 0):
+            return base
+        as_new = upgraded(base.metadata, left.format_version)
+        unused = replace(as_new, next_row_id=left.next_row_id)
+        return self._versions.replace(_number(base), unused)
 
     def _publish(
         self, newest: LoadedMetadata | None, base: LoadedMetadata | None, head: Snapshot

@@ -74,6 +74,19 @@ def test_a_row_id_is_not_used_twice_when_the_history_is_published_again(storage)
     assert row_ids(table) == {"a": 2, "c": 3} or row_ids(table) == {"c": 2, "a": 3}
 
 
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_a_row_id_is_not_used_twice_after_a_rollback_that_cuts_the_history(storage, version):
+    table = published_table(storage, COLUMNS, options={OPTION: version})
+    table.write(rows_of(id=[1], note=["a"]))
+    table = with_version(storage, "3")
+    for note in ("b", "c"):
+        table.write(rows_of(id=[1], note=[note]))
+    table.rollback(snapshot=1, as_latest=False)
+    table.write(rows_of(id=[1], note=["d"]))
+    assert row_ids(table)["d"] == 3
+    assert seen(table) == content(table.scan().to_arrow())
+
+
 @pytest.mark.parametrize("by_commit", [True, False])
 def test_a_raised_version_upgrades_the_published_table(storage, by_commit):
     table = published_table(storage, COLUMNS)
