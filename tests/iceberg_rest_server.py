@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+from uuid import uuid4
 
 __all__ = ["RestServer", "rest_server"]
 
@@ -55,6 +56,10 @@ class RestServer:
     failures_after_loss: list[tuple[int, str]] = field(default_factory=list)
     """The ``failures`` that follow a lost answer."""
     commits: int = 0
+    shows_metadata: bool = False
+    """True if answers about a table have its metadata, for clients that read no file themselves."""
+    replaces: bool = True
+    """False for a service that cannot register a file in place of a table."""
     lock: Any = field(default_factory=threading.Lock)
 
     def answer(self, method: str, path: str, query: dict[str, str], body: Any) -> Any:
@@ -72,6 +77,10 @@ class RestServer:
                 return self._database(method, database.replace(_SEPARATOR, "."))
             case "POST", ["tables", "rename"]:
                 return self._rename(body["source"], body["destination"])
+            case "POST", ["namespaces", database, "register"]:
+                if self.failures:
+                    raise Refused(*self.failures.pop(0))
+                return self._register(database.replace(_SEPARATOR, "."), body)
             case _, ["namespaces", database, "tables", *name]:
                 if self.failures:
                     raise Refused(*self.failures.pop(0))
@@ -118,10 +127,22 @@ class RestServer:
             return None
         return {
             "metadata-location": self.tables[full],
-            "metadata": {"format-version": 99},  # clients read the file itself
+            "metadata": self._content(full) if self.shows_metadata else {"format-version": 99},
             "config": self.config,
             "storage-credentials": self.credentials,
         }
+
+    def _content(self, name: str) -> Any:
+        return json.loads(Path(urlsplit(self.tables[name]).path).read_text())
+
+    def _register(self, database: str, body: Any) -> Any:
+        if database not in self.databases:
+            raise Refused(404, "namespace does not exist")
+        name = f"{database}.{body['name']}"
+        if name in self.tables and not (self.replaces and body.get("overwrite")):
+            raise Refused(409, "table exists")
+        self.tables[name] = body["metadata-location"]
+        return {"metadata-location": self.tables[name], "metadata": self._content(name)}
 
     def _create_table(self, database: str, body: Any) -> Any:
         name = f"{database}.{body['name']}"
@@ -174,7 +195,7 @@ class RestServer:
             )
             metadata["last-updated-ms"] += 1
             self.commits += 1
-            written = f"{metadata['location']}/metadata/{self.commits:05d}-rest.metadata.json"
+            written = f"{metadata['location']}/metadata/{self.commits:05d}-{uuid4()}.metadata.json"
             Path(urlsplit(written).path).write_text(json.dumps(metadata))
             self.tables[name] = written
         if self.lost_answers:
@@ -209,6 +230,8 @@ def apply_update(metadata: dict[str, Any], update: dict[str, Any]) -> None:
     match update["action"]:
         case "add-snapshot":
             snapshot = update["snapshot"]
+            if snapshot["sequence-number"] <= metadata["last-sequence-number"]:
+                raise Refused(400, "the sequence number is not higher than the last one")
             metadata["snapshots"].append(snapshot)
             metadata["last-sequence-number"] = snapshot["sequence-number"]
             if "next-row-id" in metadata:
@@ -224,6 +247,11 @@ def apply_update(metadata: dict[str, Any], update: dict[str, Any]) -> None:
             gone = update["snapshot-ids"]
             kept = [each for each in metadata["snapshots"] if each["snapshot-id"] not in gone]
             metadata["snapshots"] = kept
+        case "add-schema":
+            metadata["schemas"].append(update["schema"])
+            metadata["last-column-id"] = update["last-column-id"]
+        case "set-current-schema":
+            metadata["current-schema-id"] = update["schema-id"]
         case "set-properties":
             metadata["properties"] |= update["updates"]
         case "remove-properties":

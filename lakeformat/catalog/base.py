@@ -39,7 +39,6 @@ from lakeformat.paimon.schema import ColumnList, TableSchema, new_schema
 from lakeformat.paimon.schema_changes.changes import SchemaChange
 from lakeformat.paimon.schema_changes.table_rules import check_table
 from lakeformat.paimon.table import Table, load_table
-from lakeformat.publish import PUBLICATION
 from lakeformat.storage import Storage
 from lakeformat.storage.links import within
 from lakeformat.storage.move_directory import mover
@@ -64,6 +63,7 @@ class Catalog(ABC):
         self._environment = environment
         self._options = options or CatalogOptions()
         self._external_roots = self._options.get(CatalogOptions.external_roots)
+        self._publication = self._options.publication()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.location}>"
@@ -169,7 +169,7 @@ class Catalog(ABC):
             time_millis=self._environment.now_millis(),
         )
         check_table(first)
-        PUBLICATION.check_schema(first)
+        self._publication.check_schema(first)
         self.check_external_paths(str(parsed), first.table_options.data_file_external_paths)
         if not self._make_table(parsed, first, exist_ok=exist_ok) and not exist_ok:
             raise AlreadyExistsError(
@@ -206,7 +206,7 @@ class Catalog(ABC):
             layout,
             self._environment,
             self._external_roots,
-            PUBLICATION,
+            self._publication,
         )
         return found if parsed.system_table is None else found.system_table(parsed.system_table)
 

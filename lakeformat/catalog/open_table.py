@@ -6,16 +6,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from lakeformat.catalog.options import CatalogOptions
 from lakeformat.catalog.outside import external_paths_in
 from lakeformat.catalog.table_format import explain_missing, is_iceberg
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.schema_file import alter_schema
+from lakeformat.paimon.options.commit import PUBLISHED_PREFIX
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.schema_changes.changes import SchemaChange
 from lakeformat.paimon.table import Table, load_table
-from lakeformat.publish import PUBLICATION
 from lakeformat.storage import ExternalRoots, Storage, open_storage
 from lakeformat.storage.links import within
 from lakeformat.tables.position import MAIN_BRANCH
@@ -37,7 +38,8 @@ def open_table(
     environment: Environment = SYSTEM,
     external_roots: Iterable[str] = (),
 ) -> Table | IcebergTable:
-    """Open the table at a path or URI, without a catalog; ``options`` are those of its storage.
+    """Open the table at a path or URI, without a catalog; ``options`` are those of its storage, and
+    ``metadata.iceberg.*`` for catalogs in which the table is published.
 
     The format is found from the files. For an Iceberg table, ``location`` may also be a metadata
     file; otherwise the newest one is read.
@@ -47,14 +49,21 @@ def open_table(
 
     For a table of another format ``UnsupportedError`` is raised, which names the format.
     """
-    storage, root = open_storage(location, options)
+    published = {
+        key: value
+        for key, value in (options or {}).items()
+        if str(key).startswith(PUBLISHED_PREFIX)
+    }
+    of_storage = {key: value for key, value in (options or {}).items() if key not in published}
+    storage, root = open_storage(location, of_storage)
     roots = ExternalRoots.of(external_roots)
     directory, _, name = root.rpartition("/")
     if name.endswith(_METADATA_FILE) and directory.endswith(_METADATA):
         table = directory.removesuffix(_METADATA)
         return _iceberg_table(storage, table, roots, branch, environment, root)
     try:
-        return load_table(storage, TableLayout(root, branch), environment, roots, PUBLICATION)
+        publication = CatalogOptions(published).publication()
+        return load_table(storage, TableLayout(root, branch), environment, roots, publication)
     except NotFoundError as missing:
         there = within(storage, root)
         if is_iceberg(there, root):

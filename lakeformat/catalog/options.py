@@ -4,13 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.options.commit import PUBLISHED_PREFIX
 from lakeformat.paimon.options.kinds import BOOLEAN, DURATION, Kind, one_of, whole_number
 from lakeformat.paimon.options.option import Declaration
+from lakeformat.publish import IcebergPublication
 from lakeformat.storage.walls import EXTERNAL_ROOTS, NO_ROOTS, ExternalRoots
 from lakeformat.types.closest import closest
+
+if TYPE_CHECKING:
+    from lakeformat.publish.targets.entry import Targets
 
 __all__ = ["FILESYSTEM", "JDBC", "CatalogOptions", "declared_catalog_options"]
 
@@ -120,6 +125,18 @@ class CatalogOptions:
         """The options with the prefix ``jdbc.``, without this prefix."""
         return self._below(_DRIVER_PREFIX)
 
+    def publication(self) -> IcebergPublication:
+        """Return the observer that publishes tables, with the logins for catalogs."""
+        given = {key: value for key, value in self._raw.items() if key.startswith(PUBLISHED_PREFIX)}
+
+        def targets() -> Targets:
+            # Few tables are published in a catalog.
+            from lakeformat.catalog.publication.connection import PublishingConnection
+
+            return PublishingConnection(given)
+
+        return IcebergPublication(targets)
+
     @property
     def table_defaults(self) -> dict[str, str]:
         """The options that a new table gets if it does not set them."""
@@ -140,6 +157,10 @@ class CatalogOptions:
         for key in self._raw:
             if key in known:
                 known[key].parse(self._raw[key])
+            elif key.startswith(PUBLISHED_PREFIX):
+                from lakeformat.catalog.publication.connection_options import check_published
+
+                check_published(key)
             elif not (key.startswith((_DRIVER_PREFIX, _DEFAULT_PREFIX)) and "." in key[:-1]):
                 # Needed only for the message.
                 from lakeformat.storage.store_options import STORE_OPTIONS
@@ -181,7 +202,7 @@ class CatalogOptions:
         for key in self._raw:
             if key == self.lock_enabled.key and not self.get(self.lock_enabled):
                 continue
-            if key not in shared and not key.startswith(_DEFAULT_PREFIX):
+            if key not in shared and not key.startswith((_DEFAULT_PREFIX, PUBLISHED_PREFIX)):
                 raise InvalidRequestError(f"catalog option {key!r} {_ONLY_WITH_DATABASE}")
 
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lakeformat.errors import UnsupportedError
@@ -15,9 +16,10 @@ from lakeformat.paimon.layout import MAIN_BRANCH
 from lakeformat.paimon.schema import TableSchema
 
 if TYPE_CHECKING:
+    from lakeformat.publish.targets.entry import Targets
     from lakeformat.tables.commit_observer import ObservedFiles, ObserverLag
 
-__all__ = ["PUBLICATION", "IcebergPublication"]
+__all__ = ["IcebergPublication"]
 
 _log = logging.getLogger(__name__)
 
@@ -28,6 +30,19 @@ class IcebergPublication:
     Only for tables whose option ``metadata.iceberg.storage`` names a place, and only for the branch
     main.
     """
+
+    def __init__(self, open_targets: Callable[[], Targets] | None = None) -> None:
+        """``open_targets`` returns the catalogs that the connection of the tables can reach."""
+        self._open_targets = open_targets
+
+    @property
+    def targets(self) -> Targets | None:
+        """The catalogs that the connection can reach."""
+        return None if self._open_targets is None else self._open_targets()
+
+    def __reduce__(self) -> tuple[type[IcebergPublication], tuple[()]]:
+        """Pickle without the logins: tasks write files, but do not commit."""
+        return IcebergPublication, ()
 
     def check_schema(self, schema: TableSchema) -> None:
         """Refuse the schema of a new table if Iceberg metadata cannot describe it."""
@@ -46,6 +61,8 @@ class IcebergPublication:
         try:
             require_publishable(handle.schema)
             require_place(handle)
+            if (targets := self.targets) is not None:
+                targets.require(handle)
         except UnsupportedError as reason:
             raise UnsupportedError(
                 f"{handle.uri} cannot be changed while 'metadata.iceberg.storage' is "
@@ -65,7 +82,7 @@ class IcebergPublication:
             return None
         from lakeformat.publish.lag import publication_lag
 
-        return publication_lag(handle)
+        return publication_lag(handle, self.targets)
 
     def before_removal(self, handle: TableHandle) -> None:
         """Publish the newest snapshot before files are deleted; raise if that fails.
@@ -77,7 +94,7 @@ class IcebergPublication:
         from lakeformat.publish.publish import publish_head
 
         try:
-            publish_head(handle, follows_upkeep=True)
+            publish_head(handle, self.targets, follows_upkeep=True)
         except UnsupportedError as reason:
             raise UnsupportedError(
                 f"no file of {handle.uri} can be deleted while its Iceberg metadata cannot be "
@@ -105,7 +122,7 @@ class IcebergPublication:
         from lakeformat.publish.publish import publish_head
 
         try:
-            publish_head(handle, follows_upkeep=follows_upkeep)
+            publish_head(handle, self.targets, follows_upkeep=follows_upkeep)
         except Exception as reason:  # noqa: BLE001 - the commit is durable and must be reported
             _log.warning(
                 "%s is changed, but its Iceberg metadata is not published: %s. Readers of "
@@ -114,6 +131,3 @@ class IcebergPublication:
                 *(handle.uri, reason, handle.argument),
                 exc_info=_log.isEnabledFor(logging.DEBUG),
             )
-
-
-PUBLICATION = IcebergPublication()

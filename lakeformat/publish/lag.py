@@ -4,19 +4,22 @@
 from __future__ import annotations
 
 from lakeformat.errors import LakeError
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.publish.next_state import IDENTITY
 from lakeformat.publish.place import versions_of
+from lakeformat.publish.targets.entry import Targets
+from lakeformat.publish.targets.followers import entries_of, entry_lag
 from lakeformat.tables.commit_observer import ObserverLag
 from lakeformat.types.count_text import counted
 
 __all__ = ["publication_lag"]
 
 
-def publication_lag(handle: TableHandle) -> ObserverLag:
-    """Return how many snapshots Iceberg readers do not see yet.
+def publication_lag(handle: TableHandle, targets: Targets | None) -> ObserverLag:
+    """Return how many snapshots Iceberg readers do not see yet, also in catalogs.
 
     Metadata that is missing, unreadable, of another address, or of a snapshot that was rolled back
     shows none of them.
@@ -24,11 +27,13 @@ def publication_lag(handle: TableHandle) -> ObserverLag:
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:
         return ObserverLag(0)
-    finding, shown = _finding(handle, head)
+    finding, shown = _finding(handle, head, targets)
     return ObserverLag(0 if finding is None else head.id - shown, finding)
 
 
-def _finding(handle: TableHandle, head: Snapshot) -> tuple[str | None, int]:
+def _finding(
+    handle: TableHandle, head: Snapshot, targets: Targets | None
+) -> tuple[str | None, int]:
     """Return the lag in words, and the newest snapshot that readers see; 0 if they see none."""
     try:
         versions = versions_of(handle)
@@ -44,7 +49,7 @@ def _finding(handle: TableHandle, head: Snapshot) -> tuple[str | None, int]:
             f"{newest.metadata.location}, where readers do not find them"
         ), 0
     if shown.snapshot_id == head.id and shown.summary.get(IDENTITY) == head.identity:
-        return None, head.id
+        return _in_catalogs(handle, newest, head.id, targets)
     if shown.snapshot_id < head.id:
         missing = counted(head.id - shown.snapshot_id, "snapshot")
         return (
@@ -55,3 +60,16 @@ def _finding(handle: TableHandle, head: Snapshot) -> tuple[str | None, int]:
         f"the Iceberg metadata shows snapshot {shown.snapshot_id}, which the table left by a "
         f"rollback: the newest is {head.id}"
     ), 0
+
+
+def _in_catalogs(
+    handle: TableHandle, newest: LoadedMetadata, head: int, targets: Targets | None
+) -> tuple[str | None, int]:
+    """Return what readers of catalogs miss, and the oldest snapshot that one of them shows."""
+    try:
+        entries = entries_of(handle, targets)
+    except LakeError as reason:
+        return f"the catalogs of the Iceberg metadata could not be checked: {reason}", 0
+    found = [lag for entry in entries if (lag := entry_lag(entry, newest)) is not None]
+    clauses = "; ".join(clause for clause, _ in found)
+    return clauses or None, min((shown for _, shown in found), default=head)

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.manifest import DATA
-from lakeformat.iceberg.metadata.metadata_file import HINT, METADATA
+from lakeformat.iceberg.metadata.metadata_file import HINT, METADATA, is_metadata_file, version_of
 from lakeformat.iceberg.reachable_files import live_files, manifests_of
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.publish.place import versions_of
+from lakeformat.publish.targets.wanted import wanted_catalogs
+from lakeformat.publish.versions import PublishedVersions
 from lakeformat.tables.commit_observer import ObservedFiles
 
 __all__ = ["needed_files"]
@@ -26,7 +28,19 @@ def needed_files(handle: TableHandle) -> ObservedFiles:
     newest = versions.newest()
     addresses = [] if newest is None else [*_addresses(newest)]
     names = frozenset([HINT, *(each.rpartition("/")[2] for each in addresses)])
+    if wanted_catalogs(handle):
+        names |= _files_of_catalogs(versions)
     return ObservedFiles(versions.storage, f"{versions.root}/{METADATA}", names)
+
+
+def _files_of_catalogs(versions: PublishedVersions) -> frozenset[str]:
+    """Return the metadata files that a REST service has written beside the published ones.
+
+    The service itself deletes those that it no longer needs.
+    """
+    found = versions.storage.list(f"{versions.root}/{METADATA}")
+    names = (each.name for each in found)
+    return frozenset(each for each in names if is_metadata_file(each) and version_of(each) is None)
 
 
 def _addresses(newest: LoadedMetadata) -> Iterator[str]:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 
-from lakeformat.errors import CommitConflictError, InvalidRequestError
+from lakeformat.errors import CommitConflictError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
@@ -24,8 +24,7 @@ from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.write.manifest_files import ManifestFiles
 from lakeformat.iceberg.write.new_entries import delete_files
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.layout import MAIN_BRANCH
-from lakeformat.paimon.metadata.schema_file import latest_schema_id, read_schema
+from lakeformat.paimon.metadata.schema_file import read_schema
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import (
     latest_snapshot,
@@ -41,6 +40,7 @@ from lakeformat.publish.name_mapping import NAME_MAPPING, name_mapping
 from lakeformat.publish.next_state import IDENTITY, NextState
 from lakeformat.publish.place import location_of_table, versions_of
 from lakeformat.publish.published_deletes import PublishedDeletes
+from lakeformat.publish.published_table import newest_schema, require_published_table
 from lakeformat.publish.report import PublishReport
 from lakeformat.publish.requirements import require_publishable
 from lakeformat.publish.schemas import (
@@ -49,11 +49,13 @@ from lakeformat.publish.schemas import (
     last_column_id,
     require_promotions,
 )
+from lakeformat.publish.targets.entry import Targets
+from lakeformat.publish.targets.followers import Followers, entries_of, targets_of
 from lakeformat.publish.visible_files import shows_such_files
 from lakeformat.storage.creation_proof import ProvesCreation
 from lakeformat.tables.kept_files import kept_if_published
 
-__all__ = ["newest_schema", "publish_head", "publish_table", "require_published_table"]
+__all__ = ["publish_head", "publish_table"]
 
 _log = logging.getLogger(__name__)
 _MOST_LOST = 20
@@ -73,39 +75,33 @@ def publish_table(table: Table) -> PublishReport:
     or after a warning that a publication failed. You can repeat it, and run it several times at
     once.
     """
-    return publish_head(require_published_table(table), follows_upkeep=True)
+    handle = require_published_table(table)
+    return publish_head(handle, targets_of(handle), follows_upkeep=True)
 
 
-def require_published_table(table: Table) -> TableHandle:
-    """Return the handle of a published table; raise if its options do not ask for publication."""
-    handle = table._handle
-    if handle.layout.branch != MAIN_BRANCH:
-        raise InvalidRequestError(f"only the branch main is published, not {handle.name}")
-    if not handle.options.publishes_iceberg:
-        raise InvalidRequestError(
-            f"{handle.uri} does not publish Iceberg metadata: set its option "
-            "'metadata.iceberg.storage' to 'table-location'"
-        )
-    return handle
-
-
-def publish_head(handle: TableHandle, *, follows_upkeep: bool) -> PublishReport:
-    """Publish the snapshots of the branch main up to its newest one.
+def publish_head(
+    handle: TableHandle, targets: Targets | None, *, follows_upkeep: bool
+) -> PublishReport:
+    """Publish the snapshots of the branch main up to its newest one, also in catalogs.
 
     With ``follows_upkeep`` also publish the tags, and remove expired snapshots.
     """
-    return _Publication(newest_schema(handle), follows_upkeep=follows_upkeep).run()
+    return _Publication(newest_schema(handle), targets, follows_upkeep=follows_upkeep).run()
 
 
 class _Publication:
     """One call of ``publish_head``; it publishes one snapshot after the other."""
 
-    def __init__(self, handle: TableHandle, *, follows_upkeep: bool) -> None:
+    def __init__(
+        self, handle: TableHandle, targets: Targets | None, *, follows_upkeep: bool
+    ) -> None:
         require_publishable(handle.schema)
         self._handle = handle
         self._follows_upkeep = follows_upkeep
         self._version = handle.options.iceberg_format_version
         self._versions = versions_of(handle)
+        entries = entries_of(handle, targets)
+        self._followers = Followers(entries, self._versions, handle.environment)
         self._schemas: Callable[[int], tuple[TableSchema, Schema]] = cache(self._both_schemas)
         self._published: list[int] = []
         self._rebuilt = False
@@ -125,12 +121,14 @@ class _Publication:
             if base is not None and _number(base) == head.id:
                 if newest is not None and newest is not base:
                     base = self._with_unused_row_ids(base, newest.metadata)
+                    self._followers.show(base)
                     self._versions.delete_above(head.id)
                     self._updated = True
                 if self._follows_upkeep and self._with_upkeep(base) is not base:
                     known = None  # a commit may have published on top of the file that was replaced
                     continue
                 self._versions.point_to(base, None)
+                self._follow(base)
                 return self._report(base)
             known = self._publish(newest, base, head)
             lost += known is None
@@ -140,6 +138,12 @@ class _Publication:
                     "run `lake publish` again"
                 )
         return self._report(None)
+
+    def _follow(self, newest: LoadedMetadata) -> None:
+        """Let the catalogs show the newest metadata, then delete the oldest files."""
+        if self._followers:
+            self._followers.show()
+            self._versions.delete_unlisted(newest)
 
     def _base(self, newest: LoadedMetadata | None, head: Snapshot) -> LoadedMetadata | None:
         """Return published metadata of a snapshot in the table's history; None if there is none.
@@ -199,7 +203,7 @@ class _Publication:
             state.discard()
             return None
         self._published.append(snapshot.id)
-        self._versions.point_to(made, base)
+        self._versions.point_to(made, None if self._followers else base)
         if self._is_replaced(base):
             return self._rebuild(made, snapshot)
         return made
@@ -250,6 +254,7 @@ class _Publication:
         self._published.append(head.id)
         self._rebuilt = True
         versions.point_to(made, None)
+        self._followers.show(made)
         versions.delete_above(head.id)
         return made
 
@@ -263,6 +268,7 @@ class _Publication:
         kept = with_kept_snapshots(newer, self._handle)
         if kept is current.metadata:
             return current
+        self._followers.show(current)  # no reader needs older manifests from now on
         unneeded = unneeded_files(current, kept)
         replaced = self._versions.replace(_number(current), kept)
         delete_files(current.places, unneeded)
@@ -354,12 +360,15 @@ class _Publication:
             reason += "; deleted snapshots and tags were brought up to date"
         if self._upgraded:
             reason += f"; its format version is now {self._version}"
+        if self._followers.moved:
+            reason += f"; {', '.join(self._followers.moved)} shows it now"
         report = PublishReport(
             table=handle.uri,
             snapshot_id=None if current is None else _number(current),
             published=published,
             rebuilt=self._rebuilt,
             updated=self._updated,
+            catalogs=self._followers.moved,
             metadata_file=None if current is None else self._versions.storage.uri(current.path),
             reason=reason,
         )
@@ -381,11 +390,3 @@ def _names_in(metadata: TableMetadata) -> tuple[object, object]:
 def _manifest_list(loaded: LoadedMetadata) -> str | None:
     current = loaded.metadata.current_snapshot
     return None if current is None else current.manifest_list
-
-
-def newest_schema(handle: TableHandle) -> TableHandle:
-    """Return the handle with the newest schema of the table."""
-    newest = latest_schema_id(handle.storage, handle.layout)
-    if newest is None or newest == handle.schema.id:
-        return handle
-    return replace(handle, schema=read_schema(handle.storage, handle.layout, newest))

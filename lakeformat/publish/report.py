@@ -24,6 +24,8 @@ class PublishReport(Report):
     updated: bool
     """True if the call brought the published snapshots and tags up to date with those of the
     table."""
+    catalogs: tuple[str, ...]
+    """The tables of catalogs that this call created or moved."""
     metadata_file: str | None
     """The URI of the current Iceberg metadata file; None if the table has no snapshots."""
     reason: str

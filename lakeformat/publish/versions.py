@@ -6,9 +6,10 @@ The file ``version-hint.text`` names the current one for readers.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 
-from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.errors import InvalidRequestError, LakeError, NotFoundError
 from lakeformat.iceberg.commit.create_once import create_once
 from lakeformat.iceberg.commit.directory_pointer import write_hint
 from lakeformat.iceberg.commit.old_metadata import delete_old_metadata
@@ -29,6 +30,8 @@ from lakeformat.publish.own_files import own_files
 from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
 
 __all__ = ["PublishedVersions"]
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,28 @@ class PublishedVersions:
             write_hint(self.storage, self.root, number)
         if before is not None:
             delete_old_metadata(_with_own_log(before), current)
+
+    def delete_unlisted(self, current: LoadedMetadata) -> None:
+        """Delete the files that are older than all in the log of the current one.
+
+        They were kept while a catalog named an old one.
+        """
+        log = current.metadata.metadata_log
+        listed = [
+            version_of(each) for each in (current.path, *(each.metadata_file for each in log))
+        ]
+        number = min(each for each in listed if each is not None) if log else 0
+        try:
+            while (
+                number and (path := find_version(self.storage, self.root, number - 1)) is not None
+            ):
+                self.storage.delete(path)
+                number -= 1
+        except LakeError as error:
+            _log.warning(
+                "could not delete an old metadata file of %s: %s. The next publication deletes it",
+                *(self.location, error),
+            )
 
     def delete_above(self, number: int) -> None:
         """Delete the metadata files of higher snapshot numbers, which the table does not have any

@@ -54,7 +54,7 @@ class GlueMetastore(ClientNamedFilesMetastore):
             lambda client: client.drop_table((name.database, name.table)),
         )
 
-    def _name_first(self, name: TableName, address: str, metadata: TableMetadata) -> bool:
+    def name_first(self, name: TableName, address: str, metadata: TableMetadata) -> bool:
         given = {
             "Name": name.table,
             "TableType": "EXTERNAL_TABLE",
@@ -76,7 +76,7 @@ class GlueMetastore(ClientNamedFilesMetastore):
 
         return self._send(f"create table '{name}'", name, address, create)
 
-    def _name_next(
+    def name_next(
         self, name: TableName, old: str, new: str, base: TableMetadata, metadata: TableMetadata
     ) -> bool:
         def publish(client: GlueCatalog, sent: Sent) -> bool:

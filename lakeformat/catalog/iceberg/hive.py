@@ -77,7 +77,7 @@ class HiveMetastore(ClientNamedFilesMetastore):
 
         self._ask(f"drop table '{name}'", drop)
 
-    def _name_first(self, name: TableName, address: str, metadata: TableMetadata) -> bool:
+    def name_first(self, name: TableName, address: str, metadata: TableMetadata) -> bool:
         is_old = self._options.client.get("hive.hive2-compatible", "").lower() == "true"
         schema = client_schema(metadata, f"a Hive metastore cannot list table '{name}'")
 
@@ -102,7 +102,7 @@ class HiveMetastore(ClientNamedFilesMetastore):
 
         return self._send(f"create table '{name}'", name, address, create)
 
-    def _name_next(
+    def name_next(
         self, name: TableName, old: str, new: str, base: TableMetadata, metadata: TableMetadata
     ) -> bool:
         def publish(client: HiveCatalog, sent: Sent) -> bool:

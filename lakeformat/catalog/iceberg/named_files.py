@@ -51,11 +51,11 @@ class NamedFilesMetastore(Metastore):
         """Return the metadata file that the metastore names for a table."""
 
     @abstractmethod
-    def _name_first(self, name: TableName, address: str, metadata: TableMetadata) -> bool:
+    def name_first(self, name: TableName, address: str, metadata: TableMetadata) -> bool:
         """Create a table with its first metadata file; return False if it exists."""
 
     @abstractmethod
-    def _name_next(
+    def name_next(
         self, name: TableName, old: str, new: str, base: TableMetadata, metadata: TableMetadata
     ) -> bool:
         """Store the name of the new metadata file; return False if the old one is not the current
@@ -81,7 +81,7 @@ class NamedFilesMetastore(Metastore):
         location = f"{self._location_of(name.database)}/{name.table}"
         places, metadata = self._files.new_places(str(name), location), describe(location)
         address, written = write_catalog_file(places, metadata, None, self._environment)
-        return _keep_if(places, address, lambda: self._name_first(name, address, written.metadata))
+        return _keep_if(places, address, lambda: self.name_first(name, address, written.metadata))
 
     def publish(
         self, name: TableName, current: Answer, base: LoadedMetadata, metadata: TableMetadata
@@ -91,7 +91,7 @@ class NamedFilesMetastore(Metastore):
         address, written = write_catalog_file(places, metadata, base.path, self._environment)
 
         def name_it() -> bool:
-            return self._name_next(name, old, address, base.metadata, metadata)
+            return self.name_next(name, old, address, base.metadata, metadata)
 
         if not _keep_if(places, address, name_it):
             return None

@@ -4,16 +4,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
 
 from lakeformat.catalog.iceberg.catalog import IcebergCatalog
 from lakeformat.catalog.iceberg.catalog_files import CatalogFiles
 from lakeformat.catalog.iceberg.metastore import Metastore
+from lakeformat.catalog.iceberg.named_files import NamedFilesMetastore
 from lakeformat.catalog.iceberg.options import GLUE, HIVE, PATH, REST, SQL, IcebergOptions
-from lakeformat.environment import Environment
+from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import InvalidRequestError
 from lakeformat.storage import open_storage
 
-__all__ = ["open_iceberg_catalog"]
+if TYPE_CHECKING:
+    from lakeformat.catalog.iceberg.rest import RestMetastore
+
+__all__ = ["named_files_metastore", "open_iceberg_catalog", "rest_metastore"]
 
 _EXTRA = "pip install 'airflow-provider-lake[iceberg]'"
 
@@ -31,6 +36,22 @@ def open_iceberg_catalog(
         files = CatalogFiles(storage, root, checked.storage, checked.external_roots)
         location = storage.uri(root)
     return IcebergCatalog(_metastore(checked, files, warehouse, environment), location, environment)
+
+
+def named_files_metastore(
+    options: IcebergOptions, files: CatalogFiles, environment: Environment
+) -> NamedFilesMetastore:
+    """Return a metastore that names metadata files: a SQL database or a Hive metastore."""
+    found = _metastore(options, files, "", environment)
+    assert isinstance(found, NamedFilesMetastore)
+    return found
+
+
+def rest_metastore(options: IcebergOptions, files: CatalogFiles, warehouse: str) -> RestMetastore:
+    """Return the metastore of a REST service."""
+    found = _metastore(options, files, warehouse, SYSTEM)
+    assert not isinstance(found, NamedFilesMetastore)
+    return cast("RestMetastore", found)
 
 
 def _is_address(warehouse: str) -> bool:

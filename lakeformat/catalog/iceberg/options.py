@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.storage import NO_ROOTS, ExternalRoots, is_storage_option
+from lakeformat.storage.shown import without_credentials
 from lakeformat.storage.store_options import STORE_OPTIONS
 from lakeformat.storage.walls import EXTERNAL_ROOTS
 from lakeformat.types.closest import closest
@@ -25,6 +26,7 @@ __all__ = [
     "WAREHOUSE",
     "IcebergOption",
     "IcebergOptions",
+    "client_options",
     "metastore_of_uri",
 ]
 
@@ -147,6 +149,11 @@ class IcebergOptions:
         return cls(metastore, uri, storage, rest, external)
 
     @property
+    def shown_uri(self) -> str:
+        """The address of the metastore, without credentials."""
+        return without_credentials(self.uri)
+
+    @property
     def secrets(self) -> tuple[str, ...]:
         """The values that no message may show."""
         hidden = [
@@ -156,6 +163,15 @@ class IcebergOptions:
         ]
         # Of `client-id:secret` the secret alone is hidden, too.
         return tuple({*hidden, *(each.partition(":")[2] for each in hidden)} - {""})
+
+
+def client_options(metastore: str) -> frozenset[str]:
+    """Return the keys of the options that only the client of a metastore reads."""
+    return frozenset(
+        each.key
+        for each in ICEBERG_OPTIONS
+        if metastore in each.metastores and each.key != EXTERNAL_ROOTS
+    )
 
 
 def metastore_of_uri(uri: str) -> str | None:

@@ -38,7 +38,8 @@ _EXPIRED = (401, 419)
 _CREDENTIAL, _TOKEN_URI = "credential", "oauth2-server-uri"
 _TOKEN_PATH = "/v1/oauth/tokens"
 _TABLES = "namespaces/{namespace}/tables"
-_CONFLICT = 409
+_REGISTER = "namespaces/{namespace}/register"
+_CONFLICT, _MISSING = 409, 404
 _UNKNOWN = (500, 502, 503, 504)
 
 
@@ -100,6 +101,59 @@ class RestMetastore(ClientMetastore):
             doing, lambda client: _send(client, "DELETE", _url(client, name), params=parameters)
         )
         self._failures.require_success(response, doing, f"table '{name}'")
+
+    def find_published(self, name: TableName) -> tuple[str, TableMetadata] | None:
+        """Return the address and the content of the metadata in the answer; None without a table.
+
+        The file itself is not read.
+        """
+        doing, subject = f"find table '{name}'", f"table '{name}'"
+        response = self._ask(doing, lambda client: _send(client, "GET", _url(client, name)))
+        if response.status_code == _MISSING:
+            return None
+        self._failures.require_success(response, doing, subject)
+        return read_published(response, f"{self._failures.address}: the answer about {subject}")
+
+    def register(self, name: TableName, address: str, *, overwrite: bool = False) -> bool:
+        """Ask the service to add a table with an existing metadata file; return False if it exists
+        and is not replaced.
+        """
+        doing = f"register table '{name}'"
+        request: dict[str, Any] = {"name": name.table, "metadata-location": address}
+        if overwrite:
+            request["overwrite"] = True
+
+        def add(client: RestCatalog) -> Response:
+            place = client._encode_namespace_path(parts_of(name.database))
+            return _send(client, "POST", client.url(_REGISTER, namespace=place), json=request)
+
+        response = self._ask(doing, add)
+        if response.status_code == _CONFLICT:
+            return False
+        self._failures.require_success(response, doing, f"database {name.database!r}")
+        return True
+
+    def send_changes(self, name: TableName, base: TableMetadata, changed: TableMetadata) -> bool:
+        """Ask the service to apply the changes; return False if it no longer has ``base``.
+
+        ``CommitOutcomeUnknownError`` means that the service gave no answer.
+        """
+        doing = f"publish table '{name}'"
+        request = {"identifier": _identifier(name), **commit_request(base, changed)}
+        try:
+            response = self._ask(
+                doing, lambda client: _send(client, "POST", _url(client, name), json=request)
+            )
+        except AccessDeniedError:
+            raise
+        except UnavailableError as lost:
+            raise _unknown(name, str(lost)) from None
+        if response.status_code in _UNKNOWN:
+            raise _unknown(name, f"status {response.status_code}, {response.reason}")
+        if response.status_code == _CONFLICT:
+            return False
+        self._failures.require_success(response, doing, f"table '{name}'")
+        return True
 
     def rename_table(self, old: TableName, new: TableName) -> None:
         """Ask the service to rename a table."""

@@ -156,7 +156,7 @@ class SqlMetastore(NamedFilesMetastore):
             self._is_set_up(connection)
             connection.execute(delete(_TABLES).where(self._place(name)))
 
-    def _name_first(self, name: TableName, address: str, metadata: TableMetadata) -> bool:
+    def name_first(self, name: TableName, address: str, metadata: TableMetadata) -> bool:
         """Add the row of a table; return False if it exists."""
         row = {
             "catalog_name": self._catalog,
@@ -184,7 +184,7 @@ class SqlMetastore(NamedFilesMetastore):
             return self._is_named(name, address, lost)
         return True
 
-    def _name_next(
+    def name_next(
         self, name: TableName, old: str, new: str, base: TableMetadata, metadata: TableMetadata
     ) -> bool:
         """Store the new metadata file in the row of a table; return False if the old one is not

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of commits, and of the manifests that they write.
+"""The options of commits, of the manifests that they write, and of the Iceberg metadata that
+follows them.
 
 Declared like all options of a table, and read as part of ``TableOptions``.
 """
@@ -14,11 +15,17 @@ from lakeformat.paimon.options.kinds import (
     SIZE,
     TEXT,
     one_of,
+    or_unset,
     whole_number,
 )
 from lakeformat.paimon.options.option import Group, Option
 
-__all__ = ["CommittingOptions"]
+__all__ = ["AT_TABLE", "PUBLISHED_PREFIX", "CommittingOptions", "PublicationOptions"]
+
+PUBLISHED_PREFIX = "metadata.iceberg."
+"""The beginning of all options about published metadata, of tables and of connections."""
+
+AT_TABLE, AT_WAREHOUSE = "table-location", "catalog-location"
 
 
 class CommittingOptions:
@@ -120,4 +127,45 @@ class CommittingOptions:
         "Number of small manifests at which a commit merges them; lower it for tables that are "
         "read far more often than written.",
         group=Group.PERFORMANCE,
+    )
+
+
+class PublicationOptions:
+    """The options for published Iceberg metadata: its version, place and entries in catalogs."""
+
+    iceberg_format_version = Option(
+        "metadata.iceberg.format-version",
+        whole_number(2, 3),
+        "2",
+        "Version of Iceberg's format in which the table is published. It can be raised; the next "
+        "publication then upgrades the metadata.",
+    )
+
+    iceberg_storage_location = Option(
+        "metadata.iceberg.storage-location",
+        or_unset(one_of(AT_TABLE, AT_WAREHOUSE)),
+        "",
+        "The place of published Iceberg metadata: the table, or `iceberg/<database>/<table>` in "
+        "the warehouse. Empty: the table for `metadata.iceberg.storage` = `table-location`, else "
+        "the warehouse.",
+    )
+    iceberg_database = Option(
+        "metadata.iceberg.database",
+        TEXT,
+        "",
+        "Database of the table in catalogs of Iceberg tables; several are separated by semicolons. "
+        "Empty: the database of the table.",
+    )
+    iceberg_table = Option(
+        "metadata.iceberg.table",
+        TEXT,
+        "",
+        "Name of the table in catalogs of Iceberg tables. Empty: the name of the table.",
+    )
+    iceberg_sql_catalog = Option(
+        "metadata.iceberg.sql-catalog",
+        TEXT,
+        "",
+        "Name of a catalog of Iceberg tables in a SQL database, which also gets an entry; the "
+        "connection names the database by `metadata.iceberg.sql.uri`. Other engines ignore it.",
     )

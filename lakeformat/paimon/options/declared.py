@@ -8,7 +8,7 @@ from typing import Any
 
 from lakeformat.paimon.options.bucket import BucketOptions
 from lakeformat.paimon.options.changelog import ChangelogOptions
-from lakeformat.paimon.options.commit import CommittingOptions
+from lakeformat.paimon.options.commit import CommittingOptions, PublicationOptions
 from lakeformat.paimon.options.compaction import CompactionOptions
 from lakeformat.paimon.options.expiry import ExpiryOptions
 from lakeformat.paimon.options.file import FileOptions
@@ -17,7 +17,6 @@ from lakeformat.paimon.options.merge import MergeOptions
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.options.option import Option
 from lakeformat.paimon.options.partition import PartitionOptions
-from lakeformat.paimon.options.publication import PublicationOptions
 from lakeformat.paimon.options.read import ReadOptions
 from lakeformat.paimon.options.schema import SchemaOptions
 from lakeformat.paimon.options.tag import TagOptions

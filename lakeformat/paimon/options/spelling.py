@@ -11,7 +11,7 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.options.foreign import FOREIGN_OPTIONS
 from lakeformat.paimon.options.option import COLUMN, ColumnOption, Option
 
-__all__ = ["check_own_key"]
+__all__ = ["check_own_key", "names_credential"]
 
 _SEPARATORS = re.compile(r"[-_.]")
 _CREDENTIALS = frozenset({"credential", "credentials", "passwd", "password", "secret", "token"})
@@ -30,7 +30,7 @@ def check_own_key(key: str, declared: Sequence[Option[Any]]) -> None:
     """
     if key in FOREIGN_OPTIONS:
         return
-    if not _CREDENTIALS.isdisjoint(_folded(key).split("-")):
+    if names_credential(key):
         raise InvalidRequestError(
             f"option {key!r} names a credential, and options of a table are stored as plain text "
             "in its schema: give it to the catalog or the connection instead"
@@ -51,6 +51,11 @@ def check_own_key(key: str, declared: Sequence[Option[Any]]) -> None:
             f"option {key!r} is not supported: write the key of an option, or one of your own that "
             "is not empty and does not begin with 'file-index.'"
         )
+
+
+def names_credential(key: str) -> bool:
+    """Return True if the value of a key is a credential, by the words in the key."""
+    return not _CREDENTIALS.isdisjoint(_folded(key).split("-"))
 
 
 def _of_same_column(option: Option[Any], key: str) -> str | None:

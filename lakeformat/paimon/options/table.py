@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.options.commit import AT_TABLE
 from lakeformat.paimon.options.declared import (
     DeclaredOptions,
     declared_options,
@@ -26,12 +27,11 @@ from lakeformat.paimon.options.foreign import (
 )
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.options.option import ColumnOption, Option
-from lakeformat.paimon.options.publication import AT_TABLE
 
 __all__ = ["TableOptions"]
 
 T = TypeVar("T")
-_PUBLISHED = (AT_TABLE, "hadoop-catalog")
+_PUBLISHED = (AT_TABLE, "hadoop-catalog", "rest-catalog")
 
 _TARGET_OF_LEVELS = "128 mb"
 """The default of target-file-size for primary-key tables."""

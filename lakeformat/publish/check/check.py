@@ -24,7 +24,8 @@ from lakeformat.publish.check.readers import READERS, Reader
 from lakeformat.publish.check.report import PublicationCheckReport, ReaderCheck
 from lakeformat.publish.lag import publication_lag
 from lakeformat.publish.place import versions_of
-from lakeformat.publish.publish import newest_schema, require_published_table
+from lakeformat.publish.published_table import newest_schema, require_published_table
+from lakeformat.publish.targets.followers import targets_of
 from lakeformat.rows.paired_rows import paired_rows
 from lakeformat.rows.row_hashes import Hashes, row_hashes
 from lakeformat.types.count_text import counted
@@ -45,7 +46,7 @@ def check_publication(table: Table, readers: Sequence[Reader] = READERS) -> Publ
     handle = newest_schema(require_published_table(table))
     newest = versions_of(handle).newest()
     shown = None if newest is None else newest.metadata.current_snapshot
-    outstanding = publication_lag(handle).finding
+    outstanding = publication_lag(handle, targets_of(handle)).finding
     if newest is None or shown is None:
         return _report(handle, None, None, 0, outstanding, ())
     snapshot = read_snapshot_if_present(handle.storage, handle.layout, shown.snapshot_id)

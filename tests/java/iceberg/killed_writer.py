@@ -32,7 +32,7 @@ __all__ = ["FIRST_KEY_OF_OTHERS", "Journal", "Model", "arrow", "open_table", "st
 ROOT = Path(__file__).resolve().parents[3]
 ROWS = 10
 FIRST_KEY_OF_OTHERS = 1_000_000
-CALLS = {"storage": STORAGE, "commit": [(SqlMetastore, "_name_next")]}
+CALLS = {"storage": STORAGE, "commit": [(SqlMetastore, "name_next")]}
 """The process dies before or after one of these calls."""
 Model: TypeAlias = dict[int, str]
 """The value of each key."""

@@ -280,7 +280,6 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
     "how Iceberg metadata is written; metadata.iceberg.storage decides if there is any": (
         "metadata.iceberg.compaction.max.file-num",
         "metadata.iceberg.compaction.min.file-num",
-        "metadata.iceberg.database",
         "metadata.iceberg.delete-after-commit.enabled",
         "metadata.iceberg.glue.skip-archive",
         "metadata.iceberg.hadoop-conf-dir",
@@ -290,7 +289,6 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "metadata.iceberg.manifest-compression",
         "metadata.iceberg.manifest-legacy-version",
         "metadata.iceberg.previous-versions-max",
-        "metadata.iceberg.table",
         "metadata.iceberg.uri",
     ),
     "what a Hive metastore knows of the table; its own catalog keeps that up to date": (

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The catalogs of Iceberg tables in which a connection publishes Paimon tables."""

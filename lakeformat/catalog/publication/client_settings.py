@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of the client that reaches a catalog: those of the table, and of its connection.
+
+A table names a catalog, and the connection gives the login. Schemas are readable to all who read
+the table, so no credential may be in them. Every program that writes the table can change its
+options, so the credentials of the connection go only to the address in the connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lakeformat.catalog.iceberg.options import CATALOG_NAME, REST, SQL, WAREHOUSE, IcebergOptions
+from lakeformat.catalog.publication.connection_options import client_prefix, is_of_client
+from lakeformat.errors import UnsupportedError
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.options.commit import PUBLISHED_PREFIX
+from lakeformat.paimon.options.spelling import names_credential
+from lakeformat.publish.targets.wanted import REST_CATALOG, SQL_CATALOG
+from lakeformat.storage.shown import without_credentials
+
+__all__ = ["client_settings"]
+
+_METASTORES = {REST_CATALOG: REST, SQL_CATALOG: SQL}
+_URI = "uri"
+
+
+def client_settings(options: TableOptions, kind: str, given: Mapping[str, str]) -> IcebergOptions:
+    """Return the checked options for a kind of catalog; ``given`` are those of the connection."""
+    metastore = _METASTORES[kind]
+    _require_no_secret(options.to_dict())
+    ours = _below(metastore, given)
+    theirs = {} if metastore == SQL else _below(metastore, options.to_dict())
+    _require_same_address(client_prefix(metastore), theirs, ours)
+    if ours:
+        theirs = {key: value for key, value in theirs.items() if key == WAREHOUSE}
+    merged = {**theirs, **ours, "metastore": metastore}
+    if not merged.get(_URI):
+        where = "the connection" if metastore == SQL else "the table or the connection"
+        raise UnsupportedError(
+            f"it is published in a {metastore.upper()} catalog, whose address is missing: give the "
+            f"option '{client_prefix(metastore)}{_URI}' to {where}"
+        )
+    if metastore == SQL:
+        merged[CATALOG_NAME] = options.iceberg_sql_catalog
+    return IcebergOptions.of(merged)
+
+
+def _below(metastore: str, options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of a client; other keys with its prefix are about Java's files."""
+    before = client_prefix(metastore)
+    found = {
+        key.removeprefix(before): value for key, value in options.items() if key.startswith(before)
+    }
+    return {key: value for key, value in found.items() if is_of_client(metastore, key)}
+
+
+def _require_same_address(before: str, theirs: Mapping[str, str], ours: Mapping[str, str]) -> None:
+    if not ours or _URI not in theirs:
+        return
+    if _URI not in ours:
+        raise UnsupportedError(
+            f"the connection has options that begin with {before!r}, but only the table names the "
+            f"address, and any program that writes the table can change it: give {before + _URI!r} "
+            "to the connection, too"
+        )
+    if ours[_URI].rstrip("/") != theirs[_URI].rstrip("/"):
+        raise UnsupportedError(
+            f"the option {before + _URI!r} of the table is {theirs[_URI]!r}, and the connection "
+            "names another address, to which its credentials belong: correct one of them"
+        )
+
+
+def _require_no_secret(options: Mapping[str, str]) -> None:
+    """Refuse credentials in the schema, where every reader of the table finds them."""
+    for key, value in options.items():
+        if not key.startswith(PUBLISHED_PREFIX) or value.strip().lower() in ("", "true", "false"):
+            continue
+        is_header = ".header." in key
+        is_address = key.endswith(_URI) and without_credentials(value) != value
+        if is_header or is_address or names_credential(key):
+            raise UnsupportedError(
+                f"the option {key!r} of the table is a credential, which every reader of its "
+                f"schema finds. Remove it with lake.remove_option({key!r}), replace the "
+                "credential, and give the new one to the connection"
+            )

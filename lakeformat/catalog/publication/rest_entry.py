@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entries in REST catalogs, which write their metadata files from the changes they are asked for.
+
+The first published file is registered. Later states are sent as their difference, which the
+service applies only if its state is the one that the difference was made for. A state that cannot
+follow by a difference, because a snapshot number was used again, is registered in place of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
+
+from lakeformat.catalog.iceberg.rest import RestMetastore
+from lakeformat.catalog.iceberg.rest_updates import commit_request
+from lakeformat.catalog.names import TableName
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.publish.targets.entry import Named
+
+__all__ = ["RestEntry"]
+
+
+class RestEntry:
+    """A table of a REST catalog."""
+
+    def __init__(self, metastore: RestMetastore, name: TableName, address: str) -> None:
+        self._metastore = metastore
+        self._name = name
+        self._address = address
+
+    @property
+    def name(self) -> str:
+        """The table and its catalog."""
+        return f"table '{self._name}' in {self._address}"
+
+    def find(self) -> Named | None:
+        """Return the metadata in the answer of the service."""
+        found = self._metastore.find_published(self._name)
+        return None if found is None else Named(*found)
+
+    def shows(self, named: Named, newest: LoadedMetadata) -> bool:
+        """Return True if no change is left to send."""
+        assert named.metadata is not None
+        if not _follows(named.metadata, newest.metadata):
+            return False
+        wanted = _with_their_properties(named.metadata, newest.metadata)
+        return not commit_request(named.metadata, wanted)["updates"]
+
+    def create(self, newest: LoadedMetadata) -> bool:
+        """Register the newest file, and create the database if it is missing."""
+        database = self._name.database
+        if not self._metastore.has_database(database):
+            self._metastore.make_database(database, {})
+        return self._metastore.register(self._name, newest.metadata_file)
+
+    def move(self, named: Named, newest: LoadedMetadata) -> bool:
+        """Send the changes, or register the newest file in place of a history that was left."""
+        assert named.metadata is not None
+        if _follows(named.metadata, newest.metadata):
+            wanted = _with_their_properties(named.metadata, newest.metadata)
+            return self._metastore.send_changes(self._name, named.metadata, wanted)
+        if self._metastore.register(self._name, newest.metadata_file, overwrite=True):
+            return True
+        self.remove()  # services of older specifications cannot replace a table
+        return self.create(newest)
+
+    def remove(self) -> None:
+        """Remove the table from the catalog; the service keeps the files."""
+        self._metastore.remove_table(self._name, purge=False)
+
+
+def _with_their_properties(there: TableMetadata, newest: TableMetadata) -> TableMetadata:
+    """Return the newest state with the properties that the service added."""
+    return replace(newest, properties={**there.properties, **newest.properties})
+
+
+def _follows(there: TableMetadata, newest: TableMetadata) -> bool:
+    """Return True if a service can get from one state to the other by updates."""
+    known = {each.snapshot_id for each in there.snapshots}
+    new = [each for each in newest.snapshots if each.snapshot_id not in known]
+    return (
+        there.location == newest.location
+        and there.format_version <= newest.format_version
+        and _agree(
+            ((each.snapshot_id, each.manifest_list) for each in there.snapshots),
+            ((each.snapshot_id, each.manifest_list) for each in newest.snapshots),
+        )
+        and _agree(
+            ((each.schema_id, each.fields) for each in there.schemas),
+            ((each.schema_id, each.fields) for each in newest.schemas),
+        )
+        and _agree(
+            ((each.spec_id, each.fields) for each in there.partition_specs),
+            ((each.spec_id, each.fields) for each in newest.partition_specs),
+        )
+        and all((each.sequence_number or 0) > there.last_sequence_number for each in new)
+    )
+
+
+def _agree(
+    there: Iterable[tuple[Hashable, object]], newest: Iterable[tuple[Hashable, object]]
+) -> bool:
+    """Return True if equal numbers mean the same."""
+    known: Mapping[Hashable, object] = dict(there)
+    return all(known.get(number, meant) == meant for number, meant in newest)

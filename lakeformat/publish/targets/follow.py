@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Brings the entry of a catalog to the newest published metadata.
+
+The metadata files decide which state is the newest; the catalog follows. The file is looked for
+after the catalog was asked, and the catalog moves only if its answer has not changed since. So a
+slow publication never moves it back.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from lakeformat.environment import Environment
+from lakeformat.errors import AlreadyExistsError, CommitConflictError, CommitOutcomeUnknownError
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.publish.targets.entry import CatalogEntry, Named, is_ours
+from lakeformat.publish.versions import PublishedVersions
+
+__all__ = ["follow"]
+
+_log = logging.getLogger(__name__)
+_ATTEMPTS = 10
+
+
+def follow(
+    entry: CatalogEntry,
+    versions: PublishedVersions,
+    environment: Environment,
+    toward: LoadedMetadata | None = None,
+) -> bool:
+    """Let the catalog show the newest metadata, or ``toward``; return False if it does already.
+
+    A table of another origin with the same name is refused.
+    """
+    lost: CommitOutcomeUnknownError | None = None
+    for attempt in range(1, _ATTEMPTS + 1):
+        named = entry.find()
+        newest = toward or versions.newest()
+        if newest is None:
+            return False
+        if named is not None:
+            _require_ours(entry, named, newest)
+            if entry.shows(named, newest):
+                return lost is not None
+        try:
+            if entry.create(newest) if named is None else entry.move(named, newest):
+                _log.info("%s shows %s", entry.name, newest.metadata_file)
+                return True
+        except CommitOutcomeUnknownError as error:
+            lost = error  # the next look at the catalog decides
+        environment.back_off(attempt, least_millis=20, longest_millis=1000)
+    if lost is not None:
+        raise lost
+    raise CommitConflictError(
+        f"other programs changed {entry.name} in each of {_ATTEMPTS} attempts; the metadata files "
+        "are published. Run `lake publish` again"
+    )
+
+
+def _require_ours(entry: CatalogEntry, named: Named, newest: LoadedMetadata) -> None:
+    if is_ours(named, newest):
+        return
+    raise AlreadyExistsError(
+        f"{entry.name} is another table, with the metadata {named.address}; it was not changed. "
+        "Publish under another name with the options 'metadata.iceberg.database' and "
+        "'metadata.iceberg.table', or drop that table from the catalog if it is no longer needed"
+    )

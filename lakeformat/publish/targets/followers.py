@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The entries of one table in catalogs, which follow its published metadata."""
+
+from __future__ import annotations
+
+from lakeformat.environment import Environment
+from lakeformat.errors import InvalidRequestError, LakeError
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.publish.targets.entry import CatalogEntry, Targets, is_ours
+from lakeformat.publish.targets.follow import follow
+from lakeformat.publish.targets.wanted import wanted_catalogs
+from lakeformat.publish.versions import PublishedVersions
+
+__all__ = ["Followers", "entries_of", "entry_lag", "targets_of"]
+
+
+class Followers:
+    """Moves every entry of a table, and remembers which ones it moved."""
+
+    def __init__(
+        self,
+        entries: tuple[CatalogEntry, ...],
+        versions: PublishedVersions,
+        environment: Environment,
+    ) -> None:
+        self._entries = entries
+        self._versions = versions
+        self._environment = environment
+        self._moved: dict[str, None] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._entries)
+
+    @property
+    def moved(self) -> tuple[str, ...]:
+        """The entries that were moved."""
+        return tuple(self._moved)
+
+    def show(self, toward: LoadedMetadata | None = None) -> None:
+        """Let every catalog show the newest metadata, or ``toward``; raise the first failure at
+        the end.
+        """
+        failures = []
+        for entry in self._entries:
+            try:
+                if follow(entry, self._versions, self._environment, toward):
+                    self._moved[entry.name] = None
+            except LakeError as failure:
+                failures.append(failure)
+        if failures:
+            raise failures[0]
+
+
+def targets_of(handle: TableHandle) -> Targets | None:
+    """Return the catalogs that the connection of an opened table can reach."""
+    found: Targets | None = getattr(handle.observer, "targets", None)
+    return found
+
+
+def entries_of(handle: TableHandle, targets: Targets | None) -> tuple[CatalogEntry, ...]:
+    """Return the entries that the options of a table ask for."""
+    if targets is not None:
+        return targets.entries(handle)
+    if wanted_catalogs(handle):
+        raise InvalidRequestError(
+            f"{handle.uri} is published in a catalog: open it with open_table or a catalog"
+        )
+    return ()
+
+
+def entry_lag(entry: CatalogEntry, newest: LoadedMetadata) -> tuple[str, int] | None:
+    """Return what readers of a catalog miss, as a clause, and the snapshot that they see, or 0;
+    None if they miss nothing.
+    """
+    try:
+        named = entry.find()
+        if named is None:
+            return f"{entry.name} does not exist yet, so readers of the catalog do not find it", 0
+        if not is_ours(named, newest):
+            return f"{entry.name} is another table, with the metadata {named.address}", 0
+        if entry.shows(named, newest):
+            return None
+    except LakeError as reason:
+        return f"{entry.name} could not be checked: {reason}", 0
+    shown = None if named.metadata is None else named.metadata.current_snapshot_id
+    return f"{entry.name} shows an earlier state, with the metadata {named.address}", shown or 0

@@ -1,0 +1,200 @@
+"""Published tables are entries of catalogs, in which PyIceberg reads their rows."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+
+import pytest
+
+import lakeformat as lake
+from lakeformat.errors import UnavailableError
+from lakeformat.publish.versions import PublishedVersions
+from lakeformat.storage import LocalStorage
+from tests.unit.publish.catalogs import KINDS, Published, opened
+from tests.unit.publish.published import content, rows_of, unobserved
+
+
+@pytest.fixture(params=KINDS)
+def published(request, tmp_path):
+    with opened(request.param, tmp_path) as found:
+        yield found
+
+
+def write(table: lake.Table, *numbers: int) -> None:
+    for number in numbers:
+        table.write(rows_of(id=[number], note=[f"n{number}"]))
+
+
+def ids(rows) -> list[int]:
+    return [row["id"] for row in rows]
+
+
+def test_readers_of_the_catalog_see_the_rows_of_each_operation(published: Published):
+    table = published.table()
+    write(table, 1, 2)
+    assert published.read() == content(table.scan().to_arrow())
+    table = published.catalog().alter_table("shop.orders", lake.add_column("more", "INT"))
+    write(table, 3)
+    table.compact(strategy="full")
+    table.tags.create("kept", snapshot=2)
+    assert published.read() == content(table.scan().to_arrow())
+    assert ids(published.read(snapshot=2)) == [1, 2]
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    loaded = published.service.client().load_table("shop.orders")
+    assert {each.snapshot_id for each in loaded.metadata.snapshots} == {2, 4}
+    assert loaded.metadata.refs["kept"].snapshot_id == 2
+    assert published.read() == content(table.scan().to_arrow())
+    assert table.health().reasons == ()
+
+
+def test_a_rollback_and_reused_numbers_follow(published: Published):
+    table = published.table()
+    write(table, 1, 2, 3)
+    table.rollback(snapshot=1, as_latest=False)
+    assert ids(published.read()) == [1]
+    write(table, 8, 9)
+    assert ids(published.read()) == [1, 8, 9]
+    assert ids(published.read(snapshot=2)) == [1, 8]
+    assert table.health().reasons == ()
+
+
+def test_commits_of_other_engines_are_published_later(published: Published):
+    table = published.table()
+    write(table, 1)
+    write(unobserved(table), 2, 3)
+    assert ids(published.read()) == [1]
+    report = lake.publish_table(table)
+    assert report.published == (2, 3)
+    [moved] = report.catalogs
+    assert moved.startswith("table 'shop.orders' in ")
+    assert ids(published.read()) == [1, 2, 3]
+    assert lake.publish_table(table).catalogs == ()
+
+
+def test_another_table_of_that_name_is_refused_and_another_name_helps(published: Published):
+    other = published.table()
+    write(other, 7)
+    catalog = published.catalog()
+    catalog.create_database("copy")
+    options = {**published.service.options, "metadata.iceberg.database": "shop"}
+    options["metadata.iceberg.table"] = "orders"
+    table = catalog.create_table(
+        "copy.orders", [("id", "BIGINT"), ("note", "STRING")], options=options
+    )
+    write(table, 1)
+    assert ids(published.read()) == [7]
+    [reason] = table.health().reasons
+    assert "is another table" in reason.finding
+    with pytest.raises(lake.AlreadyExistsError, match=r"'metadata\.iceberg\.table'"):
+        lake.publish_table(table)
+    table = catalog.alter_table("copy.orders", lake.set_option("metadata.iceberg.table", "more"))
+    lake.publish_table(table)
+    assert ids(published.read("shop.more")) == [1]
+    assert ids(published.read()) == [7]
+
+
+def test_several_databases_get_an_entry(published: Published):
+    table = published.table(**{"metadata.iceberg.database": "one; two"})
+    write(table, 1)
+    assert [ids(published.read(f"{each}.orders")) for each in ("one", "two")] == [[1], [1]]
+
+
+def test_a_slow_publication_never_moves_the_catalog_back(published: Published, monkeypatch):
+    """Another publication is first between the look at the catalog and its change."""
+    table = published.table()
+    write(table, 1)
+    newest, slow = PublishedVersions.newest, []
+
+    def looks_slowly(versions):
+        found = newest(versions)
+        if slow and found is not None and found.metadata.current_snapshot_id == 2:
+            slow.clear()
+            write(published.catalog().table("shop.orders"), 3)
+        return found
+
+    monkeypatch.setattr(PublishedVersions, "newest", looks_slowly)
+    slow.append(True)
+    write(table, 2)
+    assert slow == []
+    assert ids(published.read()) == [1, 2, 3]
+
+
+def test_a_catalog_that_does_not_answer_costs_no_commit_and_is_made_up_for(
+    published: Published, monkeypatch, caplog
+):
+    table = published.table()
+    write(table, 1)
+    with monkeypatch.context() as broken:
+        published.fail(broken)
+        write(published.catalog().table("shop.orders"), 2, 3)
+        [reason] = published.catalog().table("shop.orders").health().reasons
+        with pytest.raises(lake.LakeError, match="away"):
+            published.catalog().table("shop.orders").expire_snapshots(retain_max=1, retain_min=1)
+    assert "run `lake publish shop.orders`" in caplog.text
+    assert "could not be checked" in reason.finding
+    assert ids(published.read()) == [1]
+    [reason] = table.health().reasons
+    assert "shows an earlier state" in reason.finding
+    assert reason.advice == "lake publish shop.orders"
+    assert lake.publish_table(table).published == ()
+    assert ids(published.read()) == [1, 2, 3]
+    assert table.health().reasons == ()
+
+
+def test_a_removal_of_orphans_keeps_the_files_of_the_catalog(published: Published):
+    table = published.table()
+    write(table, 1, 2)
+    table.remove_orphans("0 s", dry_run=False, allow_younger=True, max_share=1)
+    assert ids(published.read()) == [1, 2]
+    write(table, 3)
+    assert ids(published.read()) == [1, 2, 3]
+
+
+def test_readers_see_the_old_or_the_new_state_if_a_call_fails(published: Published, monkeypatch):
+    """Each change of a file or of the catalog fails once; the next publication mends it."""
+    table = published.table()
+    write(table, 1, 2, 3)
+    unobserved(table).rollback(snapshot=1, as_latest=False)
+    write(unobserved(table), 9)
+    failed = 0
+    while True:
+        with (
+            monkeypatch.context() as broken,
+            fails_at(broken, published, failed) as fault,
+            suppress(UnavailableError),
+        ):
+            lake.publish_table(published.catalog().table("shop.orders"))
+        assert ids(published.read()) in ([1, 2, 3], [1, 9])
+        if not fault.happened:
+            break
+        failed += 1
+    assert failed > 3
+    assert ids(published.read()) == [1, 9]
+    assert table.health().reasons == ()
+
+
+class Fault:
+    """Lets one call fail, before it has an effect."""
+
+    def __init__(self, after: int) -> None:
+        self.left = after
+        self.happened = False
+
+    def around(self, call):
+        def called(*args, **settings):
+            self.left -= 1
+            if self.left < 0 and not self.happened:
+                self.happened = True
+                raise UnavailableError("the service is away")
+            return call(*args, **settings)
+
+        return called
+
+
+@contextmanager
+def fails_at(broken, published: Published, after: int):
+    fault = Fault(after)
+    changes = [(LocalStorage, name) for name in ("create", "overwrite", "delete", "open_output")]
+    for owner, name in [*changes, *published.changes]:
+        broken.setattr(owner, name, fault.around(getattr(owner, name)))
+    yield fault
