@@ -6,6 +6,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from lakeformat.catalog.drop import DropPlan, plan_drop, refuse_shared_paths
 from lakeformat.catalog.leftovers import has_leftovers
@@ -44,6 +46,9 @@ from lakeformat.storage.links import within
 from lakeformat.storage.move_directory import mover
 from lakeformat.types.amounts import Setting
 from lakeformat.types.closest import closest
+
+if TYPE_CHECKING:
+    from lakeformat.publish.targets.withdraw import Withdrawal
 
 __all__ = ["Catalog"]
 
@@ -132,7 +137,7 @@ class Catalog(ABC):
         plans = self._plans(name, cascade=cascade)
         self._check_remove_database(name, cascade=cascade)
         for table, plan in plans:  # also drops tables whose names a new table could not have
-            self._remove_table(table, plan)
+            self._remove_published(table, plan)
         self._remove_database(name, cascade=cascade)
 
     # ------------------------------------------------------------------ tables
@@ -220,7 +225,7 @@ class Catalog(ABC):
         """Delete a table with its data, including its files in external paths."""
         parsed = parse_plain_name(name)
         try:
-            self._remove_table(parsed, self.plan_drop_table(name))
+            self._remove_published(parsed, self.plan_drop_table(name))
         except NotFoundError:
             if not missing_ok or self._is_listed(parsed):
                 raise
@@ -250,7 +255,10 @@ class Catalog(ABC):
                 "every file is copied and then removed. Stop all writers of the table, then pass "
                 "force=True"
             )
+        published = self._withdrawal(source)
         self._move_table(source, target, layout, self._layout(target))
+        if published is not None:
+            published.run()
         renamed = self.table(new)
         renamed._handle.observe_upkeep()  # published metadata has absolute addresses
         return renamed
@@ -372,9 +380,34 @@ class Catalog(ABC):
                 "case: write it in lower case, or open the catalog with case-sensitive=true"
             )
 
+    def _remove_published(self, name: TableName, plan: DropPlan) -> None:
+        """Delete a table, then its entries in catalogs of Iceberg tables."""
+        published = self._withdrawal(name)
+        self._remove_table(name, plan)
+        if published is not None:
+            published.run()
+
+    def _withdrawal(self, name: TableName) -> Withdrawal | None:
+        """Return what readers of Iceberg find of a table outside of it; None if it cannot be
+        read.
+        """
+        layout = self._files_of(name)
+        with suppress(LakeError):
+            table = load_table(
+                self._storage_of(name.database),
+                layout,
+                self._environment,
+                self._external_roots,
+                self._publication,
+            )
+            return self._publication.withdrawal(table._handle)
+        return None
+
     def _plan_drop(self, name: TableName) -> DropPlan:
         storage = self._storage_of(name.database)
         plan = plan_drop(storage, self._files_of(name), str(name), self._external_roots)
+        if (published := self._withdrawal(name)) is not None:
+            plan = replace(plan, published=published.names)
         if plan.external_paths:
             self._refuse_places_of_tables(str(name), plan.external_paths)
             refuse_shared_paths(plan, self._places_of_others(name))

@@ -51,6 +51,10 @@ class DropPlan:
     data_path: str = ""
     roots: ExternalRoots = field(default=NO_ROOTS, repr=False)
     """The directories outside of the table that the caller allows for its files."""
+    published: tuple[str, ...] = ()
+    """Its entries in catalogs of Iceberg tables, and the directory of its published metadata in the
+    warehouse; the drop removes them, too.
+    """
     identity: str = field(default="", repr=False)
     """A hash of the first schema; if the table is created again under the same name, it differs."""
 
@@ -60,6 +64,7 @@ class DropPlan:
             "table": self.table,
             "directory": self.directory,
             "external_paths": [*self.external_paths],
+            "published": [*self.published],
         }
 
 

@@ -318,3 +318,5 @@ def _print(what: str, plans: Sequence[DropPlan | IcebergDropPlan]) -> None:
         "external_paths": ["\n".join(plan.external_paths) for plan in directories],
     }
     print_rows(_PLANNED, values, empty=f"{what} has no table")
+    for each in (name for plan in directories for name in plan.published):
+        typer.echo(f"and {each}")

@@ -17,6 +17,7 @@ from lakeformat.paimon.schema import TableSchema
 
 if TYPE_CHECKING:
     from lakeformat.publish.targets.entry import Targets
+    from lakeformat.publish.targets.withdraw import Withdrawal
     from lakeformat.tables.commit_observer import ObservedFiles, ObserverLag
 
 __all__ = ["IcebergPublication"]
@@ -105,6 +106,14 @@ class IcebergPublication:
     def after_upkeep(self, handle: TableHandle) -> None:
         """Publish tags and remove expired snapshots; a failure is only logged as a warning."""
         self._publish(handle, follows_upkeep=True)
+
+    def withdrawal(self, handle: TableHandle) -> Withdrawal | None:
+        """Return what must be removed outside of a table that is dropped or renamed."""
+        if handle.layout.branch != MAIN_BRANCH or not handle.options.publishes_iceberg:
+            return None
+        from lakeformat.publish.targets.withdraw import withdrawal_of
+
+        return withdrawal_of(handle, self.targets)
 
     def files(self, handle: TableHandle) -> ObservedFiles | None:
         """Return the directory of the Iceberg metadata, and the names of the files in it that

@@ -8,6 +8,7 @@ from hive_metastore.ttypes import (
     AlreadyExistsException,
     CheckLockRequest,
     EnvironmentContext,
+    FieldSchema,
     InvalidOperationException,
     LockState,
     MetaException,
@@ -29,6 +30,7 @@ from lakeformat.catalog.iceberg.table_parameters import (
 )
 from lakeformat.catalog.names import TableName
 from lakeformat.environment import Environment
+from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 
 __all__ = ["HiveMetastore"]
@@ -78,7 +80,6 @@ class HiveMetastore(ClientNamedFilesMetastore):
         self._ask(f"drop table '{name}'", drop)
 
     def name_first(self, name: TableName, address: str, metadata: TableMetadata) -> bool:
-        is_old = self._options.client.get("hive.hive2-compatible", "").lower() == "true"
         schema = client_schema(metadata, f"a Hive metastore cannot list table '{name}'")
 
         def create(client: HiveCatalog, sent: Sent) -> bool:
@@ -88,7 +89,7 @@ class HiveMetastore(ClientNamedFilesMetastore):
                 tableName=name.table,
                 createTime=now,
                 lastAccessTime=now,
-                sd=_construct_hive_storage_descriptor(schema, metadata.location, is_old),
+                sd=_construct_hive_storage_descriptor(schema, metadata.location, self._is_old),
                 tableType="EXTERNAL_TABLE",
                 parameters=first_parameters(address, metadata),
             )
@@ -101,6 +102,20 @@ class HiveMetastore(ClientNamedFilesMetastore):
             return True
 
         return self._send(f"create table '{name}'", name, address, create)
+
+    @property
+    def _is_old(self) -> bool:
+        return self._options.client.get("hive.hive2-compatible", "").lower() == "true"
+
+    def _columns(self, metadata: TableMetadata, before: list[FieldSchema]) -> list[FieldSchema]:
+        """Return the current columns; ``before`` if the metastore cannot list one of them."""
+        try:
+            schema = client_schema(metadata, "a Hive metastore cannot list the new columns")
+        except UnsupportedError:
+            return before
+        described = _construct_hive_storage_descriptor(schema, metadata.location, self._is_old)
+        columns: list[FieldSchema] = described.cols
+        return columns
 
     def name_next(
         self, name: TableName, old: str, new: str, base: TableMetadata, metadata: TableMetadata
@@ -115,6 +130,8 @@ class HiveMetastore(ClientNamedFilesMetastore):
                 if not is_locked or metadata_file_in(table.parameters, name) != old:
                     return False
                 table.parameters = parameters_after(table.parameters, new, base, metadata)
+                if base.schema != metadata.schema and table.sd is not None:
+                    table.sd.cols = self._columns(metadata, table.sd.cols)
                 if self._environment.now_millis() - began > _LOCKED_MILLIS:
                     return False  # the process slept: another writer may have the lock now
                 sent.is_sent = True

@@ -10,27 +10,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lakeformat.catalog.iceberg.options import CATALOG_NAME, REST, SQL, WAREHOUSE, IcebergOptions
+from lakeformat.catalog.iceberg.options import (
+    CATALOG_NAME,
+    HIVE,
+    REST,
+    SQL,
+    WAREHOUSE,
+    IcebergOptions,
+)
 from lakeformat.catalog.publication.connection_options import client_prefix, is_of_client
+from lakeformat.catalog.publication.hive_site import with_address
 from lakeformat.errors import UnsupportedError
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.options.commit import PUBLISHED_PREFIX
 from lakeformat.paimon.options.spelling import names_credential
-from lakeformat.publish.targets.wanted import REST_CATALOG, SQL_CATALOG
+from lakeformat.publish.targets.wanted import HIVE_CATALOG, REST_CATALOG, SQL_CATALOG
 from lakeformat.storage.shown import without_credentials
 
 __all__ = ["client_settings"]
 
-_METASTORES = {REST_CATALOG: REST, SQL_CATALOG: SQL}
+_METASTORES = {REST_CATALOG: REST, SQL_CATALOG: SQL, HIVE_CATALOG: HIVE}
 _URI = "uri"
+_CLIENT_CLASS = "metadata.iceberg.hive-client-class"
 
 
 def client_settings(options: TableOptions, kind: str, given: Mapping[str, str]) -> IcebergOptions:
     """Return the checked options for a kind of catalog; ``given`` are those of the connection."""
     metastore = _METASTORES[kind]
     _require_no_secret(options.to_dict())
-    ours = _below(metastore, given)
-    theirs = {} if metastore == SQL else _below(metastore, options.to_dict())
+    ours = with_address(_below(metastore, given))
+    theirs = {} if metastore == SQL else with_address(_below(metastore, options.to_dict()))
+    if metastore == HIVE:
+        _require_hive(options.to_dict())
     _require_same_address(client_prefix(metastore), theirs, ours)
     if ours:
         theirs = {key: value for key, value in theirs.items() if key == WAREHOUSE}
@@ -44,6 +55,16 @@ def client_settings(options: TableOptions, kind: str, given: Mapping[str, str]) 
     if metastore == SQL:
         merged[CATALOG_NAME] = options.iceberg_sql_catalog
     return IcebergOptions.of(merged)
+
+
+def _require_hive(options: Mapping[str, str]) -> None:
+    """Refuse a client of Java that reaches another service, such as Glue."""
+    named = options.get(_CLIENT_CLASS, "").strip()
+    if named and not named.endswith("HiveMetaStoreClient"):
+        raise UnsupportedError(
+            f"the option {_CLIENT_CLASS!r} is {named!r}, and this version reaches only Hive "
+            "metastores: publish with the engine that set it, or remove the option"
+        )
 
 
 def _below(metastore: str, options: Mapping[str, str]) -> dict[str, str]:

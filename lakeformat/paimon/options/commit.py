@@ -162,6 +162,19 @@ class PublicationOptions:
         "",
         "Name of the table in catalogs of Iceberg tables. Empty: the name of the table.",
     )
+    iceberg_uri = Option(
+        "metadata.iceberg.uri",
+        TEXT,
+        "",
+        "Address of the Hive metastore in which `metadata.iceberg.storage` = `hive-catalog` makes "
+        "an entry. Empty: that of the connection, or of `metadata.iceberg.hive-conf-dir`.",
+    )
+    iceberg_hive_conf_dir = Option(
+        "metadata.iceberg.hive-conf-dir",
+        TEXT,
+        "",
+        "Directory of a `hive-site.xml` that names the Hive metastore.",
+    )
     iceberg_sql_catalog = Option(
         "metadata.iceberg.sql-catalog",
         TEXT,

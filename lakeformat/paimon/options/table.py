@@ -31,7 +31,7 @@ from lakeformat.paimon.options.option import ColumnOption, Option
 __all__ = ["TableOptions"]
 
 T = TypeVar("T")
-_PUBLISHED = (AT_TABLE, "hadoop-catalog", "rest-catalog")
+_PUBLISHED = (AT_TABLE, "hadoop-catalog", "hive-catalog", "rest-catalog")
 
 _TARGET_OF_LEVELS = "128 mb"
 """The default of target-file-size for primary-key tables."""

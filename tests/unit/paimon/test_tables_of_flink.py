@@ -54,14 +54,14 @@ def test_one_call_cares_for_it(catalog, tmp_path, kind):
 
 
 def test_one_that_publishes_iceberg_metadata_says_what_stands_in_the_way(catalog, tmp_path):
-    iceberg = {"metadata.iceberg.storage": "hive-catalog"}
+    iceberg = {"metadata.iceberg.storage": "glue-catalog"}
     made_by_flink(catalog, tmp_path, {})
     path = tmp_path / "shop.db/t/schema/schema-0"
     members = json.loads(path.read_bytes())
     path.write_text(json.dumps({**members, "options": members["options"] | iceberg}), "utf-8")
     table = catalog.table("shop.t")
     for care in (table.compact, table.expire_snapshots):
-        with pytest.raises(lake.UnsupportedError, match=r"'metadata\.iceberg\.storage' = 'hive-"):
+        with pytest.raises(lake.UnsupportedError, match=r"'metadata\.iceberg\.storage' = 'glue-"):
             care()
     [note] = table.health().notes
     assert "this version refuses: write, compact, commit, expire, tag" in note

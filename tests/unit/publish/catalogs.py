@@ -12,10 +12,13 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import Catalog
+from lakeformat.catalog.iceberg.hive import HiveMetastore
+from lakeformat.catalog.iceberg.hive_client import HiveClient
 from lakeformat.catalog.iceberg.rest import RestMetastore
 from lakeformat.catalog.iceberg.sql import SqlMetastore
 from lakeformat.errors import UnavailableError
 from tests.iceberg_rest_server import RestServer, rest_server
+from tests.unit.catalog.iceberg.stub_services import HiveStub
 
 __all__ = ["KINDS", "Published", "opened"]
 
@@ -76,7 +79,25 @@ class RestService:
         return RestCatalog("lake", uri=self.server.uri)
 
 
-KINDS = ("sql", "rest")
+@dataclass
+class HiveService:
+    """A Hive metastore in memory."""
+
+    stub: HiveStub
+
+    @property
+    def connection(self) -> dict[str, str]:
+        return {"metadata.iceberg.uri": "thrift://127.0.0.1:1"}
+
+    @property
+    def options(self) -> dict[str, str]:
+        return {"metadata.iceberg.storage": "hive-catalog"}
+
+    def client(self) -> Any:
+        return HiveClient("lake", uri="thrift://127.0.0.1:1")
+
+
+KINDS = ("sql", "rest", "hive")
 
 
 @dataclass
@@ -108,7 +129,11 @@ class Published:
         """The calls that change the catalog."""
         if self.kind == "rest":
             return [(RestMetastore, name) for name in ("register", "send_changes", "remove_table")]
-        return [(SqlMetastore, name) for name in ("name_first", "name_next")]
+        return [(self._metastore, name) for name in ("name_first", "name_next")]
+
+    @property
+    def _metastore(self) -> type:
+        return {"rest": RestMetastore, "sql": SqlMetastore, "hive": HiveMetastore}[self.kind]
 
     def fail(self, broken: pytest.MonkeyPatch) -> None:
         """Let the catalog answer nothing."""
@@ -116,8 +141,7 @@ class Published:
         def away(*_: Any, **__: Any) -> None:
             raise UnavailableError("the service is away")
 
-        owner, name = (RestMetastore, "_ask") if self.kind == "rest" else (SqlMetastore, "answer")
-        broken.setattr(owner, name, away)
+        broken.setattr(self._metastore, "_ask" if self.kind == "rest" else "answer", away)
 
     def names(self, database: str = "shop") -> list[str]:
         return [each[-1] for each in self.service.client().list_tables(database)]
@@ -127,6 +151,12 @@ class Published:
 def opened(kind: str, directory: Path) -> Iterator[Published]:
     if kind == "sql":
         yield Published(kind, directory, SqlService(directory))
+        return
+    if kind == "hive":
+        with pytest.MonkeyPatch.context() as patch:
+            stub = HiveStub()
+            stub.install(patch)
+            yield Published(kind, directory, HiveService(stub))
         return
     with rest_server() as server:
         server.shows_metadata = True

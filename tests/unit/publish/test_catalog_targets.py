@@ -10,7 +10,7 @@ import lakeformat as lake
 from lakeformat.errors import UnavailableError
 from lakeformat.publish.versions import PublishedVersions
 from lakeformat.storage import LocalStorage
-from tests.unit.publish.catalogs import KINDS, Published, opened
+from tests.unit.publish.catalogs import COLUMNS, KINDS, Published, opened
 from tests.unit.publish.published import content, rows_of, unobserved
 
 
@@ -139,6 +139,39 @@ def test_a_catalog_that_does_not_answer_costs_no_commit_and_is_made_up_for(
     assert lake.publish_table(table).published == ()
     assert ids(published.read()) == [1, 2, 3]
     assert table.health().reasons == ()
+
+
+def test_a_dropped_table_leaves_no_entry_and_no_metadata(published: Published):
+    table = published.table()
+    write(table, 1)
+    catalog = published.catalog()
+    [entry, *_] = catalog.plan_drop_table("shop.orders").published
+    assert entry.startswith("table 'shop.orders' in ")
+    assert published.names() == ["orders"]
+    catalog.drop_table("shop.orders")
+    assert published.names() == []
+    assert not [*published.directory.rglob("*.metadata.json")]
+    write(published.table(), 2)
+    assert ids(published.read()) == [2]
+
+
+def test_the_entry_of_another_table_is_kept_when_one_is_dropped(published: Published):
+    write(published.table(), 7)
+    catalog = published.catalog()
+    catalog.create_database("copy")
+    options = {**published.service.options, "metadata.iceberg.database": "shop"}
+    write(catalog.create_table("copy.orders", COLUMNS, options=options), 1)
+    catalog.drop_table("copy.orders")
+    assert ids(published.read()) == [7]
+
+
+def test_a_renamed_table_has_an_entry_of_the_new_name_alone(published: Published):
+    write(published.table(), 1)
+    published.catalog().rename_table("shop.orders", "shop.sales")
+    assert published.names() == ["sales"]
+    assert ids(published.read("shop.sales")) == [1]
+    write(published.catalog().table("shop.sales"), 2)
+    assert ids(published.read("shop.sales")) == [1, 2]
 
 
 def test_a_removal_of_orphans_keeps_the_files_of_the_catalog(published: Published):

@@ -146,3 +146,38 @@ def _opened(place: str, options: dict[str, str] | None) -> lake.Table:
     found = lake.open_table(place, options=options)
     assert isinstance(found, lake.Table)
     return found
+
+
+def test_the_configuration_of_hive_names_the_metastore(tmp_path):
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    (conf / "hive-site.xml").write_text(
+        "<configuration><property><name>hive.metastore.uris</name>"
+        "<value>thrift://127.0.0.1:1</value></property></configuration>"
+    )
+    options = {"metadata.iceberg.storage": "hive-catalog"}
+    with opened("hive", tmp_path) as published:
+        found = {**options, "metadata.iceberg.hive-conf-dir": str(conf)}
+        write(table_with(tmp_path / "wh", found))
+        assert [row["id"] for row in published.read()] == [1]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({}, r"give the option 'metadata\.iceberg\.uri' to the table or the connection"),
+        ({"metadata.iceberg.hive-conf-dir": "/nowhere"}, r"/nowhere/hive-site\.xml"),
+        (
+            {
+                "metadata.iceberg.uri": "thrift://127.0.0.1:1",
+                "metadata.iceberg.hive-client-class": "com.amazonaws.AWSCatalogMetastoreClient",
+            },
+            "reaches only Hive metastores",
+        ),
+    ],
+)
+def test_a_hive_metastore_without_an_address_is_refused(tmp_path, options, says):
+    table = table_with(tmp_path, {"metadata.iceberg.storage": "hive-catalog", **options})
+    with pytest.raises(lake.UnsupportedError, match=says):
+        write(table)
+    assert table.snapshots() == []

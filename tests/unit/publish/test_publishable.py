@@ -86,7 +86,7 @@ def test_an_option_that_cannot_be_published_is_refused(storage, options, named):
         published_table(storage, [("id", "INT")], options=options)
 
 
-@pytest.mark.parametrize("place", ["hive-catalog"])
+@pytest.mark.parametrize("place", ["glue-catalog"])
 def test_a_place_that_this_version_does_not_publish_to_is_refused(storage, place):
     options = {"metadata.iceberg.storage": place}
     with pytest.raises(lake.InvalidRequestError, match=r"metadata\.iceberg\.storage"):

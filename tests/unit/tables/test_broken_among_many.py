@@ -135,10 +135,10 @@ def test_a_contradiction_names_the_options_to_set(catalog):
 def test_a_refused_table_has_its_reason_once_with_what_to_do(catalog):
     table = crashed_table(catalog, commits=20, consumer=None)
     root = Path(table.location.removeprefix("file://"))
-    option("metadata.iceberg.storage", "hive-catalog")(root)
+    option("metadata.iceberg.storage", "glue-catalog")(root)
     shown = lake_says(catalog, "maintain", "shop.orders", code=4, width=400)
     assert shown.count("publishes Iceberg metadata") == 1
-    assert "compact and expire failed: 'metadata.iceberg.storage' = 'hive-catalog'" in shown
+    assert "compact and expire failed: 'metadata.iceberg.storage' = 'glue-catalog'" in shown
     assert "Use the engine that set it" in shown
     assert "as the message says" not in shown
 

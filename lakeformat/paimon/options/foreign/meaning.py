@@ -65,7 +65,7 @@ MEANING: dict[str, ForeignOption] = {
         _COMMITS | {Op.EXPIRE, Op.TAG},
         "use the engine that set it; or set it to 'disabled' if no program reads the metadata, or "
         "to 'table-location' or 'hadoop-catalog' to publish without a catalog",
-        harmless=("disabled", "table-location", "hadoop-catalog", "rest-catalog"),
+        harmless=("disabled", "table-location", "hadoop-catalog", "hive-catalog", "rest-catalog"),
         values=(
             "disabled",
             "table-location",

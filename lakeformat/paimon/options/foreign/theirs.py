@@ -284,12 +284,10 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "metadata.iceberg.glue.skip-archive",
         "metadata.iceberg.hadoop-conf-dir",
         "metadata.iceberg.hive-client-class",
-        "metadata.iceberg.hive-conf-dir",
         "metadata.iceberg.hive-skip-update-stats",
         "metadata.iceberg.manifest-compression",
         "metadata.iceberg.manifest-legacy-version",
         "metadata.iceberg.previous-versions-max",
-        "metadata.iceberg.uri",
     ),
     "what a Hive metastore knows of the table; its own catalog keeps that up to date": (
         "metastore.partitioned-table",

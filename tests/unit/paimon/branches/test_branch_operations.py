@@ -128,7 +128,7 @@ def test_main_with_an_option_this_version_does_not_know_takes_over_nothing():
     commit_on(rows, "dev", ("+I", 4, "v4"))
     handle = rows.table._handle
     schema = json.loads(handle.storage.read(handle.layout.schema(0)))
-    schema["options"]["metadata.iceberg.storage"] = "hive-catalog"
+    schema["options"]["metadata.iceberg.storage"] = "glue-catalog"
     handle.storage.overwrite(handle.layout.schema(0), json.dumps(schema).encode())
     table = load_table(handle.storage, handle.layout, handle.environment)
     with pytest.raises(lake.UnsupportedError, match=r"iceberg\.storage'.*Nothing was changed"):

@@ -13,7 +13,7 @@ from lakeformat.paimon.compact.run import run_unit
 from lakeformat.storage import MemoryStorage
 from tests.paper import with_options
 
-FORBIDS = {"metadata.iceberg.storage": "hive-catalog"}
+FORBIDS = {"metadata.iceberg.storage": "glue-catalog"}
 
 Publish = Callable[[lake.Table, lake.CommitMessage, lake.CommitMessage], object]
 

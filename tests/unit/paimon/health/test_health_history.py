@@ -361,7 +361,7 @@ def test_an_expiry_that_would_be_refused_is_not_advised(shop):
     orders = shop.orders()
     commit(orders, 30)
     handle = orders._handle
-    iceberg = {**handle.schema.options, "metadata.iceberg.storage": "hive-catalog"}
+    iceberg = {**handle.schema.options, "metadata.iceberg.storage": "glue-catalog"}
     schema = replace(handle.schema, options=iceberg)
     shop.ahead = 2 * HOUR
 

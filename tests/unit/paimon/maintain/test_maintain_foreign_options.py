@@ -99,10 +99,10 @@ def test_a_table_with_options_of_its_engine_is_healed_by_one_call(maintained, wh
 
 
 def test_a_table_that_publishes_iceberg_metadata_is_refused_by_the_option_s_name(maintained):
-    report = maintained({"metadata.iceberg.storage": "hive-catalog"})
+    report = maintained({"metadata.iceberg.storage": "glue-catalog"})
     [refused] = [each for each in report.obstacles if "failed" in each.finding]
     assert refused.finding.startswith(
-        "compact and expire failed: 'metadata.iceberg.storage' = 'hive-catalog' publishes"
+        "compact and expire failed: 'metadata.iceberg.storage' = 'glue-catalog' publishes"
     )
     assert refused.advice.startswith("Use the engine that set it; or set it to 'disabled'")
     assert report.after.dead_files == 0

@@ -153,7 +153,7 @@ def test_a_refusal_says_why_and_what_to_do_next(key):
     assert len(option.says) > 15
 
 
-NEEDS_MORE = {("metadata.iceberg.storage", "rest-catalog")}
+NEEDS_MORE = {("metadata.iceberg.storage", each) for each in ("hive-catalog", "rest-catalog")}
 """Values that are carried out, but need an address."""
 HARMLESS = [
     (key, value)
@@ -229,7 +229,7 @@ def test_what_concerns_partitions_refuses_writing_where_there_are_some(catalog, 
 
 
 def test_a_table_that_publishes_iceberg_metadata_is_read_and_never_left_behind(with_options):
-    table = with_options("keyed", {"metadata.iceberg.storage": "hive-catalog"})
+    table = with_options("keyed", {"metadata.iceberg.storage": "glue-catalog"})
     assert table.scan().count() == 2
     for name in ("expire", "tag", "rollback", "cut history"):
         with pytest.raises(lake.UnsupportedError, match="set it to 'disabled'"):

@@ -70,7 +70,7 @@ def published_as_iceberg(table: lake.Table) -> lake.Table:
     """The same table, which another engine publishes as Iceberg with every commit."""
     storage, path = table._handle.storage, table._handle.layout.schema(0)
     schema = json.loads(storage.read(path))
-    schema["options"]["metadata.iceberg.storage"] = "hive-catalog"
+    schema["options"]["metadata.iceberg.storage"] = "glue-catalog"
     storage.overwrite(path, json.dumps(schema).encode())
     return load_table(storage, table._handle.layout, table._handle.environment)
 

@@ -342,7 +342,7 @@ def test_a_pandas_index_is_not_a_column(orders):
 def test_options_this_version_does_not_honour_stop_writing_but_not_reading(orders, tmp_path):
     orders.write(ROWS)
     schema_file = tmp_path / "shop.db" / "orders" / "schema" / "schema-0"
-    foreign = '"options": {"metadata.iceberg.storage": "hive-catalog"}'
+    foreign = '"options": {"metadata.iceberg.storage": "glue-catalog"}'
     schema_file.write_text(schema_file.read_text().replace('"options": {}', foreign))
     reopened = lake.open_table(orders.location)
     assert reopened.scan().count() == 3

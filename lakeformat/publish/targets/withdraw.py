@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of a published table outside of its directory, and their removal.
+
+They are found before a table is dropped or renamed, and removed afterwards.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from lakeformat.errors import LakeError
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.metadata_file import METADATA
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.publish.place import versions_of
+from lakeformat.publish.targets.entry import CatalogEntry, Targets, is_ours
+from lakeformat.publish.targets.followers import entries_of
+from lakeformat.publish.versions import PublishedVersions
+from lakeformat.storage.empty_directory import remove_empty_directory
+
+__all__ = ["Withdrawal", "withdrawal_of"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """The entries of a published table, and the directory of its metadata in the warehouse."""
+
+    newest: LoadedMetadata
+    versions: PublishedVersions | None
+    """None if the metadata is below the table."""
+    entries: tuple[CatalogEntry, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all, for plans."""
+        names = tuple(each.name for each in self.entries)
+        versions = self.versions
+        return names if versions is None else (*names, versions.storage.uri(versions.root))
+
+    def run(self) -> None:
+        """Remove the entries, then the metadata; a failure is a warning that names the rest."""
+        for entry in self.entries:
+            try:
+                self._remove(entry)
+            except LakeError as reason:
+                _log.warning(
+                    "%s names a table that does not exist any more, and could not be removed: %s. "
+                    "Drop it in the catalog",
+                    *(entry.name, reason),
+                )
+        if self.versions is None:
+            return
+        storage, root = self.versions.storage, self.versions.root
+        try:
+            storage.delete_directory(f"{root}/{METADATA}")
+            remove_empty_directory(storage, root)
+        except LakeError as reason:
+            _log.warning(
+                "the Iceberg metadata of a dropped or renamed table could not be deleted: %s. "
+                "Delete the directory %s",
+                *(reason, storage.uri(root)),
+            )
+
+    def _remove(self, entry: CatalogEntry) -> None:
+        named = entry.find()
+        if named is not None and is_ours(named, self.newest):
+            entry.remove()
+            _log.info("removed %s", entry.name)
+
+
+def withdrawal_of(handle: TableHandle, targets: Targets | None) -> Withdrawal | None:
+    """Return what must be removed with a table; None if nothing is outside of its directory."""
+    versions = versions_of(handle)
+    newest = versions.newest()
+    if newest is None:
+        return None
+    outside = None if handle.options.iceberg_is_at_table else versions
+    entries = entries_of(handle, targets)
+    return Withdrawal(newest, outside, entries) if entries or outside is not None else None
