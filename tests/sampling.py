@@ -22,6 +22,7 @@ __all__ = [
     "count",
     "sample",
     "sampled_calls",
+    "sampled_fault_calls",
     "sampled_faults",
     "sampled_items",
     "sampled_moments",
@@ -106,6 +107,11 @@ def sampled_faults(
         _MOMENTS,
         kind=lambda trial: _kind_of_fault(trial.call.operation, trial.call.path),
     )
+
+
+def sampled_fault_calls(log: Iterable[Call]) -> list[Call]:
+    """Return some of the storage calls for faults, with one of each kind as in sampled_faults."""
+    return sample(log, _MOMENTS, kind=lambda call: _kind_of_fault(call.operation, call.path))
 
 
 def sampled_calls(log: Iterable[Call]) -> list[Call]:

@@ -18,7 +18,7 @@ from lakeformat.catalog.options import CatalogOptions
 from lakeformat.catalog.sql import SqlCatalog
 from lakeformat.testing.crashable import CrashableStorage
 from lakeformat.testing.faults import Fault, PowerCut, kinds_for
-from tests.sampling import sampled_calls
+from tests.sampling import sampled_fault_calls
 
 COLUMNS = [("id", "BIGINT")]
 ROWS = [1, 2, 3]
@@ -59,7 +59,7 @@ def test_after_a_power_cut_at_any_storage_call_repair_leaves_all_or_nothing(tmp_
     calm = prepared.reopened()
     change(opened(calm, tmp_path / "calm.db"))
     assert len(calm.log) > 3
-    for call in sampled_calls(calm.log):
+    for call in sampled_fault_calls(calm.log):
         for kind in kinds_for(call.operation):
             if not kind.startswith("power_cut"):
                 continue
@@ -104,7 +104,7 @@ def test_a_table_whose_rename_was_cut_off_anywhere_is_dropped_with_every_file(tm
     (tmp_path / "calm.db").write_bytes(base)
     calm = prepared.reopened()
     rename(opened(calm, tmp_path / "calm.db"))
-    for call in sampled_calls(calm.log):
+    for call in sampled_fault_calls(calm.log):
         if "power_cut_before" not in kinds_for(call.operation):
             continue
         file = tmp_path / f"{call.number}.db"
@@ -130,7 +130,7 @@ def test_without_a_database_a_power_cut_leaves_the_old_table_or_the_whole_new_on
     catalog.create_table("shop.orders", COLUMNS).write(pa.table({"id": ROWS}))
     calm = prepared.reopened()
     FileSystemCatalog(calm, "wh").rename_table("shop.orders", "shop.new", force=True)
-    for call in sampled_calls(calm.log):
+    for call in sampled_fault_calls(calm.log):
         for kind in kinds_for(call.operation):
             storage = prepared.reopened(Fault(call.number, kind))
             with pytest.raises((PowerCut, lake.UnavailableError)):
