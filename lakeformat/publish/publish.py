@@ -114,7 +114,7 @@ class _Publication:
             self._versions.storage.prove_creation(self._versions.path(1))
         lost, known = 0, None
         while (head := latest_snapshot(handle.storage, handle.layout)) is not None:
-            newest = known or self._versions.newest()
+            newest = known or self._versions.newest_intact()
             if newest is not None:
                 refuse_downgrade(newest.metadata, handle)
             base = self._base(newest, head)

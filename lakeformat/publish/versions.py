@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, replace
 
-from lakeformat.errors import InvalidRequestError, LakeError, NotFoundError
+from lakeformat.errors import CorruptTableError, InvalidRequestError, LakeError, NotFoundError
 from lakeformat.iceberg.commit.create_once import create_once
 from lakeformat.iceberg.commit.directory_pointer import write_hint
 from lakeformat.iceberg.commit.old_metadata import delete_old_metadata
@@ -67,10 +67,26 @@ class PublishedVersions:
             return None
         return self._read(path)
 
+    def newest_intact(self) -> LoadedMetadata | None:
+        """Return the newest metadata that can be read; None if there is none.
+
+        A power cut inside ``replace`` may leave a file without content.
+        """
+        try:
+            return self.newest()
+        except CorruptTableError:
+            listed = self.storage.list(f"{self.root}/{METADATA}")
+            found = (version_of(info.path) for info in listed)
+            numbers = sorted((each for each in found if each is not None), reverse=True)
+            return next(filter(None, map(self.find, numbers)), None)
+
     def find(self, number: int) -> LoadedMetadata | None:
         """Return the metadata published for a snapshot; None if it is not published."""
         path = find_version(self.storage, self.root, number)
-        return None if path is None else self._read(path)
+        try:
+            return None if path is None else self._read(path)
+        except CorruptTableError:
+            return None
 
     def path(self, number: int) -> str:
         """Return the path of the metadata file for a snapshot."""
@@ -80,7 +96,7 @@ class PublishedVersions:
         """Create the metadata file of a snapshot; None if another publication was first."""
         path = self.path(number)
         if not create_once(self.storage, path, encode_metadata(metadata)):
-            return None
+            return self.replace(number, metadata) if self._is_damaged(path) else None
         return LoadedMetadata(self.places, metadata, path)
 
     def replace(self, number: int, metadata: TableMetadata) -> LoadedMetadata:
@@ -139,6 +155,13 @@ class PublishedVersions:
             self.storage.overwrite(f"{self.root}/{METADATA}/{HINT}", str(number).encode())
         for _, path in sorted(found, reverse=True):
             self.storage.delete(path)
+
+    def _is_damaged(self, path: str) -> bool:
+        try:
+            read_metadata_file(self.storage, path)
+        except CorruptTableError:
+            return True
+        return False
 
     def _hinted(self) -> int | None:
         try:

@@ -309,6 +309,20 @@ def test_two_publications_at_once_publish_each_snapshot_once(storage, monkeypatc
     assert len(lists) == 2
 
 
+def test_a_metadata_file_that_a_power_cut_has_torn_is_written_again(storage):
+    table = published_table(storage, COLUMNS)
+    for number in (1, 2):
+        table.write(rows_of(id=[number], note=["a"]))
+    uuid = iceberg(table)._loaded().metadata.table_uuid
+    storage.overwrite(f"{ROOT}/metadata/v2.metadata.json", b"")
+    [reason] = table.health().reasons
+    assert "cannot be read" in reason.finding
+    lake.publish_table(table)
+    assert seen(table) == content(table.scan().to_arrow())
+    assert iceberg(table)._loaded().metadata.table_uuid == uuid
+    assert table.health().reasons == ()
+
+
 def test_a_lost_hint_is_written_again(storage):
     table = published_table(storage, COLUMNS)
     table.write(rows_of(id=[1], note=["a"]))
