@@ -113,3 +113,25 @@ def test_a_table_is_renamed_and_dropped(opened: Callable[[], IcebergCatalog]):
     assert catalog.list_tables("shop") == ["old"]
     catalog.drop_table("shop.old")
     assert catalog.list_tables("shop") == []
+
+
+def test_a_published_table_of_paimon_is_read_by_its_name(uri: str, tmp_path: Path):
+    catalog = lake.open_catalog(str(tmp_path), options={"metadata.iceberg.uri": uri})
+    catalog.create_database("shop", exist_ok=True)
+    options = {
+        "metadata.iceberg.storage": "hive-catalog",
+        "metadata.iceberg.database": "published",
+    }
+    table = catalog.create_table("shop.orders", [("id", "BIGINT")], options=options)
+    for number in (1, 2):
+        table.write(pa.table({"id": [number]}))
+    table = catalog.alter_table("shop.orders", lake.add_column("note", "STRING"))
+    table.write(pa.table({"id": [3], "note": ["new"]}))
+    theirs = HiveCatalog("theirs", uri=uri)
+    read = theirs.load_table("published.orders").scan().to_arrow()
+    assert sorted(read.to_pylist(), key=repr) == sorted(
+        table.scan().to_arrow().to_pylist(), key=repr
+    )
+    assert table.health().reasons == ()
+    catalog.drop_table("shop.orders")
+    assert theirs.list_tables("published") == []
