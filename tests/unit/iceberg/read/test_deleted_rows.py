@@ -152,7 +152,7 @@ def test_a_deleted_row_beyond_the_end_of_its_file_is_damage(folder):
 
 def test_a_missing_or_shortened_delete_file_is_damage(folder):
     path = folder.positions("1", [("a", 1)])
-    with pytest.raises(CorruptTableError, match="its manifest has 2"):
+    with pytest.raises(CorruptTableError, match="the manifest records 2"):
         gone(folder, folder.split(delete(path, 2)))
     folder.storage.delete("t/1")
     with pytest.raises(CorruptTableError, match="is missing although a manifest lists it"):

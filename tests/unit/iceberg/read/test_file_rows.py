@@ -110,7 +110,7 @@ def test_rows_from_before_version_3_have_no_lineage():
 @pytest.mark.parametrize("rows", [ROWS - 1, ROWS + 1])
 def test_a_file_with_another_number_of_rows_than_its_manifest_is_damage(rows):
     files, path = written(NUMBERED)
-    with pytest.raises(CorruptTableError, match=f"its manifest has {rows}"):
+    with pytest.raises(CorruptTableError, match=f"the manifest records {rows}"):
         list(files.read(path, FileFormat.PARQUET, SCHEMA.fields[:1], row_count=rows))
 
 

@@ -154,7 +154,7 @@ def test_a_file_with_another_number_of_rows_than_its_manifest_says_is_damaged(fi
     fields = columns(("n", "INT"))
     place = write([{"n": 1}, {"n": 2}], fields, file_format)
     for count in (1, 3):
-        with pytest.raises(CorruptTableError, match=f"its manifest has {count}"):
+        with pytest.raises(CorruptTableError, match=f"the manifest records {count}"):
             read(place, fields, fields, row_count=count)
 
 
