@@ -434,15 +434,16 @@ class MeetsTheFence(MemoryStorage):
         self.__dict__.update(inner.__dict__)
         self._met, self._before, self._after = [], before, after
 
-    def overwrite(self, path: str, content: bytes) -> None:
+    def create(self, path: str, content: bytes) -> bool:
         meets = "/.fence-" in path and not self._met
         if meets:
             self._met.append(path)
             if self._before:
                 self._before()
-        super().overwrite(path, content)
+        is_created = super().create(path, content)
         if meets and self._after:
             self._after()
+        return is_created
 
 
 def roll_back_meeting(rows: KeyedRows, **what) -> None:
