@@ -117,6 +117,7 @@ OF_AN_EXTRA = {
     "lakeformat/storage/sql/": "jdbc",
     "lakeformat/catalog/sql/": "jdbc",
     "lakeformat/catalog/iceberg/": "iceberg",
+    "lakeformat/publish/check/pyiceberg_files.py": "iceberg",
 }
 
 

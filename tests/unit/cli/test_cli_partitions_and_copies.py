@@ -93,7 +93,7 @@ def test_statistics_are_printed_by_column(catalog):
     found = json_of(catalog, "analyze", "shop.orders", "-c", "id", "--dry-run")
     assert list(found["columns"]) == ["id"]
     assert json.loads(lake_says(catalog, "statistics", "shop.orders", "--json"))
-    assert "leave one of them out" in refuses(
+    assert "exclude each other: keep one of them" in refuses(
         catalog, "analyze", "shop.orders", "-c", "id", "--all-columns"
     )
 

@@ -162,7 +162,8 @@ def test_an_expiry_keeps_the_files_of_a_branch_that_was_created_meanwhile(server
 
 
 @pytest.mark.parametrize(
-    ("status", "lost"), [(409, "the catalog reported a conflict, and then"), (504, "status 504")]
+    ("status", "lost"),
+    [(409, "the catalog reported a conflict, and it could not be checked"), (504, "status 504")],
 )
 def test_a_commit_that_cannot_be_looked_for_has_an_unknown_outcome(server, tmp_path, status, lost):
     found = _rest_table(server, tmp_path)
