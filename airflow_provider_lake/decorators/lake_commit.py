@@ -16,7 +16,6 @@ from airflow_provider_lake.decorators.function import (
 from airflow_provider_lake.lineage import LakeLineageMixin
 from airflow_provider_lake.repeated import OnClear
 from airflow_provider_lake.task_arguments import FunctionArguments, FunctionTaskArguments, OnReport
-from lakeformat.types.sentence import sentence
 from spark_jobs.job_requests.common import CommitRequest, JobRequest, Value
 from spark_jobs.job_requests.request import refusal
 from spark_jobs.job_requests.values import KeyColumns, TableOptionTexts
@@ -180,6 +179,7 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
 
     def _existing(self, wanted: LakeFunctionCommit) -> Table | None:
         from lakeformat import NotFoundError
+        from lakeformat.types.sentence import sentence
         from spark_jobs.runtime.new_table import refuse_contradiction
 
         try:

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from lakeformat.errors import UnsupportedError
 
-__all__ = ["REFUSED_ARGUMENTS", "refuse_arguments"]
+__all__ = ["REFUSED_ARGUMENTS", "not_refused", "refuse_arguments"]
 
 REFUSED_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     "compact": {
@@ -31,6 +31,11 @@ REFUSED_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     },
 }
 """The arguments of each operation, and the advice for each."""
+
+
+def not_refused(operation: str, given: Iterable[str]) -> list[str]:
+    """Return the names that are not among the refused arguments; those may be passed as None."""
+    return [name for name in given if name not in REFUSED_ARGUMENTS[operation]]
 
 
 def refuse_arguments(operation: str, given: Mapping[str, Any], table: str | None = None) -> None:

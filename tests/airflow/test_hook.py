@@ -72,7 +72,10 @@ def test_a_secrets_backend_that_fails_is_not_taken_for_one_that_knows_nothing(mo
         ),
         ({"conn_type": "lake", "extra": {}}, "has no warehouse"),
         ({"conn_type": "lake", "extra": {"warehouse": ""}}, "has no warehouse"),
-        ({"conn_type": "lake", "extra": {"warehouse": "/w", "lock": "x"}}, "sets 'lock': only"),
+        (
+            {"conn_type": "lake", "extra": {"warehouse": "/w", "lock": "x"}},
+            "sets 'lock', which a lake",
+        ),
         ({"conn_type": "lake", "extra": "[1]"}, NO_OBJECT),
         ({"conn_type": "lake", "extra": "{"}, NO_OBJECT),
         ({"conn_type": "lake", "extra": '"/w"'}, NO_OBJECT),
@@ -88,7 +91,10 @@ def test_a_secrets_backend_that_fails_is_not_taken_for_one_that_knows_nothing(mo
             {"conn_type": "lake", "host": "/h", "extra": {"warehouse": "/w"}},
             "names two warehouses, '/h' as host and '/w' in extra: keep one",
         ),
-        ({"conn_type": "lake", "login": "me", "extra": {"warehouse": "/w"}}, "sets 'login': only"),
+        (
+            {"conn_type": "lake", "login": "me", "extra": {"warehouse": "/w"}},
+            "sets 'login', which a lake",
+        ),
     ],
 )
 def test_what_a_connection_cannot_mean_is_refused(connect, fields, words):

@@ -14,7 +14,7 @@ from airflow_provider_lake.operators.maintain import LakeMaintainOperator
 from lakeformat.environment import SYSTEM
 from tests.airflow.conftest import TEST_DAGS
 from tests.airflow.contexts import task_context
-from tests.crashed_writer import crashed_table
+from tests.crashed_writer import BUCKETS, crashed_table
 from tests.golden.foreign import unpack_foreign
 from tests.golden.iceberg_orders import IcebergOrders
 
@@ -50,9 +50,11 @@ def test_a_run_heals_a_table_and_logs_sentences(airflow_db, catalog, logged):
 
     assert run.state == "success"
     said = logged(logging.INFO)
-    assert "shop.orders, compact: 2 of 6 units done" in said
+    assert f"shop.orders, compact: 2 of {BUCKETS} units done" in said
     assert any(
-        each.startswith("commit to shop.orders: COMPACT, published as snapshot 13: 6 files of ")
+        each.startswith(
+            f"commit to shop.orders: COMPACT, published as snapshot 13: {BUCKETS} files of "
+        )
         for each in said
     )
     assert any(each.startswith("expiry of shop.orders: expired 3 snapshots") for each in said)
@@ -177,6 +179,6 @@ def test_maintenance_of_a_table_has_lineage_and_of_a_database_none(catalog):
 
     assert output.name.endswith("/shop.db/orders")
     assert output.facets["version"].datasetVersion == "13"
-    assert output.outputFacets["outputStatistics"].fileCount == 6
+    assert output.outputFacets["outputStatistics"].fileCount == BUCKETS
     of_database = LakeMaintainOperator(task_id="care", database="shop")
     assert of_database.get_openlineage_facets_on_start().outputs == []

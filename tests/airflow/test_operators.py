@@ -37,7 +37,7 @@ from spark_jobs import compact_database
 from spark_jobs.runtime.registry import JOB_NAMES, find_job
 from tests.airflow.contexts import task_context
 from tests.airflow.versions import AirflowFailException, AirflowSkipException
-from tests.crashed_writer import crashed_table
+from tests.crashed_writer import BUCKETS, crashed_table
 from tests.unit.publish.published import iceberg, unobserved
 
 OPERATORS = [
@@ -325,12 +325,17 @@ class TestMaintain:
         done = do(LakeMaintainOperator)
         again = do(LakeMaintainOperator, expire_consumers="2 d")
 
-        assert (done["report"]["before"]["files"], done["report"]["after"]["files"]) == (72, 6)
+        assert (done["report"]["before"]["files"], done["report"]["after"]["files"]) == (
+            12 * BUCKETS,
+            BUCKETS,
+        )
         said = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
         [warning] = [each for each in said if each.startswith("shop.orders: consumer")]
         assert warning.endswith("lake maintain shop.orders --expire-consumers '2 d'")
         said = [each.getMessage() for each in caplog.records if each.levelname == "INFO"]
-        assert any("compacted 72 files" in each and "30 orphan files" in each for each in said)
+        assert any(
+            f"compacted {12 * BUCKETS} files" in each and "30 orphan files" in each for each in said
+        )
         assert (again["report"]["obstacles"], again["report"]["after"]["snapshots"]) == ([], 10)
 
     def test_a_database_is_maintained_table_by_table(self, catalog):

@@ -62,8 +62,7 @@ class SqlCatalog(Catalog):
         key = settings.get(CatalogOptions.catalog_key)
         key_length = settings.get(CatalogOptions.lock_key_max_length)
         self._make_tables = partial(create_missing_tables, sql, lock_key_length=key_length)
-        if sql.exists:  # opening a catalog creates no file
-            self._make_tables()
+        sql.prepare(self._make_tables)  # opening a catalog creates no file
         times = LockSettings(
             acquire_timeout_seconds=settings.get(CatalogOptions.lock_acquire_timeout_millis) / 1000,
             max_sleep_seconds=settings.get(CatalogOptions.lock_check_max_sleep_millis) / 1000,

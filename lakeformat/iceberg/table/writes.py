@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.iceberg.refused_arguments import refuse_arguments
+from lakeformat.iceberg.refused_arguments import not_refused, refuse_arguments
 from lakeformat.iceberg.table.history import TableHistory
 from lakeformat.tables.unknown_arguments import refuse_unknown
 
@@ -55,7 +55,7 @@ class TableWrites(TableHistory):
         from lakeformat.iceberg.write.append import append
 
         refuse_arguments("write", {"kinds": kinds, **options}, self.location)
-        refuse_unknown(self.write, options)
+        refuse_unknown(self.write, not_refused("write", options))
         if overwrite is None:
             return append(self._handle, data, commit=commit, properties=properties)
         from lakeformat.iceberg.write.overwrite import overwrite as replace_rows
@@ -100,7 +100,7 @@ class TableWrites(TableHistory):
         from lakeformat.iceberg.write.message import check_messages
 
         refuse_arguments("write", options, self.location)
-        refuse_unknown(self.commit, options)
+        refuse_unknown(self.commit, not_refused("write", options))
         checked = check_messages(messages)
         if upsert_by is None:
             if executor is not None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 from weakref import WeakSet, finalize
@@ -29,6 +29,7 @@ class SqlDatabase:
         with translated(address, "load the driver"):
             self._engine = _engine(address, pool_size=pool_size, pool_pre_ping=True)
             self._apart = _engine(address, poolclass=NullPool)
+        self._prepare: Callable[[], None] | None = None
         _Forks.watch(self._engine)
         finalize(self, self._engine.dispose)  # a catalog is dropped rather than closed
 
@@ -44,6 +45,12 @@ class SqlDatabase:
     def exists(self) -> bool:
         """False if the file of a SQLite database is missing; SQLite would create it on reading."""
         return not self.is_sqlite or os.path.exists(self.address.url.database or "")
+
+    def prepare(self, prepare: Callable[[], None]) -> None:
+        """Run ``prepare`` once: now, or as soon as the file of a SQLite database exists."""
+        self._prepare = prepare
+        if self.exists:
+            self._run_prepare()
 
     def create(self) -> None:
         """Create the file of a SQLite database, if it is missing."""
@@ -99,8 +106,19 @@ class SqlDatabase:
             with _transaction(connection):
                 yield connection
 
+    def _run_prepare(self) -> None:
+        prepare, self._prepare = self._prepare, None
+        if prepare is None:
+            return
+        try:
+            prepare()
+        except BaseException:
+            self._prepare = prepare
+            raise
+
     def _require_exists(self, doing: str) -> None:
         if self.exists:
+            self._run_prepare()  # another program may have created the file meanwhile
             return
         has_directory = os.path.isdir(os.path.dirname(self.address.url.database or ""))
         first = "" if has_directory else "Create the directory of that file, if the path is right. "
