@@ -295,16 +295,18 @@ class _Publication:
             last_partition_id=FIRST_FIELD_ID - 1 + len(spec.fields),
             last_sequence_number=head.id - 1,
             properties=_PROPERTIES,
-            next_row_id=self._first_row_id(before),
+            next_row_id=self._first_row_id(),
         )
 
-    def _first_row_id(self, before: TableMetadata | None) -> int | None:
-        """Return the next free row id for a table that is published again, so that no id is used
-        twice.
+    def _first_row_id(self) -> int | None:
+        """Return the next free row id for a table that is published again.
+
+        No id is used twice: a power cut may restore a deleted metadata file with a lower number, so
+        all files are asked.
         """
         if self._version < HAS_ROW_IDS:
             return None
-        return 0 if before is None else before.next_row_id or 0
+        return max((each.metadata.next_row_id or 0 for each in self._versions.intact()), default=0)
 
     def _with_schemas(self, metadata: TableMetadata, snapshot: Snapshot) -> TableMetadata:
         """Return metadata with all schemas of the table; that of the snapshot is the current

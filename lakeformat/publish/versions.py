@@ -7,6 +7,7 @@ The file ``version-hint.text`` names the current one for readers.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError, LakeError, NotFoundError
@@ -75,10 +76,14 @@ class PublishedVersions:
         try:
             return self.newest()
         except CorruptTableError:
-            listed = self.storage.list(f"{self.root}/{METADATA}")
-            found = (version_of(info.path) for info in listed)
-            numbers = sorted((each for each in found if each is not None), reverse=True)
-            return next(filter(None, map(self.find, numbers)), None)
+            return next(self.intact(), None)
+
+    def intact(self) -> Iterator[LoadedMetadata]:
+        """Yield all metadata that can be read, the highest number first."""
+        listed = self.storage.list(f"{self.root}/{METADATA}")
+        found = (version_of(info.path) for info in listed)
+        numbers = sorted((each for each in found if each is not None), reverse=True)
+        yield from filter(None, map(self.find, numbers))
 
     def find(self, number: int) -> LoadedMetadata | None:
         """Return the metadata published for a snapshot; None if it is not published."""

@@ -87,6 +87,25 @@ def test_a_row_id_is_not_used_twice_after_a_rollback_that_cuts_the_history(stora
     assert seen(table) == content(table.scan().to_arrow())
 
 
+def test_a_row_id_is_not_used_twice_after_a_power_cut_restores_a_deleted_file(storage):
+    table = published_table(storage, COLUMNS, options={OPTION: "3"})
+    table.write(rows_of(id=[1], note=["a"]))
+    path = table._handle.layout.root + "/metadata/v2.metadata.json"
+    kept = []
+    for note in ("b", "c"):
+        table.write(rows_of(id=[1], note=[note]))
+        kept.append(storage.read(path))
+        table.rollback(snapshot=1, as_latest=False)
+    storage.overwrite(path, kept[0])  # its deletion was undone
+    other = unobserved(table)
+    for note in ("d", "e"):
+        other.write(rows_of(id=[1], note=[note]))
+    other.expire_snapshots(retain_max=1, retain_min=1)
+    lake.publish_table(table)
+    assert min(row_ids(table).values()) >= 3
+    assert seen(table) == content(table.scan().to_arrow())
+
+
 @pytest.mark.parametrize("by_commit", [True, False])
 def test_a_raised_version_upgrades_the_published_table(storage, by_commit):
     table = published_table(storage, COLUMNS)
