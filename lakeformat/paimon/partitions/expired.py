@@ -61,8 +61,8 @@ def pick_expired(
         if isinstance(time, str):
             unknown.append((partition.path, time))
         elif time < older_than:
-            told = "last written" if rules.strategy == UPDATE_TIME else "its time is"
-            reason = f"{told} {time:%Y-%m-%d %H:%M:%S}, before {older_than:%Y-%m-%d %H:%M:%S}"
+            when = "last written" if rules.strategy == UPDATE_TIME else "its time is"
+            reason = f"{when} {time:%Y-%m-%d %H:%M:%S}, before {older_than:%Y-%m-%d %H:%M:%S}"
             joined = ",".join("" if value is None else value for value in values)
             found.append((joined, ExpiredPartition(partition=partition, reason=reason)))
     found.sort(key=lambda each: each[0])
