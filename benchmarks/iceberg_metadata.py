@@ -81,7 +81,7 @@ def _manifest(
             "snapshot_id": SNAPSHOT_ID,
             "sequence_number": None,
             "file_sequence_number": None,
-            "data_file": _DEFAULTS | file,
+            "data_file": {**_DEFAULTS, **file},
         }
         for file in manifest.files
     ]

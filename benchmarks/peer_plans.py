@@ -7,18 +7,20 @@ PyIceberg as JSON, or ``null``. A peer's environment has only the standard libra
 import json
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 
-def ours(folder, condition):
+def ours(folder: str, condition: Any) -> Callable[[], list[str]]:
     """Return a function that plans with this library, and returns the paths of the files."""
     import lakeformat as lake
 
-    table = lake.open_table(folder)
+    table: Any = lake.open_table(folder)
     return lambda: [split.file.path for split in table.scan(where=condition).splits()]
 
 
-def pyiceberg(folder, condition):
+def pyiceberg(folder: str, condition: Any) -> Callable[[], list[str]]:
     """Return a function that plans with PyIceberg."""
     from pyiceberg.table import StaticTable
 
@@ -27,12 +29,12 @@ def pyiceberg(folder, condition):
     return lambda: [task.file.file_path for task in table.scan(**chosen).plan_files()]
 
 
-def status_bytes(name):
+def status_bytes(name: str) -> int:
     """Return a memory size of this process in bytes, from the kernel."""
     return int(Path("/proc/self/status").read_text().split(f"{name}:")[1].split()[0]) * 1024
 
 
-def main(library, folder, rounds, conditions):
+def main(library: str, folder: str, rounds: int, conditions: list[Any] | None) -> None:
     """Plan once, which shows the peak memory and warms up, then time several rounds."""
     if library == "ours":
         plan = ours(folder, conditions and conditions[0])

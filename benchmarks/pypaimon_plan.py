@@ -7,11 +7,12 @@ condition as JSON, ``[column, operator, value]`` or ``null``.
 import json
 import sys
 import time
+from typing import Any
 
 from pypaimon import CatalogFactory
 
 
-def main(warehouse, table_name, rounds, condition):
+def main(warehouse: str, table_name: str, rounds: int, condition: list[Any] | None) -> None:
     """Plan once as a warm-up, then time several rounds."""
     table = CatalogFactory.create({"warehouse": warehouse}).get_table(table_name)
     names, _, _ = plan(table, condition)
@@ -22,7 +23,7 @@ def main(warehouse, table_name, rounds, condition):
     print(json.dumps({"names": sorted(names), "timings": timings}))
 
 
-def plan(table, condition):
+def plan(table: Any, condition: list[Any] | None) -> tuple[list[str], float, float]:
     """Return the file names, wall seconds and CPU seconds of one plan."""
     builder = table.new_read_builder()
     if condition is not None:

@@ -8,6 +8,7 @@ name of a table without its number, the Arrow file of the rows, rounds, and the 
 import json
 import sys
 import time
+from typing import Any
 
 import pyarrow as pa
 from pypaimon import CatalogFactory
@@ -15,7 +16,7 @@ from pypaimon import CatalogFactory
 NATIVE = {"write.native.enabled": "true", "commit.native.enabled": "true"}
 
 
-def main(warehouse, table_name, rows_file, rounds, engine):
+def main(warehouse: str, table_name: str, rows_file: str, rounds: int, engine: str) -> None:
     """Write the rows to the tables ``<name>0`` and so on, which exist and are empty."""
     with pa.OSFile(rows_file, "rb") as source:
         rows = pa.ipc.open_file(source).read_all()
@@ -28,7 +29,7 @@ def main(warehouse, table_name, rows_file, rounds, engine):
     print(json.dumps(timings))
 
 
-def write(table, rows):
+def write(table: Any, rows: pa.Table) -> tuple[float, float]:
     """Return the wall seconds and CPU seconds of one write with its commit."""
     wall, cpu = time.perf_counter(), time.process_time()
     builder = table.new_batch_write_builder()

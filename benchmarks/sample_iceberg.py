@@ -98,8 +98,8 @@ def _bounds(kind: str, number: int, day: int, chance: random.Random) -> tuple[by
     if kind == "timestamptz":
         return struct.pack("<q", day * _DAY_MICROS), struct.pack("<q", (day + 1) * _DAY_MICROS - 1)
     if kind in _FLOATS:
-        code, low, high = _FLOATS[kind], *sorted(chance.random() * 1000 for _ in range(2))
-        return struct.pack(code, low), struct.pack(code, high)
+        code, bounds = _FLOATS[kind], sorted(chance.random() * 1000 for _ in range(2))
+        return struct.pack(code, bounds[0]), struct.pack(code, bounds[1])
     if kind == "long":
         return (
             struct.pack("<q", number * ROWS_PER_FILE),

@@ -1,4 +1,4 @@
-"""Tables of metadata only: manifests of 100,000 files, but no data file."""
+"""Tables of metadata only: manifests of up to 100,000 files, but no data file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import TableLayout, database_directory
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.metadata.manifest import FileKind, ManifestEntry, write_manifest
-from lakeformat.paimon.metadata.manifest_list import summarise, write_manifest_list
+from lakeformat.paimon.metadata.manifest_list import ManifestMeta, summarise, write_manifest_list
 from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW, EMPTY_STATS, SimpleStats
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.schema import TableSchema
@@ -28,6 +28,7 @@ __all__ = [
     "PARTITIONS",
     "sample_entries",
     "sample_handle",
+    "write_sample_snapshot",
     "write_sample_table",
 ]
 
@@ -37,6 +38,7 @@ FIRST_DAY = 10_000
 KEYS_PER_FILE = 1_000
 MANIFESTS = 20
 BUCKETS = 4
+MILLIS = 1_767_225_600_000
 
 
 def sample_entries(
@@ -107,32 +109,46 @@ def write_sample_table(warehouse: Path, name: str, count: int, *, is_keyed: bool
     storage.make_directory(layout.root)
     storage.create(layout.schema(0), handle.schema.to_json())
     per_manifest = -(-count // MANIFESTS)
-    metas = []
+    metas: list[ManifestMeta] = []
     for first in range(0, count, per_manifest):
         part: Sequence[ManifestEntry] = entries[first : first + per_manifest]
         file_name = f"manifest-{name}-{len(metas)}"
         size = write_manifest(storage, layout, file_name, part, options)
         metas.append(summarise(file_name, size, part, types))
-    sizes = [
-        write_manifest_list(storage, layout, f"manifest-list-{name}-{number}", found, options)
-        for number, found in enumerate((metas, []))
-    ]
     rows = sum(entry.file.row_count for entry in entries)
-    storage.create(layout.snapshot(1), _snapshot(name, sizes, rows).to_json())
+    write_sample_snapshot(handle, 1, metas, [], time_millis=MILLIS, rows=rows)
 
 
-def _snapshot(name: str, sizes: Sequence[int], rows: int) -> Snapshot:
-    return Snapshot(
-        id=1,
+def write_sample_snapshot(
+    handle: TableHandle,
+    number: int,
+    base: Sequence[ManifestMeta],
+    delta: Sequence[ManifestMeta],
+    *,
+    time_millis: int,
+    rows: int = 0,
+) -> None:
+    """Write the lists of the manifests, then snapshot ``number`` with the added ``rows``.
+
+    Snapshot 1 appends; each later one overwrites.
+    """
+    names = [f"manifest-list-{number}-{which}" for which in range(2)]
+    sizes = [
+        write_manifest_list(handle.storage, handle.layout, name, found, handle.options)
+        for name, found in zip(names, (base, delta), strict=True)
+    ]
+    snapshot = Snapshot(
+        id=number,
         schema_id=0,
-        base_manifest_list=f"manifest-list-{name}-0",
+        base_manifest_list=names[0],
         base_manifest_list_size=sizes[0],
-        delta_manifest_list=f"manifest-list-{name}-1",
+        delta_manifest_list=names[1],
         delta_manifest_list_size=sizes[1],
         commit_user="bench",
-        commit_identifier=1,
-        commit_kind=CommitKind.APPEND,
-        time_millis=1_767_225_600_000,
+        commit_identifier=number,
+        commit_kind=CommitKind.OVERWRITE if number > 1 else CommitKind.APPEND,
+        time_millis=time_millis,
         total_record_count=rows,
         delta_record_count=rows,
     )
+    handle.storage.create(handle.layout.snapshot(number), snapshot.to_json())

@@ -92,11 +92,11 @@ def read_range(data: Data) -> Iterator[Candidate]:
     asked = f"k >= {start} AND k < {end}"
     native = lambda: data.spark.read.parquet(*paths).select(*COLUMNS).where(asked)  # noqa: E731
     ours = lambda: spark_jobs.read_table(data.spark, COMPACTED).where(asked)  # noqa: E731
-    told = lambda: spark_jobs.read_table(data.spark, COMPACTED, where=asked)  # noqa: E731
+    pushed = lambda: spark_jobs.read_table(data.spark, COMPACTED, where=asked)  # noqa: E731
     source = lambda: data.spark.read.format("lake").option("where", asked).load(COMPACTED)  # noqa: E731
     yield _drained("spark.read.parquet", native)
     yield _drained("read_table, then where", ours, 0.95)
-    yield _drained("read_table(where=...)", told, 0.95)
+    yield _drained("read_table(where=...)", pushed, 0.95)
     yield _drained("format('lake'), option where", source)
 
 
@@ -105,7 +105,10 @@ def merge(data: Data) -> Iterator[Candidate]:
     aggregate.
     """
     paths = data.paths_of(MERGED)
-    native = lambda: data.spark.read.parquet(*paths).select(*COLUMNS)  # noqa: E731
+
+    def native() -> DataFrame:
+        return data.spark.read.parquet(*paths).select(*COLUMNS)
+
     yield Candidate("spark.read.parquet, unmerged", lambda: _drain(native()), None)
     yield _drained("read_table", lambda: spark_jobs.read_table(data.spark, MERGED), 0.45)
     yield _drained("groupBy(k), newest", lambda: newest(data, paths))

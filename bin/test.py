@@ -22,7 +22,7 @@ from summary import Sample, StepResult, format_summary, read_junit
 from trouble import SetupError
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("lakeformat", "spark_jobs", "airflow_provider_lake")
+PACKAGES = ("lakeformat", "spark_jobs", "airflow_provider_lake", "benchmarks")
 
 # The checks of the code as a whole: imports, public names, generated pages, licence headers.
 STRUCTURE = (

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.question import Question
+from benchmarks.sample_manifest import write_sample_snapshot
 from lakeformat.environment import SYSTEM
 from lakeformat.paimon.expire import expire_snapshots
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.metadata.manifest import FileKind, ManifestEntry, write_manifest
-from lakeformat.paimon.metadata.manifest_list import ManifestMeta, summarise, write_manifest_list
+from lakeformat.paimon.metadata.manifest_list import ManifestMeta, summarise
 from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
-from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import LocalStorage
 from lakeformat.types.types import DataField, TypeName, atomic
@@ -73,30 +73,7 @@ def _write_table(folder: Path, going: int, *, snapshots: int, staying: int) -> N
             base.append(_manifest(handle, f"manifest-state-{number}", state))
             delta = [*(_entry(FileKind.DELETE, name) for name in before), *delta]
         changes = [_manifest(handle, f"manifest-delta-{number}", delta)]
-        _publish(handle, number, base, changes)
-
-
-def _publish(
-    handle: TableHandle, number: int, base: list[ManifestMeta], delta: list[ManifestMeta]
-) -> None:
-    names = [f"manifest-list-{number}-{which}" for which in range(2)]
-    sizes = [
-        write_manifest_list(handle.storage, handle.layout, name, found, handle.options)
-        for name, found in zip(names, (base, delta), strict=True)
-    ]
-    snapshot = Snapshot(
-        id=number,
-        schema_id=0,
-        base_manifest_list=names[0],
-        base_manifest_list_size=sizes[0],
-        delta_manifest_list=names[1],
-        delta_manifest_list_size=sizes[1],
-        commit_user="bench",
-        commit_identifier=number,
-        commit_kind=CommitKind.OVERWRITE,
-        time_millis=OLD_MILLIS + number,
-    )
-    handle.storage.create(handle.layout.snapshot(number), snapshot.to_json())
+        write_sample_snapshot(handle, number, base, changes, time_millis=OLD_MILLIS + number)
 
 
 def _batch(number: int) -> list[str]:

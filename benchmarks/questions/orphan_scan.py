@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.question import Question
+from benchmarks.sample_manifest import write_sample_snapshot
 from lakeformat.environment import SYSTEM
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import TableLayout
@@ -27,14 +28,8 @@ from lakeformat.paimon.metadata.manifest import (
     read_manifests,
     write_manifest,
 )
-from lakeformat.paimon.metadata.manifest_list import (
-    ManifestMeta,
-    manifests_of,
-    summarise,
-    write_manifest_list,
-)
+from lakeformat.paimon.metadata.manifest_list import ManifestMeta, manifests_of, summarise
 from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
-from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
 from lakeformat.paimon.orphans.remove import OrphanOptions, remove_orphans
 from lakeformat.paimon.schema import TableSchema
@@ -107,23 +102,7 @@ def _write(folder: Path, rows: int) -> None:
         name = f"manifest-{len(metas)}"
         size = write_manifest(storage, layout, name, entries, options)
         metas.append(summarise(name, size, entries))
-    sizes = [
-        write_manifest_list(storage, layout, f"manifest-list-{number}", found, options)
-        for number, found in enumerate((metas, []))
-    ]
-    snapshot = Snapshot(
-        id=1,
-        schema_id=0,
-        base_manifest_list="manifest-list-0",
-        base_manifest_list_size=sizes[0],
-        delta_manifest_list="manifest-list-1",
-        delta_manifest_list_size=sizes[1],
-        commit_user="bench",
-        commit_identifier=1,
-        commit_kind=CommitKind.APPEND,
-        time_millis=COMMIT_MILLIS,
-    )
-    storage.create(layout.snapshot(1), snapshot.to_json())
+    write_sample_snapshot(handle, 1, metas, [], time_millis=COMMIT_MILLIS)
     (folder / "objects").write_text(str(rows))
 
 

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.question import Question
+from benchmarks.sample_manifest import write_sample_snapshot
 from lakeformat.environment import SYSTEM
 from lakeformat.paimon.binary_row import encode_row, frame_row
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.metadata.manifest import FileKind, ManifestEntry, write_manifest
-from lakeformat.paimon.metadata.manifest_list import ManifestMeta, summarise, write_manifest_list
+from lakeformat.paimon.metadata.manifest_list import ManifestMeta, summarise
 from lakeformat.paimon.metadata.simple_stats import SimpleStats
-from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.publish.publish import publish_head
 from lakeformat.storage import LocalStorage
@@ -53,43 +53,15 @@ def _write(folder: Path, files: int) -> None:
             _manifest(handle, f"manifest-{start}", made[start : start + PER_MANIFEST])
             for start in range(0, len(made), PER_MANIFEST)
         ]
-        _commit(handle, 1, [], manifests, rows=len(made))
-        publish_head(handle, follows_upkeep=False)
+        write_sample_snapshot(handle, 1, [], manifests, time_millis=MILLIS, rows=len(made))
+        publish_head(handle, None, follows_upkeep=False)
         published = (each.name for each in (folder / name / "metadata").iterdir())
         (folder / f"{name}.txt").write_text("\n".join(published))
         changes = [_entry(FileKind.DELETE, *each) for each in names[:FILES_OF_PARTITION]]
         changes += [_entry(FileKind.ADD, 0, f"new-{each}.parquet") for each in range(10)]
         delta = [_manifest(handle, "manifest-changes", changes)]
-        _commit(handle, 2, manifests, delta, rows=10 - FILES_OF_PARTITION)
-
-
-def _commit(
-    handle: TableHandle,
-    number: int,
-    base: list[ManifestMeta],
-    delta: list[ManifestMeta],
-    *,
-    rows: int,
-) -> None:
-    names = [f"manifest-list-{number}-{which}" for which in range(2)]
-    sizes = [
-        write_manifest_list(handle.storage, handle.layout, name, found, handle.options)
-        for name, found in zip(names, (base, delta), strict=True)
-    ]
-    snapshot = Snapshot(
-        id=number,
-        schema_id=0,
-        base_manifest_list=names[0],
-        base_manifest_list_size=sizes[0],
-        delta_manifest_list=names[1],
-        delta_manifest_list_size=sizes[1],
-        commit_user="bench",
-        commit_identifier=number,
-        commit_kind=CommitKind.OVERWRITE if number > 1 else CommitKind.APPEND,
-        time_millis=MILLIS + number,
-        delta_record_count=rows,
-    )
-    handle.storage.create(handle.layout.snapshot(number), snapshot.to_json())
+        rows = 10 - FILES_OF_PARTITION
+        write_sample_snapshot(handle, 2, manifests, delta, time_millis=MILLIS + 1, rows=rows)
 
 
 def _entry(kind: FileKind, day: int, name: str) -> ManifestEntry:
@@ -143,7 +115,7 @@ def _publishing(data: Path, folder: Path, *, table: str) -> Work:
     (data / table / "metadata" / "version-hint.text").write_text("1")
 
     def work() -> dict[str, str]:
-        report = publish_head(handle, follows_upkeep=False)
+        report = publish_head(handle, None, follows_upkeep=False)
         assert not report.rebuilt
         return {"published": str(report.published)}
 
