@@ -16,10 +16,10 @@ from typing import TypeAlias
 from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.files.puffin import PuffinWriter
 from lakeformat.iceberg.analyze.report import IcebergAnalyzeReport
+from lakeformat.iceberg.analyze.statistics_file import publish_statistics
 from lakeformat.iceberg.analyze.theta_sketch import BLOB_TYPE, ThetaSketch
 from lakeformat.iceberg.arrow_types import to_arrow_type
 from lakeformat.iceberg.branch_history import history_of
-from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.single_value_bytes import single_value_bytes
@@ -30,9 +30,6 @@ from lakeformat.iceberg.read.plan import TableState
 from lakeformat.iceberg.read.scan import Scan
 from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.types import Field, PrimitiveType
-from lakeformat.iceberg.write.new_entries import delete_files
-from lakeformat.iceberg.write.settings import metadata_location
-from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.tables.scan_arguments import columns_named
 from lakeformat.types.closest import closest
 from lakeformat.types.count_text import counted
@@ -84,7 +81,8 @@ def analyze(
     )
     if dry_run:
         return report
-    _publish(_Statistics(handle, loaded, snapshot, fields, sketches))
+    name = f"{number}-{handle.environment.new_id()}.stats"
+    publish_statistics(handle, loaded, name, _Statistics(loaded, snapshot, fields, sketches).write)
     _log.info("analyzed %s: %s", handle.uri, what)
     return replace(report, reason=f"statistics published: {what}")
 
@@ -170,7 +168,6 @@ def _read(
 class _Statistics:
     """The sketches of the columns at one snapshot."""
 
-    handle: TableHandle
     loaded: LoadedMetadata
     snapshot: Snapshot
     fields: Sequence[Field]
@@ -204,26 +201,3 @@ class _Statistics:
                 )
             footer = writer.finish({"created-by": "lakeformat"})
         return StatisticsFile(number, uri, writer.size, footer, tuple(blobs))
-
-    def change(self, file: StatisticsFile, loaded: LoadedMetadata) -> TableMetadata:
-        """Return the metadata with this file as the statistics of the snapshot; it replaces an
-        earlier file.
-        """
-        metadata, number = loaded.metadata, file.snapshot_id
-        if metadata.snapshot(number) is None:
-            raise InvalidRequestError(
-                f"snapshot {number} of {self.handle.uri} expired while its rows were counted: "
-                "analyze the newest snapshot"
-            )
-        kept = (each for each in metadata.statistics if each.snapshot_id != number)
-        return replace(metadata, statistics=(*kept, file))
-
-
-def _publish(statistics: _Statistics) -> None:
-    """Write the file of statistics and commit; if the commit fails, delete the file."""
-    handle, loaded = statistics.handle, statistics.loaded
-    name = f"{statistics.snapshot.snapshot_id}-{handle.environment.new_id()}.stats"
-    uri = f"{metadata_location(loaded.metadata)}/{name}"
-    with kept_if_published(lambda: delete_files(loaded.places, [uri])):
-        file = statistics.write(uri)
-        commit_metadata(handle, lambda newest: statistics.change(file, newest))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,8 +18,8 @@ import pyarrow.parquet as pq
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.analyze.report import PartitionStatisticsReport
+from lakeformat.iceberg.analyze.statistics_file import publish_statistics
 from lakeformat.iceberg.branch_history import history_of
-from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import Snapshot
@@ -27,10 +28,7 @@ from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.system_tables.files import partition_counts
 from lakeformat.iceberg.system_tables.unified_partition import unified_type
 from lakeformat.iceberg.types import Field, PrimitiveType
-from lakeformat.iceberg.write.new_entries import delete_files
 from lakeformat.iceberg.write.parquet_columns import parquet_schema, to_stored
-from lakeformat.iceberg.write.settings import metadata_location
-from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.types.count_text import counted
 
 __all__ = ["analyze_partitions"]
@@ -74,7 +72,8 @@ def analyze_partitions(handle: TableHandle, *, dry_run: bool = False) -> Partiti
     report = replace(report, partitions=len(rows), reason=f"would publish statistics: {what}")
     if dry_run:
         return report
-    _publish(handle, loaded, number, rows)
+    name = f"partition-stats-{number}-{handle.environment.new_id()}.parquet"
+    publish_statistics(handle, loaded, name, partial(_write, loaded, number, rows))
     _log.info("analyzed partitions of %s: %s", handle.uri, what)
     return replace(report, reason=f"statistics published: {what}")
 
@@ -126,28 +125,10 @@ def _sorted_columns(rows: pa.Table) -> Iterator[tuple[str, pa.Array]]:
     yield "spec_id", rows.column("spec_id")
 
 
-def _publish(handle: TableHandle, loaded: LoadedMetadata, number: int, rows: pa.Table) -> None:
-    """Write the file and commit; if the commit fails, delete the file."""
-    name = f"partition-stats-{number}-{handle.environment.new_id()}.parquet"
-    uri = f"{metadata_location(loaded.metadata)}/{name}"
+def _write(
+    loaded: LoadedMetadata, number: int, rows: pa.Table, uri: str
+) -> PartitionStatisticsFile:
     storage, path = loaded.places.place(uri)
-    with kept_if_published(lambda: delete_files(loaded.places, [uri])):
-        with storage.open_output(path) as stream:
-            pq.write_table(rows, stream, store_schema=False)
-            size = stream.tell()
-        file = PartitionStatisticsFile(number, uri, size)
-        commit_metadata(handle, lambda newest: _with_file(handle, newest, file))
-
-
-def _with_file(
-    handle: TableHandle, loaded: LoadedMetadata, file: PartitionStatisticsFile
-) -> TableMetadata:
-    """Return metadata that names the file, in place of an earlier one of the snapshot."""
-    metadata, number = loaded.metadata, file.snapshot_id
-    if metadata.snapshot(number) is None:
-        raise InvalidRequestError(
-            f"snapshot {number} of {handle.uri} expired while its partitions were counted: "
-            "analyze the newest snapshot"
-        )
-    kept = (each for each in metadata.partition_statistics if each.snapshot_id != number)
-    return replace(metadata, partition_statistics=(*kept, file))
+    with storage.open_output(path) as stream:
+        pq.write_table(rows, stream, store_schema=False)
+        return PartitionStatisticsFile(number, uri, stream.tell())

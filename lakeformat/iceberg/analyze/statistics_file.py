@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Publishes a new file of statistics: it is written, then named in the table's metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.commit.commit import commit_metadata
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.statistics import PartitionStatisticsFile, StatisticsFile
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.write.new_entries import delete_files
+from lakeformat.iceberg.write.settings import metadata_location
+from lakeformat.tables.kept_files import kept_if_published
+
+__all__ = ["publish_statistics"]
+
+File = TypeVar("File", StatisticsFile, PartitionStatisticsFile)
+
+
+def publish_statistics(
+    handle: TableHandle, loaded: LoadedMetadata, name: str, write: Callable[[str], File]
+) -> None:
+    """Write a file in the table's metadata directory and commit it as the snapshot's statistics.
+
+    ``write`` gets the URI of the new file and returns its entry, which replaces an earlier entry
+    for the same snapshot. If the commit fails, the file is deleted.
+    """
+    uri = f"{metadata_location(loaded.metadata)}/{name}"
+    with kept_if_published(lambda: delete_files(loaded.places, [uri])):
+        file = write(uri)
+        commit_metadata(handle, lambda newest: _with_file(handle, newest.metadata, file))
+
+
+def _with_file(
+    handle: TableHandle, metadata: TableMetadata, file: StatisticsFile | PartitionStatisticsFile
+) -> TableMetadata:
+    number = file.snapshot_id
+    if metadata.snapshot(number) is None:
+        raise InvalidRequestError(
+            f"snapshot {number} of {handle.uri} expired while it was analyzed: analyze the newest "
+            "snapshot"
+        )
+    if isinstance(file, StatisticsFile):
+        kept = (each for each in metadata.statistics if each.snapshot_id != number)
+        return replace(metadata, statistics=(*kept, file))
+    others = (each for each in metadata.partition_statistics if each.snapshot_id != number)
+    return replace(metadata, partition_statistics=(*others, file))
