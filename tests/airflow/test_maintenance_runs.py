@@ -62,29 +62,12 @@ def test_a_run_heals_a_table_and_logs_sentences(airflow_db, catalog, logged):
     assert logged(logging.WARNING) == []
 
 
-ICEBERG_DAG = """
-from airflow_provider_lake.maintenance.dags import lake_dags
-
-steps = {
-    "compact": {"strategy": "minor"},
-    "expire_snapshots": {"older_than": "1 s", "retain_min": 1},
-    "remove_orphans": {"dry_run": False},
-    "analyze": True,
-}
-tables = {"orders": steps}
-globals().update(lake_dags({"databases": {"shop": {"schedule": "@daily", "tables": tables}}}))
-"""
-
-
 def test_a_policy_maintains_an_iceberg_table(airflow_db, connect, tmp_path):
     extra = {"warehouse": str(tmp_path / "lake"), "options": {"format": "iceberg"}}
     connect("lake_default", conn_type="lake", extra=extra)
     IcebergOrders(tmp_path / "lake")
-    (tmp_path / "care.py").write_text(ICEBERG_DAG)
 
-    from tests.airflow.versions import DagBag
-
-    run = DagBag(str(tmp_path / "care.py")).dags["lake_shop"].test()
+    run = run_of("iceberg_steps")
 
     states = {each.task_id.split(".")[-1]: each.state for each in run.get_task_instances()}
     steps = ("is_compaction_due", "compact", "expire_snapshots", "remove_orphans", "analyze")
@@ -94,37 +77,28 @@ def test_a_policy_maintains_an_iceberg_table(airflow_db, connect, tmp_path):
     assert table.analyze().replayed
 
 
-REFUSED = {
-    "gate": "'compact': {'idle': '1 h'}, 'expire_snapshots': {'retain_max': 5, 'limit': 1}",
-    "step": "'expire_partitions': {'expiration_time': '1 d'}",
-}
-
-
-@pytest.mark.parametrize("first", REFUSED)
+@pytest.mark.parametrize("first", ["gate", "step"])
 def test_steps_that_an_iceberg_table_lacks_fail_the_first_task_at_once(
     airflow_db, connect, tmp_path, capfd, first
 ):
     extra = {"warehouse": str(tmp_path / "lake"), "options": {"format": "iceberg"}}
     connect("lake_default", conn_type="lake", extra=extra)
     snapshots = len(IcebergOrders(tmp_path / "lake").snapshots)
-    steps = f"steps = {{{REFUSED[first]}, 'analyze': True}}\ntables"
-    (tmp_path / "care.py").write_text(ICEBERG_DAG.replace("tables", steps, 1))
 
-    from tests.airflow.versions import DagBag
-
-    run = DagBag(str(tmp_path / "care.py")).dags["lake_shop"].test()
+    run = run_of(f"iceberg_{first}")
 
     first_task = {"gate": "is_compaction_due", "step": "expire_partitions"}[first]
     states = {each.task_id.split(".")[-1]: each.state for each in run.get_task_instances()}
     assert states.pop(first_task) == "failed"
     assert {*states.values()} == {"upstream_failed"}
-    told = {
+    lacks = {
         "gate": "idle of compact (choose partitions with where or partitions); retain_max of "
         "expire_snapshots (pass retain_min and older_than, which decide together); limit of ",
         "step": "expire_partitions (drop_partitions([...]) deletes the partitions that you name)",
     }[first]
     assert (
-        f"shop.orders is an Iceberg table, whose maintenance lacks {told}" in capfd.readouterr().out
+        f"shop.orders is an Iceberg table, whose maintenance lacks {lacks}"
+        in capfd.readouterr().out
     )
     assert len(LakeHook().table("shop.orders").snapshots()) == snapshots
 
