@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules of aggregate functions: their names, column types and options.
+"""The names of the aggregate functions, and the column types and options that each allows.
 
-This module only declares and checks; ``merge/functions`` has the functions.
+This module only declares and checks; the package ``merge/functions`` computes the functions.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ __all__ = [
 ]
 
 COUNT = "count"
-"""Only for tables of older releases. Later releases refuse this function, because it counted stored
-counts again.
+"""The function ``count`` of older releases of Paimon, for tables that still have it.
 
-Here a written row becomes 1, or 0 for null, and merges add these numbers.
+A written value becomes 1, a null 0, and merges add these numbers. Later releases of Paimon refuse
+this function, because it counted stored counts again.
 """
 DEFAULT_FUNCTION = "last_non_null_value"
 _AGGREGATE = ("aggregation", "partial-update")
@@ -75,7 +75,7 @@ def _is(*names: TypeName) -> Callable[[DataType], bool]:
 
 @dataclass(frozen=True, slots=True)
 class _Domain:
-    """The columns that an aggregate function accepts."""
+    """The column types that an aggregate function accepts, as words for errors and as a test."""
 
     words: str
     takes: Callable[[DataType], bool]
@@ -120,13 +120,15 @@ _DOMAINS: dict[str, _Domain] = {
     "theta_sketch": _BYTES,
 }
 FUNCTION_NAMES = (*_DOMAINS, *_ALIASES)
-"""The names that users may write."""
+"""The function names that the option ``fields.<column>.aggregate-function`` accepts, with
+aliases.
+"""
 
 
 def canonical_name(name: str, column: str) -> str:
-    """Return the real name of a function that may be given by an alias.
+    """Return the function's name, with an alias replaced by the name that it stands for.
 
-    Raise an error that lists all names if it is unknown.
+    Raise InvalidRequestError, which lists all names, if ``name`` is unknown.
     """
     name = _ALIASES.get(name, name)
     if name not in _DOMAINS:
@@ -148,7 +150,10 @@ def counted_columns(schema: TableSchema) -> list[str]:
 
 
 def check_aggregation(schema: TableSchema) -> None:
-    """Raise unless a table of the engine ``aggregation`` can be merged."""
+    """Check the functions of all columns of a table with the merge engine ``aggregation``.
+
+    Raise InvalidRequestError or UnsupportedError for the first column or option that cannot work.
+    """
     options = schema.table_options
     sequence = {name.strip() for name in options.sequence_field}
     for field in schema.fields:
@@ -172,7 +177,10 @@ def check_aggregation(schema: TableSchema) -> None:
 
 
 def check_function(name: str, field: DataField, options: TableOptions) -> None:
-    """Raise InvalidRequestError if a function cannot aggregate a column with its options."""
+    """Raise InvalidRequestError if the function cannot aggregate the type of ``field``.
+
+    Raise it, or UnsupportedError, also for options of the column that the function cannot use.
+    """
     function = canonical_name(name, field.name)
     domain = _DOMAINS[function]
     if not domain.takes(field.type):
@@ -189,7 +197,11 @@ def check_function(name: str, field: DataField, options: TableOptions) -> None:
 
 
 def timestamp_member(field: DataField, options: TableOptions) -> str:
-    """Return the member of an entry that holds its time, for ``merge_map_with_keytime``."""
+    """Return the ROW member by whose value ``merge_map_with_keytime`` picks the newer map entry.
+
+    It is the member that ``fields.<column>.ts-field`` names, otherwise the last one. It must be a
+    text.
+    """
     assert isinstance(field.type, MapType)
     assert isinstance(field.type.value, RowType)
     members = field.type.value.fields

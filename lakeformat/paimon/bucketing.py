@@ -23,7 +23,7 @@ Buckets: TypeAlias = NDArray[np.int32]
 """The bucket number of each row."""
 
 BucketFunction: TypeAlias = Callable[[Sequence[pa.Array]], Buckets]
-"""Returns the bucket of each row; the argument is the columns of the bucket key, in its order."""
+"""Return the bucket of each row, given the columns of the bucket key in the key's order."""
 
 MAX_BUCKETS = (1 << 31) - 1
 
@@ -34,7 +34,10 @@ _MOD_TYPES = (TypeName.INT, TypeName.BIGINT)
 
 
 def bucket_function(kind: str, key_types: Sequence[DataType], buckets: int) -> BucketFunction:
-    """Return the bucket function ``default``, ``mod`` or ``hive`` for a key and a table."""
+    """Return the function that assigns rows to ``buckets`` buckets by a key of these types.
+
+    ``kind`` is the value of ``bucket-function.type``: ``default``, ``mod`` or ``hive``.
+    """
     if not 1 <= buckets <= MAX_BUCKETS:
         raise InvalidRequestError(f"a table has from 1 to {MAX_BUCKETS} buckets, not {buckets}")
     if not key_types:
@@ -58,7 +61,7 @@ def bucket_function(kind: str, key_types: Sequence[DataType], buckets: int) -> B
 
 
 def row_hashes(columns: Sequence[pa.Array], types: Sequence[DataType]) -> NDArray[np.int32]:
-    """Return the hash of each row, computed by column."""
+    """Return the Murmur3 hash of each row's binary row, from the columns of all rows."""
     prepared = as_row_columns(columns, types)
     if not prepared:
         raise InvalidRequestError("rows without a column cannot be hashed")
@@ -80,10 +83,11 @@ def _default_buckets(
 
 
 def _remainders(hashes: NDArray[np.int32], buckets: int, out: Buckets) -> None:
-    """Return ``abs(hash % buckets)`` with Java's remainder, which has the sign of the hash.
+    """Write ``abs(hash % buckets)`` of each hash to ``out``, with Java's signed remainder.
 
-    That is the remainder of the absolute value. numpy divides by one number much faster than it
-    takes remainders. Read as an unsigned number, numpy's absolute value of -2**31 is correct.
+    It equals the remainder of the hash's absolute value. The values are viewed as unsigned, so that
+    numpy's absolute value of -2**31 is correct. A division by one number is faster than a
+    remainder.
     """
     values = np.abs(hashes).view(np.uint32)
     out[:] = values - values // np.uint32(buckets) * np.uint32(buckets)

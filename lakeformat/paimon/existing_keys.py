@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the partitions and buckets in which a table has given keys; reads a snapshot once.
+"""Finds the partitions and buckets in which a snapshot has given keys, by one scan of all its
+files.
 
-Only the key columns of each file are read. A sorted list of the hashes of the wanted keys finds
-candidate rows. Only these candidates are kept and compared with the keys.
+Only the key columns of each file are read. The hashes of the wanted keys, sorted, select candidate
+rows. Only these candidates are kept and compared with the keys.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ __all__ = ["find_keys"]
 
 
 def find_keys(handle: TableHandle, snapshot: Snapshot | None, keys: pa.Array) -> FoundKeys:
-    """Look up distinct keys, given as framed binary rows of the primary key."""
+    """Return the partition and bucket of each of ``keys`` in a snapshot; None is an empty table.
+
+    ``keys`` are distinct, each a binary row of the primary key behind its number of fields.
+    """
     by_name = {field.name: field for field in handle.schema.fields}
     types = [by_name[name].type for name in handle.schema.primary_keys]
     found = _Found(handle, np.sort(row_hashes(decode_columns(keys, types), types)), types)
@@ -41,7 +45,9 @@ def find_keys(handle: TableHandle, snapshot: Snapshot | None, keys: pa.Array) ->
 
 
 def _with_every_row(handle: TableHandle) -> TableHandle:
-    """Return the table so that a scan shows every row, even a row that waits for a compaction."""
+    """Return the handle with options by which a scan also returns rows that wait for a
+    compaction.
+    """
     options = {**handle.schema.options, "deletion-vectors.merge-on-read": "true"}
     if handle.options.merge_engine == "first-row":
         options["merge-engine"] = "deduplicate"
@@ -49,7 +55,7 @@ def _with_every_row(handle: TableHandle) -> TableHandle:
 
 
 class _Found:
-    """The candidate rows, which may have one of the wanted keys, and the row count of each
+    """The rows whose key hash is one of the wanted hashes, and the number of rows in each
     bucket.
     """
 
@@ -64,7 +70,6 @@ class _Found:
         self._bucket_of: list[np.ndarray[tuple[int], np.dtype[np.int32]]] = []
 
     def look_through(self, scan: Scan, split: Split) -> None:
-        """Read a split, and keep its candidate rows."""
         place = Place(split.partition, split.bucket)
         number = self._partitions.setdefault(place.partition, len(self._partitions))
         self._counts.setdefault(place, 0)
@@ -80,7 +85,10 @@ class _Found:
                 self._bucket_of.append(np.full(len(rows), place.bucket, np.int32))
 
     def among(self, keys: pa.Array) -> FoundKeys:
-        """Return partition and bucket of each of ``keys`` that a candidate row really has."""
+        """Return the partition and bucket of each of ``keys``; ``NOWHERE`` for a key without a row.
+
+        Raise CorruptTableError if two rows have the same key.
+        """
         partition_of = np.full(len(keys), NOWHERE, np.int64)
         bucket_of = np.full(len(keys), NOWHERE, np.int32)
         partitions = list(self._partitions)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detects that a snapshot expired while it was read: then a missing file is not damage."""
+"""Detects that a snapshot expired while it was read, so that a missing file is not damage."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ __all__ = [
 ]
 
 _TRIES = 10
-"""The most attempts of a read of the newest snapshot."""
+"""The number of times that work on the newest snapshot is tried before an error."""
 
 _LOOKS_AFTER = (0.1, 0.2, 0.4, 0.8, 1.6)
-"""The seconds between checks for a snapshot whose files may be deleted before the snapshot
-itself.
+"""The pauses in seconds between checks for the expiry of a snapshot that lacks a file.
+
+Other engines delete the files of an expired snapshot first, and the snapshot file last.
 """
 
 T = TypeVar("T")
@@ -46,10 +47,10 @@ T = TypeVar("T")
 def explaining_expiry(
     handle: TableHandle, *snapshots: Snapshot | None, changes: bool = False
 ) -> Iterator[None]:
-    """Turn missing files into SnapshotExpiredError if one of the snapshots has expired.
+    """Raise SnapshotExpiredError in place of CorruptTableError if one of the snapshots has expired.
 
-    With ``changes`` the caller reads only the changes of the snapshots, which a kept changelog
-    still has.
+    Set ``changes`` if the caller reads only the changes of the snapshots: then a snapshot that is
+    kept as a changelog is not expired.
     """
     try:
         yield
@@ -70,9 +71,10 @@ def explaining_expiry(
 
 @contextmanager
 def rewriting_if_overtaken(handle: TableHandle, base: Snapshot) -> Iterator[None]:
-    """Turn missing files into BucketsChangedError if snapshot ``base`` has expired.
+    """Raise BucketsChangedError for a missing file if ``base`` is not the newest snapshot any more.
 
-    The buckets of keys were read from ``base``, so they may have changed.
+    The buckets of keys were read from ``base``, and a newer snapshot may have put keys elsewhere.
+    The caller must write the rows again.
     """
     try:
         yield
@@ -87,8 +89,10 @@ def rewriting_if_overtaken(handle: TableHandle, base: Snapshot) -> Iterator[None
 
 
 def again_if_overtaken(handle: TableHandle, work: Callable[[], T]) -> T:
-    """Run ``work`` on the newest snapshot; run it again whenever that snapshot expires
-    meanwhile.
+    """Run ``work``, which reads the newest snapshot, and return its result.
+
+    If a file is missing and the table has a newer snapshot, run it again. Raise
+    SnapshotExpiredError after ten times.
     """
     for tries_left in reversed(range(_TRIES)):
         newest = latest_snapshot_id(handle.storage, handle.layout)
@@ -107,12 +111,12 @@ def again_if_overtaken(handle: TableHandle, work: Callable[[], T]) -> T:
 
 
 def head_of(handle: TableHandle) -> Callable[[], int | None]:
-    """Return a function that looks up the number of the newest snapshot."""
+    """Return a function that looks up the id of the newest snapshot; None without a snapshot."""
     return lambda: latest_snapshot_id(handle.storage, handle.layout)
 
 
 def is_overtaken(handle: TableHandle, newest: int | None) -> bool:
-    """Return True if another snapshot is the newest now."""
+    """Return True if the newest snapshot is not the one with the id ``newest`` any more."""
     return latest_snapshot_id(handle.storage, handle.layout) != newest
 
 
@@ -121,11 +125,11 @@ def _expired_of(handle: TableHandle, read: Sequence[Snapshot], changes: bool) ->
 
 
 def _expired_soon(handle: TableHandle, read: Sequence[Snapshot], changes: bool) -> Snapshot | None:
-    """Return the first snapshot that expires within a few seconds, else None.
+    """Wait some seconds for one of the snapshots ``read`` to expire; return it, or None.
 
-    With ``changes``, a snapshot that is kept as a changelog counts as not expired. Other engines
-    delete the files of a snapshot before the snapshot. The newest snapshot never expires, so a
-    missing file of it is damage.
+    Other engines delete the files of a snapshot before its snapshot file. With ``changes``, a
+    snapshot that is kept as a changelog counts as not expired. The newest snapshot never expires:
+    if only it was read, return None at once.
     """
     for seconds in _LOOKS_AFTER:
         newest = latest_snapshot_id(handle.storage, handle.layout)
@@ -138,17 +142,18 @@ def _expired_soon(handle: TableHandle, read: Sequence[Snapshot], changes: bool) 
 
 
 def _is_of_a_missing_file(error: BaseException | None) -> bool:
-    """Return True if a file is missing; a damaged file does not count."""
+    """Return True if NotFoundError is the error or one of its causes; a damaged file does not
+    count.
+    """
     while error is not None and not isinstance(error, NotFoundError):
         error = error.__cause__ or error.__context__
     return error is not None
 
 
 def _is_kept(handle: TableHandle, snapshot: Snapshot, changes: bool) -> bool:
-    """Return True if rows of the snapshot are still referenced, or if that is unknown.
+    """Return True if the snapshot or a tag of it exists, or if storage cannot answer.
 
-    With ``changes``, it is enough that its changes are referenced, which a kept changelog also
-    does.
+    With ``changes``, a snapshot that is kept as a changelog counts, and a tag does not.
     """
     storage, layout = handle.storage, handle.layout
     try:

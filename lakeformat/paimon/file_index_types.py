@@ -33,7 +33,9 @@ _MICROS_DIGITS = 6
 
 
 def is_indexable(index_type: str, data_type: DataType) -> bool:
-    """Return True if an index of ``index_type`` can hold a column of ``data_type``."""
+    """Return True if the index ``bloom-filter``, ``bitmap``, ``bsi`` or ``range-bitmap`` supports a
+    type.
+    """
     return (
         isinstance(data_type, AtomicType)
         and data_type.name in INDEXABLE[index_type]
@@ -42,8 +44,9 @@ def is_indexable(index_type: str, data_type: DataType) -> bool:
 
 
 def is_too_fine(data_type: AtomicType) -> bool:
-    """Return True if a range bitmap would truncate values of this type, because it stores
-    64 bits.
+    """Return True for decimals of more than 18 digits and timestamps of more than 6.
+
+    A range bitmap stores 64 bits, so it would truncate their values.
     """
     if data_type.name is TypeName.DECIMAL:
         return data_type.precision > _LONG_DIGITS

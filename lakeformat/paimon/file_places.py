@@ -38,7 +38,11 @@ _OPTION = TableOptions.data_file_external_paths
 def data_file_place(
     handle: TableHandle, bucket: int, file: DataFileMeta, directory: str
 ) -> tuple[Storage, str]:
-    """Return storage and path of a data file; ``directory`` is that of its partition."""
+    """Return the storage of a data file and its path there.
+
+    ``directory`` is the directory of its partition relative to the table, such as
+    ``dt=2024-01-31``.
+    """
     if file.external_path is None:
         return handle.storage, handle.layout.data_file(bucket, file.file_name, directory)
     storage, path = external_place(handle, file.external_path, bucket, file.file_name, directory)
@@ -48,7 +52,7 @@ def data_file_place(
 def beside(
     handle: TableHandle, bucket: int, file: DataFileMeta, directory: str, name: str
 ) -> tuple[Storage, str]:
-    """Return storage and path of a file in the directory of a data file, inside or outside."""
+    """Return storage and path of the file ``name`` in the directory of the data file ``file``."""
     if file.external_path is None:
         return handle.storage, handle.layout.data_file(bucket, name, directory)
     storage, path = data_file_place(handle, bucket, file, directory)
@@ -56,7 +60,7 @@ def beside(
 
 
 def index_file_place(handle: TableHandle, entry: IndexManifestEntry) -> tuple[Storage, str]:
-    """Return storage and path of an index file."""
+    """Return the storage of an index file and its path there."""
     if entry.external_path is None and not handle.options.index_file_in_data_file_dir:
         return handle.storage, handle.layout.index_file(entry.file_name)
     with naming(f"_PARTITION of index file {entry.file_name}"):
@@ -69,7 +73,10 @@ def index_file_place(handle: TableHandle, entry: IndexManifestEntry) -> tuple[St
 def external_place(
     handle: TableHandle, address: str, bucket: int, name: str, directory: str
 ) -> tuple[Storage, str]:
-    """Return storage and path of an external file, after all checks of its address."""
+    """Return the storage of a file outside of the table and its path there, after all checks.
+
+    Raise InvalidRequestError if ``address`` breaks one of the rules in this module's docstring.
+    """
     in_bucket = handle.layout.bucket_below_root(bucket, directory).split("/")
     found = handle.external_roots.require(address, handle.uri, len(in_bucket) + 1)
     root = _root_of(handle, address, found, (*in_bucket, plain_name(name)))
@@ -88,8 +95,10 @@ def external_place(
 def _root_of(
     handle: TableHandle, address: str, found: Location, expected: tuple[str, ...]
 ) -> Location:
-    """Return the allowed directory in which an external file is; refuse an address of
-    another form.
+    """Return the directory that ``data-file.external-paths`` should name for the address ``found``.
+
+    It is the address without ``expected``, the partition, bucket and file name at its end. Raise
+    InvalidRequestError if the address does not end this way.
     """
     if not any(segment in DOTS for segment in address.split("/")):
         spread = (*expected[:-1], *entropy_directories(expected[-1]).split("/"), expected[-1])
@@ -106,7 +115,10 @@ def _root_of(
 
 
 def _plain_depth(handle: TableHandle, found: Location, name: str) -> int | None:
-    """Return how many segments at the end of an address are below a migrated directory."""
+    """Return the number of path segments after a migrated directory: its partitions and file name.
+
+    Return None if the address does not have this form.
+    """
     keys = handle.schema.partition_keys
     if len(found.segments) <= len(keys) or not is_unaware(handle) or packed_part(name):
         return None
@@ -116,8 +128,8 @@ def _plain_depth(handle: TableHandle, found: Location, name: str) -> int | None:
 
 
 def _is_named(handle: TableHandle, root: Location) -> bool:
-    """Return True if ``data-file.external-paths`` names ``root``, also in a schema newer than the
-    handle's.
+    """Return True if ``data-file.external-paths`` contains ``root``, in the handle's schema or the
+    newest.
     """
     known = handle.external_paths
     if root in _named(handle.options.text(_OPTION) if known is None else known):
@@ -131,5 +143,4 @@ def _is_named(handle: TableHandle, root: Location) -> bool:
 
 @lru_cache(maxsize=64)
 def _named(text: str) -> frozenset[Location]:
-    """Return the directories that the text of an option names."""
     return frozenset(location_of(address) for address in _OPTION.parse(text))

@@ -37,7 +37,7 @@ CHAIN_TABLE = "chain-table.enabled"
 _CHAIN = ("scan.fallback-snapshot-branch", "scan.fallback-delta-branch")
 _SINGLE = ("scan.fallback-branch", "scan.primary-branch")
 READ_THROUGH = (*_SINGLE, *_CHAIN)
-"""The options that name a branch whose rows another branch includes."""
+"""The options that name a branch whose rows are read together with those of another branch."""
 
 _DONE = {
     Operation.READ: "read",
@@ -54,23 +54,23 @@ _OBSERVED = frozenset(Operation) - {Operation.READ, Operation.CHANGES}
 
 @dataclass(frozen=True, slots=True)
 class TableHandle:
-    """An opened table, with the newest schema at that moment."""
+    """An opened table or branch, with the schema that was the newest when it was opened."""
 
     storage: Storage
     layout: TableLayout
     schema: TableSchema
     environment: Environment
     external_roots: ExternalRoots = NO_ROOTS
-    """The places outside of the table that the caller allows."""
+    """The directories outside of the table in which the caller allows files of the table."""
     external_paths: str | None = None
     """The value of ``data-file.external-paths`` in the newest schema when the table was opened.
 
     None: use the value in ``schema``, which may be an older one.
     """
     observer: CommitObserver[TableHandle] | None = field(default=None, repr=False, compare=False)
-    """Publishes each commit in another format.
+    """Publishes each commit as Iceberg metadata.
 
-    Without an observer, a table whose commits must be published cannot be changed.
+    Without an observer, a table whose options require this publication can only be read.
     """
     options: TableOptions = field(init=False, repr=False, compare=False)
 
@@ -79,12 +79,15 @@ class TableHandle:
 
     @property
     def uri(self) -> str:
-        """The table's URI, for messages."""
+        """The address of the table's directory, for messages."""
         return self.storage.uri(self.layout.root)
 
     @property
     def name(self) -> str:
-        """The table's name in commands: ``shop.orders``, or its address outside a warehouse."""
+        """The table's name in commands: ``shop.orders``, or its address outside a warehouse.
+
+        For a branch, ``$branch_<name>`` follows.
+        """
         parents, _, table = self.layout.root.rpartition("/")
         database = parents.rpartition("/")[2]
         name = self.uri
@@ -106,51 +109,60 @@ class TableHandle:
             self.observer.after_upkeep(self)
 
     def publication_lag(self) -> ObserverLag | None:
-        """Return the distance between the publication and the table; None if it is not
-        published.
-        """
+        """Return how far the Iceberg metadata is behind the table; None for a table without it."""
         if self.observer is None or not self.options.publishes_iceberg:
             return None
         return self.observer.lag(self)
 
     def require_published(self) -> None:
-        """Publish all changes as Iceberg metadata before files are deleted; raise if that fails."""
+        """Publish the newest state as Iceberg metadata before files are deleted; raise if that
+        fails.
+
+        Do nothing for a table without Iceberg metadata.
+        """
         if self.observer is not None and self.options.publishes_iceberg:
             self.observer.before_removal(self)
 
     def observed_files(self) -> ObservedFiles | None:
-        """Return the files of the publication; None if the table has none."""
+        """Return the files that the Iceberg metadata of the table needs; None for a table without
+        it.
+        """
         if self.observer is None or not self.options.publishes_iceberg:
             return None
         return self.observer.files(self)
 
     @property
     def argument(self) -> str:
-        """Return the name as an argument of a command to copy: quoted where a shell would change
-        it.
-        """
+        """The table's name, quoted for a shell, for commands in messages."""
         return shlex.quote(self.name)
 
 
 def is_unaware(handle: TableHandle) -> bool:
-    """Return True for an append table without buckets."""
+    """Return True for a table without primary key and with ``'bucket' = '-1'``."""
     return not handle.schema.primary_keys and handle.options.bucket == UNAWARE_BUCKET
 
 
 def crosses_partitions(handle: TableHandle) -> bool:
-    """Return True if a key may appear in another partition, so that its old row must be deleted."""
+    """Return True if the primary key lacks a partition column.
+
+    Then a new row may be in another partition than the old row of its key, which must be deleted
+    there.
+    """
     keys = handle.schema.primary_keys
     return bool(keys) and not {*handle.schema.partition_keys} <= {*keys}
 
 
 def has_hash_index(handle: TableHandle) -> bool:
-    """Return True if hash index files assign keys to buckets."""
+    """Return True for a table with dynamic buckets whose primary key has all partition columns.
+
+    Hash index files then record the bucket of each key.
+    """
     is_dynamic = bool(handle.schema.primary_keys) and handle.options.bucket == UNAWARE_BUCKET
     return is_dynamic and not crosses_partitions(handle)
 
 
 def traits_of(handle: TableHandle) -> frozenset[Trait]:
-    """Return the properties of a table on which the effect of some options depends."""
+    """Return the traits of a table that some options depend on: keyed, main branch, partitioned."""
     there = {
         Trait.KEYED: bool(handle.schema.primary_keys),
         Trait.MAIN: handle.layout.branch == MAIN_BRANCH,
@@ -160,7 +172,10 @@ def traits_of(handle: TableHandle) -> frozenset[Trait]:
 
 
 def require_allowed(handle: TableHandle, operation: Operation) -> None:
-    """Refuse an operation that an option of the table forbids, by the option's name."""
+    """Raise UnsupportedError if an option of the table forbids the operation; the error names it.
+
+    Raise InvalidRequestError if an option that the operation uses has an invalid value.
+    """
     if operation is not Operation.TAG:
         require_no_chain(handle)
     if operation in (Operation.WRITE, Operation.COMPACT, Operation.COMMIT):
@@ -188,7 +203,7 @@ def require_allowed(handle: TableHandle, operation: Operation) -> None:
 
 
 def _require_observed(handle: TableHandle) -> None:
-    """Refuse an operation that must be published, unless the publication is possible."""
+    """Raise UnsupportedError unless the commit can be published as Iceberg metadata."""
     if handle.observer is not None:
         handle.observer.before_commit(handle)
     else:
@@ -199,9 +214,9 @@ def _require_observed(handle: TableHandle) -> None:
 
 
 def _chain_branches(options: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the branches that a chain table merges, and nothing for any other table.
+    """Return the names of the two branches that a chain table merges; ``()`` for any other table.
 
-    If one of the two names is missing, Java reads the table as a normal table.
+    If one of the two options is missing, Java reads the table as a normal table.
     """
     names = tuple(options[key] for key in _CHAIN if options.get(key))
     is_chain = options.get(CHAIN_TABLE, "").strip().lower() == "true"
@@ -209,7 +224,9 @@ def _chain_branches(options: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def read_through(options: Mapping[str, str], branch: str) -> str | None:
-    """Return the option that makes a branch show rows of other branches; None if it has none."""
+    """Return the key of the option by which reads of ``branch`` include rows of other branches, or
+    None.
+    """
     chained = _chain_branches(options)
     if chained:
         apart = {name.lower() for name in chained}
@@ -218,7 +235,7 @@ def read_through(options: Mapping[str, str], branch: str) -> str | None:
 
 
 def require_no_chain(handle: TableHandle) -> None:
-    """Refuse a chain table; the two branches that it merges are accepted."""
+    """Raise UnsupportedError for a chain table, except on the two branches that it merges."""
     options = handle.options.to_dict()
     if read_through(options, handle.layout.branch) == CHAIN_TABLE:
         names = [f"{handle.name}$branch_{name}" for name in _chain_branches(options)]
@@ -229,7 +246,7 @@ def require_no_chain(handle: TableHandle) -> None:
 
 
 def _require_no_link(handle: TableHandle) -> None:
-    """Refuse to change a branch that is part of a chain table."""
+    """Raise UnsupportedError on a branch that belongs to a chain table."""
     if _chain_branches(handle.options.to_dict()):
         raise UnsupportedError(
             f"branch {handle.layout.branch!r} of {handle.uri} is part of a chain table "
@@ -243,7 +260,9 @@ def _sentence(text: str) -> str:
 
 
 def require_writable(handle: TableHandle) -> None:
-    """Refuse to write rows if an option requires work that this version cannot do."""
+    """Raise UnsupportedError if the table's keys, buckets or options prevent this version from
+    writing.
+    """
     schema, bucket = handle.schema, handle.options.bucket
     if not schema.primary_keys:
         _require_bucket_key(handle)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of keys, by which files are sorted and rows are merged."""
+"""The order of FLOAT and DOUBLE keys, by which files are sorted and rows are merged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ __all__ = ["orderable"]
 
 
 def orderable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return keys that Arrow compares as the format does: -0.0 before 0.0, NaN last."""
+    """Return FLOAT and DOUBLE keys as int64 numbers in the format's order: -0.0 before 0.0, NaN
+    last.
+
+    Return a column of any other type unchanged.
+    """
     if not pa.types.is_floating(column.type):
         return column
     flat = np.asarray(pc.fill_null(column, 0.0).to_numpy(), dtype=np.float64)

@@ -8,15 +8,15 @@
   tag/tag-<name>   tag/tag-success-file/<name>_SUCCESS   consumer/consumer-<id>
   staged/staged-<name>   staged/claim-<name>.<id>   staged/discard-<name>.<id>
   stream/stream-<name>   run/run-<user>
-  branch/branch-<name>/   the same files of a branch
+  branch/branch-<name>/   the metadata directories above, for a branch
   manifest/manifest-<uuid>-<n>   manifest-list-<uuid>-<n>   index-manifest-<uuid>-<n>
   statistics/stat-<uuid>-<n>   index/index-<uuid>-<n>
   [<key>=<value>/…]bucket-<n>/data-<uuid>-<n>.<format>   bucket-postpone/…
 
 Manifests, statistics, index and data files of all branches lie below the table. By options, data
 files are in a directory below the table or in external directories, and index files beside them.
-The marks ``.fence-``, ``.expire-``, ``.unfinished-`` and ``.deleted-`` are below. Names of a single
-operation are in its module, such as ``.cloning`` and ``_SUCCESS``.
+The marks ``.fence-``, ``.expire-``, ``.unfinished-`` and ``.deleted-`` are defined below. A name
+that only one operation uses is in its module, such as ``.cloning`` and ``_SUCCESS``.
 """
 
 from __future__ import annotations
@@ -68,52 +68,56 @@ EXPIRY_INTENT = ".expire-"
 """Prefix of the file that lists the snapshots an expiry is deleting."""
 
 FENCE = ".fence-"
-"""Prefix of the file that lists the snapshots a rollback removed."""
+"""Prefix of the file that lists the snapshots a rollback removed, so that no writer builds on
+one.
+"""
 
 REGISTERED_MARK = "_registered_in_lake_table"
-"""The file in a directory of plain files that names the table which registered them."""
+"""The file in a directory of plain files that names the table to which they were added in place."""
 
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
 _ESCAPED = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{}\[\]^]")
 
 
 def database_directory(warehouse: str, database: str) -> str:
-    """Return the directory of a database."""
+    """Return ``<warehouse>/<database>.db``."""
     return f"{warehouse}/{database}{DATABASE_SUFFIX}"
 
 
 def manifest_name(unique: str, counter: int) -> str:
-    """Return the name of a data manifest of one commit attempt."""
+    """Return the name of a data manifest; ``unique`` is a uuid, ``counter`` starts at 0."""
     return f"manifest-{unique}-{counter}"
 
 
 def manifest_list_name(unique: str, counter: int) -> str:
-    """Return the name of a manifest list of one commit attempt."""
+    """Return the name of a manifest list; ``unique`` is a uuid, ``counter`` starts at 0."""
     return f"manifest-list-{unique}-{counter}"
 
 
 def index_manifest_name(unique: str, counter: int) -> str:
-    """Return the name of the index manifest of one snapshot."""
+    """Return the name of an index manifest; ``unique`` is a uuid, ``counter`` starts at 0."""
     return f"index-manifest-{unique}-{counter}"
 
 
 def index_file_name(unique: str, counter: int) -> str:
-    """Return the name of a file of hashes or deletion vectors."""
+    """Return the name of a file of key hashes or deletion vectors; ``unique`` is a uuid."""
     return f"index-{unique}-{counter}"
 
 
 def statistics_name(unique: str, counter: int) -> str:
-    """Return the name of a statistics file."""
+    """Return the name of a statistics file; ``unique`` is a uuid, ``counter`` starts at 0."""
     return f"stat-{unique}-{counter}"
 
 
 def expiry_intent_name(end: int, unique: str) -> str:
-    """Return the name of the file of an expiry that makes snapshot ``end`` the oldest."""
+    """Return the name of the file that lists the snapshots below ``end``, which an expiry
+    deletes.
+    """
     return f"{EXPIRY_INTENT}{end}-{unique}"
 
 
 class DataFileNames:
-    """The names of new data and changelog files of one writer, whose unique text is ``unique``."""
+    """The names of new data and changelog files of one writer; ``unique`` is its uuid."""
 
     def __init__(self, options: TableOptions, unique: str) -> None:
         self._options = options
@@ -142,7 +146,7 @@ class DataFileNames:
 
 
 def data_file_name(prefix: str, unique: str, counter: int, extension: str) -> str:
-    """Return a data file's name; ``unique`` belongs to one writer, ``counter`` starts at 0."""
+    """Return a data file's name; ``unique`` is the uuid of its writer, ``counter`` starts at 0."""
     return f"{prefix}{unique}-{counter}.{extension}"
 
 
@@ -163,7 +167,10 @@ def partition_directory(values: Sequence[tuple[str, str]]) -> str:
 
 
 def plain_name(name: str) -> str:
-    """Return a name read from metadata; refuse one that points outside its directory."""
+    """Return a file name from metadata unchanged.
+
+    Raise an error for a name that would lead to another directory, such as ``../x``.
+    """
     if not name or name in DOTS or "/" in name or "\0" in name:
         raise CorruptTableError(
             f"the table's metadata names a file {name!r}, which is not a valid file name; "
@@ -262,7 +269,7 @@ class TableLayout:
         return f"{self.tag_directory}/tag-success-file/{plain_name(name)}_SUCCESS"
 
     def deleted_tag(self, name: str) -> str:
-        """Return the path of a deleted tag while its files are being deleted."""
+        """Return the path to which a deleted tag is moved until its data files are deleted."""
         return f"{self.tag_directory}/.deleted-{plain_name(name)}"
 
     def unfinished_branch(self, name: str) -> str:
@@ -270,11 +277,11 @@ class TableLayout:
         return f"{self.branches_directory}/{UNFINISHED_BRANCH}{plain_name(name)}"
 
     def stream(self, name: str) -> str:
-        """Return the path of a stream's progress; other engines ignore it."""
+        """Return the path of the file with a stream's last batch; other engines ignore it."""
         return f"{self.stream_directory}/stream-{plain_name(name)}"
 
     def manifest(self, name: str) -> str:
-        """Return the path of a manifest, manifest list or index manifest, in one directory."""
+        """Return the path of a manifest, manifest list or index manifest."""
         return f"{self.root}/manifest/{plain_name(name)}"
 
     def statistics(self, name: str) -> str:
@@ -282,30 +289,38 @@ class TableLayout:
         return f"{self.root}/statistics/{plain_name(name)}"
 
     def index_file(self, name: str) -> str:
-        """Return the path of a file of hashes, deletion vectors or a global index."""
+        """Return the path of a file of key hashes, deletion vectors or a global index."""
         return f"{self.root}/index/{plain_name(name)}"
 
     def bucket_directory(self, bucket: int, partition: str = "") -> str:
-        """Return the directory of a bucket; ``partition`` is a ``partition_directory``."""
+        """Return the path of a bucket's directory.
+
+        ``partition`` is a result of ``partition_directory``; it is empty for a table without
+        partitions.
+        """
         below = self.bucket_below_root(bucket, partition)
         return f"{self.root}/{below}" if self.root else below
 
     def bucket_below_root(self, bucket: int, partition: str = "") -> str:
-        """Return the directory of a bucket relative to the table or an external path."""
+        """Return the path of a bucket's directory relative to the table or to an external path."""
         name = "postpone" if bucket == POSTPONE_BUCKET else str(bucket)
         parts = (self.data_path, partition, f"bucket-{name}")
         return "/".join(part for part in parts if part)
 
     def first_below_root(self, names: Sequence[str]) -> Sequence[str]:
-        """Return the first part of a path below an external path.
+        """Return the leading segments of ``names``, a path split at ``/`` that is below an external
+        path.
 
-        It ends with the directory of the first partition key or, without partitions, of the bucket.
+        They end with the directory of the first partition key or, without partitions, of the
+        bucket.
         """
         return names[: len(self.data_path.split("/")) * bool(self.data_path) + 1]
 
     def data_file(self, bucket: int, name: str, partition: str = "") -> str:
-        """Return the path of a file of a bucket; a packed changelog is one file for several
-        buckets.
+        """Return the path of a file in a bucket.
+
+        For a changelog that Flink packed for several buckets, it is the path of the file that has
+        them all.
         """
         if (part := packed_part(name)) is not None:
             bucket, name = part.bucket, part.file_name

@@ -36,13 +36,16 @@ spaces.
 
 
 def partition_fields(schema: TableSchema) -> tuple[DataField, ...]:
-    """Return the partition columns in the order of directories."""
+    """Return the partition columns in the order of the partition keys."""
     by_name = {field.name: field for field in schema.fields}
     return tuple(by_name[key] for key in schema.partition_keys)
 
 
 def partition_values(schema: TableSchema, partition: bytes) -> tuple[Value, ...]:
-    """Return the values of a partition's framed binary row."""
+    """Decode a partition's binary row, which has its number of fields in front, to the values.
+
+    Raise CorruptTableError if it has another number of fields than the table has partition keys.
+    """
     fields = partition_fields(schema)
     arity, row = unframe_row(partition)
     if arity != len(fields):
@@ -53,7 +56,10 @@ def partition_values(schema: TableSchema, partition: bytes) -> tuple[Value, ...]
 
 
 def partition_texts(schema: TableSchema, partition: bytes) -> tuple[str | None, ...]:
-    """Return each value as in directory names, not escaped; None for null."""
+    """Return each partition value as text in the spelling of directory names, before escaping.
+
+    None stands for null.
+    """
     legacy = schema.table_options.partition_legacy_name
     return tuple(
         None if value is None else _text(value, field, legacy=legacy)
@@ -76,7 +82,10 @@ def partition_path(schema: TableSchema, partition: bytes) -> str:
 
 
 def partition_name(schema: TableSchema, partition: bytes) -> str:
-    """Return a partition for people; a value is quoted if it has the directory of null."""
+    """Return a partition for messages, such as ``dt=2024-01-31/h=1``.
+
+    A text whose directory name equals the name for null is quoted.
+    """
     default = schema.table_options.partition_default_name
     texts = partition_texts(schema, partition)
     return "/".join(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filters for partitions: all of them, those with given values, or those with given names."""
+"""Filters for partitions: all of them, those with given values, or those with given binary rows."""
 
 from __future__ import annotations
 
@@ -28,22 +28,26 @@ from lakeformat.types.values import values_from_arrow
 __all__ = ["PartitionFilter", "some_partitions", "these_partitions"]
 
 _LOOKED_UP = 100
-"""The most partitions that are looked up one by one; more lookups cost more than they save."""
+"""If a filter has more partitions than this, it skips no manifest: testing each would cost more."""
 
 _Values: TypeAlias = Mapping[int, pa.Array]
-"""One value for each partition column, by the position of the column."""
+"""One value (an array of length 1) for each chosen partition column, by the column's position."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionFilter:
-    """The partitions that match one of several specs, or are one of several rows."""
+    """Selects partitions that match one of ``specs``, or that are one of the binary rows
+    ``rows``.
+    """
 
     schema: TableSchema
     specs: tuple[_Values, ...] = ()
     rows: pa.Array | None = None
 
     def mask(self, partitions: pa.Array) -> NDArray[np.bool_]:
-        """Return a mask of the partitions, given as framed binary rows, that the filter selects."""
+        """Return a mask of ``partitions`` (binary rows behind their number of fields) with True if
+        selected.
+        """
         if self.rows is not None:
             return _to_numpy(pc.is_in(partitions, self.rows))
         different = partitions.dictionary_encode()
@@ -52,7 +56,7 @@ class PartitionFilter:
         return found
 
     def may_hold(self, stats: SimpleStats) -> bool:
-        """Return False if no partition within the bounds ``stats`` can be selected."""
+        """Return False if no selected partition lies within the bounds ``stats`` of a manifest."""
         fields = partition_fields(self.schema)
         types = [field.type for field in fields]
         if self.rows is not None:
@@ -65,7 +69,7 @@ class PartitionFilter:
 
     @property
     def is_everything(self) -> bool:
-        """True if every partition is selected, including later ones."""
+        """True if the filter selects every partition, also those that are created later."""
         return any(not spec for spec in self.specs)
 
     def _meets_one(self, partitions: pa.Array) -> NDArray[np.bool_]:
@@ -84,12 +88,18 @@ class PartitionFilter:
 
 
 def these_partitions(schema: TableSchema, rows: pa.Array) -> PartitionFilter:
-    """Return the filter for exactly the partitions ``rows``, which are framed binary rows."""
+    """Return the filter for exactly these partitions: binary rows, each behind its number of
+    fields.
+    """
     return PartitionFilter(schema, rows=rows.unique())
 
 
 def some_partitions(schema: TableSchema, specs: Collection[PartitionSpec]) -> PartitionFilter:
-    """Return the filter for partitions with the values of a spec; an empty spec selects all."""
+    """Return the filter for partitions that match one of ``specs``, such as ``{"dt":
+    "2024-01-31"}``.
+
+    A partition matches if it has the values of the spec; an empty spec matches every partition.
+    """
     return PartitionFilter(schema, tuple(_values(schema, spec) for spec in specs))
 
 
@@ -113,7 +123,10 @@ def _values(schema: TableSchema, spec: PartitionSpec) -> _Values:
 
 
 def _value(value: Any, field: DataField, default: str) -> pa.Array:
-    """Return one value, cast from text as in SQL; the directory name of null is null."""
+    """Return the value as an array of length 1 in the column's type; texts are cast as in SQL.
+
+    None and ``default``, the directory name of null, become null.
+    """
     text = None if value is None or value == default else _as_text(value)
     try:
         found = cast_array(pa.array([text], pa.string()), STRING, field.type)
@@ -138,9 +151,10 @@ def _as_text(value: Any) -> str:
 
 
 def _says(text: str, found: pa.Array) -> bool:
-    """Return True if the cast kept the whole value.
+    """Return True if the cast from ``text`` lost nothing.
 
-    Dates and times are not compared, because they have several spellings.
+    Numbers and texts are compared. Other types are not, because one date or time has several
+    spellings.
     """
     kind = found.type
     if pa.types.is_integer(kind) or pa.types.is_decimal(kind):

@@ -41,7 +41,7 @@ _RESERVED_PREFIX = "_KEY_"
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """One version of a table's schema; immutable once written."""
+    """One version of a table's schema; a schema file never changes."""
 
     id: int
     fields: tuple[DataField, ...]
@@ -53,7 +53,7 @@ class TableSchema:
     time_millis: int = 0
     version: int = CURRENT_VERSION
     table_options: TableOptions = field(init=False, repr=False, compare=False)
-    """The typed options, with the defaults that older schema versions had."""
+    """The options as typed values, with the defaults that applied when this schema was written."""
 
     def __post_init__(self) -> None:
         options = dict(self.options)
@@ -65,9 +65,10 @@ class TableSchema:
 
     @property
     def key_fields(self) -> tuple[DataField, ...]:
-        """The fields that identify a row in a partition: the primary key without partition columns.
+        """The primary key's fields without partition columns, in the order of the primary key.
 
-        Rows are sorted and keys are stored in this order, that of the primary key.
+        They identify a row within its partition. Rows are sorted by them, and keys are stored in
+        this order.
         """
         by_name = {column.name: column for column in self.fields}
         return tuple(by_name[key] for key in self.primary_keys if key not in self.partition_keys)
@@ -81,7 +82,7 @@ class TableSchema:
         return to_arrow_schema(self.fields)
 
     def to_json(self) -> bytes:
-        """Return the content of the schema file."""
+        """Return the content of the schema file as UTF-8."""
         return json.dumps(self._members(), indent=2, ensure_ascii=False).encode()
 
     def _members(self) -> dict[str, Any]:
@@ -101,7 +102,7 @@ class TableSchema:
 
     @classmethod
     def from_json(cls, members: Mapping[str, Any]) -> TableSchema:
-        """Read the members of a schema file; unknown ones are ignored."""
+        """Return the schema with the members of a schema file; unknown members are ignored."""
         options = members.get("options") or {}
         return cls(
             id=members["id"],
@@ -125,9 +126,9 @@ def new_schema(
     comment: str | None = None,
     time_millis: int,
 ) -> TableSchema:
-    """Return the first schema of a table, with ids for all columns and nested fields.
+    """Return the first schema of a table, with id 0 and with ids for all columns and nested fields.
 
-    Columns of the primary key become NOT NULL. Keys may also be given as the options
+    Columns of the primary key become NOT NULL. The keys may also be given as the options
     ``primary-key`` and ``partition``, as SQL engines do; they are then removed from the options.
     """
     if comment is not None:
@@ -164,8 +165,10 @@ def new_schema(
 def _keys(
     argument: str, option: str, given: Sequence[str], settings: dict[str, str], columns: list[str]
 ) -> tuple[str, ...]:
-    """Return the columns of a key. If option ``option`` names them, it is removed from
-    ``settings``.
+    """Return the columns of a key, from the argument or from the option; ``()`` if neither is set.
+
+    The option is removed from ``settings``. Raise InvalidRequestError if both are set, or if a name
+    is unknown or repeated.
     """
     keys = _column_list(argument, given)
     if option in settings:
@@ -186,7 +189,6 @@ def _keys(
 
 
 def _column_list(argument: str, given: object) -> tuple[str, ...]:
-    """Return the list of columns; refuse other types, such as a single name."""
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise InvalidRequestError(f"{argument} must be a list of columns, got {given!r}")
     if not all(isinstance(name, str) for name in given):
@@ -231,7 +233,9 @@ def _check_names(names: list[str]) -> None:
 
 
 def _number_fields(named: list[tuple[str, DataType]]) -> tuple[tuple[DataField, ...], int]:
-    """Return the columns with their ids, and the highest id."""
+    """Return the columns with ids from 0 on, and the highest id, which may be that of a nested
+    field.
+    """
     numbering = _Numbering(next_id=len(named))
     fields = tuple(
         DataField(i, name, numbering.renumber(data_type))
@@ -242,7 +246,7 @@ def _number_fields(named: list[tuple[str, DataType]]) -> tuple[tuple[DataField, 
 
 @dataclass(slots=True)
 class _Numbering:
-    """Assigns ids to nested fields, after those of the columns."""
+    """Assigns ids to nested fields from ``next_id`` on; the columns have the ids before it."""
 
     next_id: int
 

@@ -11,16 +11,18 @@ __all__ = ["position_at", "require_number", "snapshot_number"]
 
 
 def position_at(handle: TableHandle, number: int, identity: str | None = None) -> Position:
-    """Return the position of a reader that has read snapshots up to ``number``; 0 is the
-    beginning.
+    """Return the position after snapshot ``number``; 0 is the position before the first snapshot.
+
+    ``identity`` identifies that snapshot, so that another snapshot with its number is detected.
     """
     return Position((number,), handle.layout.branch, identity, handle.uri)
 
 
 def snapshot_number(handle: TableHandle, what: str, value: object) -> int:
-    """Return the snapshot number of a position, or the number itself.
+    """Return the snapshot number of a Position, or ``value`` itself if it is an int.
 
-    Raise InvalidRequestError for anything else, and for a position of another branch or table.
+    Raise InvalidRequestError for any other type, and for a position of another branch or table. Its
+    text begins with ``what``, such as "snapshot must be a number".
     """
     if not isinstance(value, Position):
         require_number(what, value)
@@ -32,6 +34,6 @@ def snapshot_number(handle: TableHandle, what: str, value: object) -> int:
 
 
 def require_number(what: str, value: object) -> None:
-    """Raise InvalidRequestError unless ``value`` is an int."""
+    """Raise InvalidRequestError, whose text begins with ``what``, unless ``value`` is an int."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidRequestError(f"{what}, got {value!r}")

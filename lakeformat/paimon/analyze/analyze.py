@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the rows of the newest snapshot once, and publishes their statistics.
 
-The statistics are of the snapshot that was read. Later snapshots inherit them until the schema
-changes. So readers first compare ``snapshotId`` with the newest snapshot.
+The statistics describe the snapshot that was read. Later snapshots inherit them until the schema
+changes, so readers compare their ``snapshotId`` with the newest snapshot before they use them.
 """
 
 from __future__ import annotations
@@ -50,8 +50,10 @@ def analyze(
     dry_run: bool = False,
     on_progress: OnRows | None = None,
 ) -> AnalyzeReport:
-    """Count the rows, and the values of ``columns``: names, or ``"all"``; publish the result as a
-    snapshot.
+    """Count the rows, and compute statistics of ``columns``; publish them as a snapshot.
+
+    ``columns`` lists names or is ``"all"``; None counts only rows. A dry run reads the rows and
+    publishes nothing.
     """
     is_empty = latest_snapshot(handle.storage, handle.layout) is None
     handle = _newest_schema(handle)
@@ -90,8 +92,9 @@ def analyze(
 
 
 def _newest_schema(handle: TableHandle) -> TableHandle:
-    """Return the table with a schema that is read after the snapshot: no file has a newer
-    schema.
+    """Return the handle with the newest schema.
+
+    Read it after the snapshot: then no file of the snapshot has a newer schema.
     """
     newest = latest_schema_id(handle.storage, handle.layout)
     if newest is None or newest == handle.schema.id:
@@ -102,7 +105,7 @@ def _newest_schema(handle: TableHandle) -> TableHandle:
 def _chosen(
     handle: TableHandle, columns: Sequence[str] | None
 ) -> tuple[list[DataField], tuple[str, ...]]:
-    """Return the columns to analyze, and the columns that have no statistics."""
+    """Return the columns to analyze, and the names that ``"all"`` skips for their types."""
     fields = handle.schema.fields
     if columns is None:
         return [], ()
@@ -129,7 +132,7 @@ def _chosen(
 def _newest(
     handle: TableHandle, columns: Sequence[str] | None, on_progress: OnRows | None
 ) -> tuple[TableStatistics, tuple[str, ...]]:
-    """Return the statistics of the newest snapshot, and the columns without statistics."""
+    """Return the statistics of the newest snapshot, and the names that ``"all"`` skipped."""
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:
         raise NotFoundError(
@@ -159,7 +162,7 @@ def _statistics(
 def _read(
     handle: TableHandle, head: Snapshot, columns: Sequence[DataField], on_progress: OnRows | None
 ) -> tuple[int, dict[str, ColumnStatistics]]:
-    """Return the number of merged rows and the statistics of their columns."""
+    """Return the number of rows after the merge of keys, and the statistics by column name."""
     if not columns:
         return Scan(handle, head, None).count(), {}
     summaries = [ColumnSummary(column) for column in columns]

@@ -19,11 +19,11 @@ class AnalyzeReport(Report):
     table: str
     dry_run: bool
     snapshot_id: int | None
-    """The published snapshot, which refers to the statistics; None if no snapshot was published."""
+    """The id of the snapshot that names the statistics; None if none was published."""
     statistics: TableStatistics | None
-    """The statistics; None for a table without snapshots or a repeated commit."""
+    """None for a table without snapshots, or if an earlier attempt published the statistics."""
     skipped: tuple[str, ...] = ()
-    """Columns that ``"all"`` skipped, because their types have no statistics."""
+    """The names of the columns that ``"all"`` skipped, because their types have no statistics."""
     replayed: bool = False
     """True if an earlier attempt with the same identity published the statistics."""
     reason: str

@@ -40,7 +40,9 @@ _SHORT_DECIMAL_BYTES, _LONG_DECIMAL_BYTES = 8, 16
 
 
 def can_be_analyzed(data_type: DataType) -> bool:
-    """Return True if columns of ``data_type`` have statistics; nested ones have none."""
+    """Return True for types with statistics: numbers, BOOLEAN, texts, binary values, dates and
+    times.
+    """
     return isinstance(data_type, AtomicType) and (
         data_type.name in _FIXED_BYTES
         or data_type.name in (*_TEXTS, *_BYTES)
@@ -62,7 +64,6 @@ class ColumnSummary:
     _distinct: DistinctCount = field(default_factory=DistinctCount)
 
     def add(self, values: pa.Array) -> None:
-        """Add the values of the next rows."""
         self._rows += len(values)
         self._nulls += values.null_count
         self._distinct.add(values)
@@ -132,8 +133,8 @@ class ColumnSummary:
 
 
 def _texts(values: pa.Array, data_type: AtomicType) -> pa.Array:
-    """Return the values as texts; dates as days, times as milliseconds, and times with a zone in
-    UTC.
+    """Return the values as texts in UTC, as Spark stores bounds: dates as days, times as
+    milliseconds.
     """
     if data_type.name in (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ):
         local = replace(data_type, name=TypeName.TIMESTAMP)

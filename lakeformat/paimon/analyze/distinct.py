@@ -20,7 +20,7 @@ from lakeformat.rows.key_words import column_words
 __all__ = ["DistinctCount"]
 
 EXACT_VALUES = 100_000
-"""Up to this number, values are kept and counted exactly."""
+"""Up to this number of distinct values, the values are kept and the count is exact."""
 
 _INDEX_BITS = 14
 _REGISTERS = 1 << _INDEX_BITS
@@ -29,7 +29,7 @@ _Hashes = npt.NDArray[np.uint64]
 
 
 class DistinctCount:
-    """Counts the different values of a column, batch by batch; nulls are not counted."""
+    """Counts the distinct values of a column, batch by batch; nulls are not counted."""
 
     def __init__(self, exact_values: int = EXACT_VALUES) -> None:
         self._exact_values = exact_values
@@ -70,7 +70,9 @@ def _hashes(values: pa.Array) -> _Hashes:
 
 
 def _mixed(words: _Hashes) -> _Hashes:
-    """Mix words so that every bit of the result depends on every bit of the input (SplitMix64)."""
+    """Mix 64-bit words so that each bit of the result depends on all bits of the word
+    (SplitMix64).
+    """
     words = words + np.uint64(0x9E3779B97F4A7C15)
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -78,7 +80,7 @@ def _mixed(words: _Hashes) -> _Hashes:
 
 
 def _add(registers: npt.NDArray[np.uint8], hashes: _Hashes) -> None:
-    """Update registers: each keeps the largest number of leading zeros in its hashes."""
+    """Update HyperLogLog registers: each keeps the largest rank of the hashes that it gets."""
     index = (hashes >> np.uint64(64 - _INDEX_BITS)).astype(np.int64)
     rest = (hashes << np.uint64(_INDEX_BITS)) | np.uint64(1 << (_INDEX_BITS - 1))
     _, exponent = np.frexp(rest.astype(np.float64))

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Binary rows: the bytes of partitions, keys and statistics; a hash of them gives the bucket.
+"""Binary rows: the bytes in which partitions, keys and statistics are stored.
 
-``encode_row`` and ``decode_row`` convert one row of any types; ``encode_columns`` and
-``decode_columns`` convert the columns of many rows. ``layout.py`` shows the bytes of a row,
-``types/values.py`` the Python type of each column type.
+A framed row has its number of fields (4 bytes, big endian) in front. The hash of a row without the
+frame gives its bucket. ``encode_row`` and ``decode_row`` convert one row of any types;
+``encode_columns`` and ``decode_columns`` convert the columns of many rows. ``layout.py`` shows the
+bytes of a row, ``types/values.py`` the Python type of each column type.
 """
 
 from __future__ import annotations

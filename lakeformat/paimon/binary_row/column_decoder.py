@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decodes many rows of equal types to columns, without an object per row.
+"""Decodes many rows of equal types to columns, without a Python object for each row.
 
-Bytes are checked before they are used. A row that is too short, has another arity or a wrong
-reference raises ``CorruptTableError`` with the number of the row. A timestamp outside of Arrow's
-nanosecond range is not damaged, so it raises ``UnsupportedError``.
+Bytes are checked before they are used. A row that is too short, has another number of fields, or
+refers to bytes outside of it raises ``CorruptTableError`` with the number of the row. A timestamp
+outside of Arrow's nanosecond range is not damage, so it raises ``UnsupportedError``.
 """
 
 from __future__ import annotations
@@ -53,15 +53,18 @@ _RESTORE = "restore the file it comes from, or roll the table back to an earlier
 
 
 def decode_columns(rows: pa.Array, types: Sequence[DataType]) -> list[pa.Array]:
-    """Return every column of framed binary rows, in the types of ``to_arrow_type``."""
+    """Return one Arrow array for each field of framed binary rows, in the types of
+    ``to_arrow_type``.
+    """
     framed = FramedRows(rows, types)
     return [framed.column(position) for position in range(len(types))]
 
 
 class FramedRows:
-    """Framed binary rows in an Arrow array, whose columns are decoded on demand.
+    """Framed binary rows in an Arrow array, whose fields are decoded to columns on demand.
 
-    Each row must have as many fields as there are types.
+    The constructor raises CorruptTableError for a row whose number of fields differs from
+    ``types``.
     """
 
     def __init__(self, rows: pa.Array, types: Sequence[DataType]) -> None:
@@ -78,16 +81,16 @@ class FramedRows:
         return len(self._starts)
 
     def nulls(self, position: int) -> Mask:
-        """Return a mask of the rows in which a field is null."""
+        """Return a mask of the rows in which the field at ``position`` is null."""
         byte, bit = divmod(KIND_BITS + position, 8)
         is_null: Mask = self._read("u1", byte) & np.uint8(1 << bit) != 0
         return is_null
 
     def stored_numbers(self, position: int) -> NDArray[Any]:
-        """Return the numbers in the slots of a fixed-width field; the numbers of nulls are
-        arbitrary.
+        """Return the number in the slot of a fixed-width field, for each row; for a null any
+        number.
 
-        Compact decimals are their unscaled value, compact timestamps milliseconds.
+        Decimals of up to 18 digits are unscaled, timestamps of up to 3 digits are milliseconds.
         """
         code = number_code(self._types[position])
         if code is None:
@@ -97,7 +100,7 @@ class FramedRows:
         return numbers != 0 if code == "?" else numbers
 
     def column(self, position: int) -> pa.Array:
-        """Return the values of one field in all rows."""
+        """Return the values of the field at ``position`` in all rows."""
         data_type = self._types[position]
         nulls = self.nulls(position)
         if not isinstance(data_type, AtomicType) or data_type.name is TypeName.VARIANT:
@@ -122,7 +125,10 @@ class FramedRows:
         return header_size(len(self._types)) + 8 * position
 
     def _read(self, code: str, offset: int) -> NDArray[Any]:
-        """Return one number of each row, at an offset that every row has."""
+        """Return one number of each row: the one at byte ``offset``, in the numpy type ``code``.
+
+        Every row must be long enough for it.
+        """
         if not self._stride:
             return at_every_byte(self._data, code)[self._starts + offset]
         # Rows of equal size form a table, whose columns numpy reads much faster.
@@ -208,9 +214,9 @@ class FramedRows:
     def _wide_items(
         self, position: int, data_type: AtomicType, nulls: Mask
     ) -> tuple[Positions, Positions]:
-        """Return the offset of the item and the lower half of the slot of each row.
+        """Return, for each row, the byte offset of the field's item and the lower half of its slot.
 
-        A null gets an offset that can be read.
+        The offset counts from the start of all rows. That of a null leads to readable bytes.
         """
         offsets, low = self._references(position)
         sizes = np.full(len(self), reserved_size(data_type), np.int64)
@@ -218,8 +224,9 @@ class FramedRows:
         return self._starts + np.where(nulls, 0, offsets), low
 
     def _values(self, position: int, nulls: Mask) -> pa.Array:
-        """Decode a field of a nested type or VARIANT row by row; such a field is null in
-        statistics.
+        """Decode a field of a nested type or VARIANT row by row.
+
+        In statistics these fields are always null, which needs no loop.
         """
         data_type = self._types[position]
         arrow_type = column_type(data_type)
@@ -243,7 +250,9 @@ class FramedRows:
             ) from None
 
     def _references(self, position: int) -> tuple[Positions, Positions]:
-        """Return upper and lower half of the slots: the offset in the row, and the size."""
+        """Return the two halves of each row's slot: the item's byte offset in the row, and its size
+        in bytes.
+        """
         words = self._read("u8", self._slot_offset(position))
         upper, lower = words >> _HALF_BITS, words & _LOW_HALF
         return upper.view(np.int64), lower.view(np.int64)
@@ -262,7 +271,11 @@ class FramedRows:
             self._refuse(wrong, position, "not UTF-8")
 
     def _refuse(self, wrong: Mask, position: int | None, what: str) -> None:
-        """Raise CorruptTableError for the first row that is wrong, if there is one."""
+        """Raise CorruptTableError for the first row in the mask ``wrong``; do nothing if there is
+        none.
+
+        The message is "field <position> is <what>", or only ``what`` if ``position`` is None.
+        """
         if not wrong.any():
             return
         field = "" if position is None else f"{self._name(position)} is "
@@ -282,7 +295,7 @@ def _is_binary(rows: object) -> bool:
 
 
 def _common_size(sizes: Positions) -> int:
-    """Return the size of all rows; 0 if their sizes differ or there are no rows."""
+    """Return the size in bytes that all rows have; 0 if their sizes differ or there are no rows."""
     return int(sizes[0]) if len(sizes) and (sizes == sizes[0]).all() else 0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encodes whole columns to rows at once."""
+"""Encodes whole columns to binary rows at once."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ _MAX_BYTES = (1 << 31) - 1
 def encode_columns(
     arrays: Sequence[pa.Array], types: Sequence[DataType], *, framed: bool = True
 ) -> pa.Array:
-    """Return one binary row for each position of the columns, framed as in manifests.
+    """Return one binary row for each row of the columns, with a frame as in manifests if
+    ``framed``.
 
-    All rows of one call lie in one buffer of at most 2 GiB. Without columns there are no rows.
+    All rows of one call lie in one buffer of at most 2 GiB. Without columns the result is empty.
     """
     columns = as_row_columns(arrays, types)
     rows = len(columns[0]) if columns else 0
@@ -56,14 +57,17 @@ def encode_columns(
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """The bytes of all rows, and the start of each row."""
+    """The bytes of all rows, and the byte offset at which each row starts.
+
+    ``is_regular`` is True if all rows have the same size.
+    """
 
     data: Bytes
     starts: Positions
     is_regular: bool
 
     def put(self, offset: Offset, words: Slot) -> None:
-        """Write one number into each row, at an offset from its start."""
+        """Write one number into each row, ``offset`` bytes after its start."""
         code = words.dtype.str
         if self.is_regular and isinstance(offset, int):
             # Rows of equal size form a table, whose columns numpy writes much faster.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words of many rows, column by column, before they are joined to rows.
+"""The parts of binary rows as columns of 32-bit and 64-bit words: headers, slots and items.
 
-The encoder interleaves these parts. The hash mixes them in the order of a row, so that hashing
-needs no encoded row.
+The encoder writes them row by row into one buffer. The hash mixes them in the order of a row, so
+that hashing needs no encoded row.
 """
 
 from __future__ import annotations
@@ -47,10 +47,13 @@ __all__ = [
 ]
 
 Slot: TypeAlias = NDArray[np.uint32] | Words
-"""One word per row; a 32-bit word is the lower half of a slot whose upper half is zero."""
+"""The slots of one column, a word for each row.
+
+A 32-bit word is the lower half of a slot whose upper half is zero.
+"""
 
 Offset: TypeAlias = int | Positions
-"""The start of the next item in each row; a single number if it is equal in all rows."""
+"""The byte offset in each row at which its next item starts; an int if it is equal in all rows."""
 
 # For each number of bytes: the mask of those bytes in a word.
 MASKS = np.array([(1 << 8 * size) - 1 for size in range(9)], np.uint64)
@@ -58,16 +61,17 @@ MASKS = np.array([(1 << 8 * size) - 1 for size in range(9)], np.uint64)
 
 @dataclass(frozen=True, slots=True)
 class WideTail:
-    """The variable part of a wide column: one or two words in every row."""
+    """The items of a column of wide decimals (two words) or wide timestamps (one word)."""
 
     words: tuple[Words, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ItemTail:
-    """The variable part of a column with items of any size; a row without an item has size 0.
+    """The items of a column of texts, bytes or nested values: bytes ``starts`` to ``starts +
+    sizes``.
 
-    The source can be read 16 bytes beyond every item.
+    A row without an item has size 0. ``source`` must be readable up to 16 bytes beyond every item.
     """
 
     source: Words
@@ -77,7 +81,7 @@ class ItemTail:
 
 @dataclass(slots=True)
 class RowParts:
-    """Rows of equal types: header words, slots and items, and the offset of the end of each row."""
+    """The parts of rows of equal types; ``end`` is the size of each row in bytes."""
 
     rows: int
     header: list[int | Words]
@@ -87,9 +91,9 @@ class RowParts:
 
 
 def as_row_columns(arrays: Sequence[pa.Array], types: Sequence[DataType]) -> list[pa.Array]:
-    """Return arrays of equal length in the form that ``row_parts`` expects.
+    """Return arrays of equal length in the form that ``row_parts`` takes.
 
-    Constructed types become bytes.
+    Values of nested types and VARIANT are encoded to bytes.
     """
     if len(arrays) != len(types):
         raise InvalidRequestError(
@@ -104,7 +108,9 @@ def as_row_columns(arrays: Sequence[pa.Array], types: Sequence[DataType]) -> lis
 
 
 def row_parts(columns: Sequence[pa.Array], types: Sequence[DataType], rows: int) -> RowParts:
-    """Split columns into the words of their rows."""
+    """Split columns into the headers, slots and items of their binary rows; ``rows`` is their
+    length.
+    """
     arity = len(types)
     parts = RowParts(rows, [0] * (header_size(arity) // 8), end=fixed_size(arity))
     for position, (column, data_type) in enumerate(zip(columns, types, strict=True)):

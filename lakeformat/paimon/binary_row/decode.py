@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decodes one row to values of any types; for many rows see ``column_decoder.py``.
 
-Bytes are not trusted: a wrong reference, a count that is too large or a value that its type cannot
-hold raises ``CorruptTableError``. The items of a row or array must together fit into its bytes, so
-overlapping references cannot make large values of a small row.
+Bytes are not trusted. A reference outside of the row, a count that is too large or a value that its
+type cannot hold raises ``CorruptTableError``. The items of a row or array must together fit into
+its bytes, so that overlapping references cannot make large values of a small row.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _DAMAGE = (struct.error, ValueError)
 
 
 def decode_row(row: bytes | memoryview, types: Sequence[DataType]) -> tuple[Value, ...]:
-    """Return the values of a row without its frame, in the types of ``values.py``."""
+    """Return the values of a row without its frame, in the Python types of ``types/values.py``."""
     section = _row_section(memoryview(row), len(types))
     return tuple(_decode_fields(section, types))
 
@@ -70,7 +70,9 @@ def _decode_item(item: memoryview, data_type: DataType) -> Value:
 
 
 class _Section:
-    """The bytes of a row or an array, and the number of its bytes that no item has used yet."""
+    """The bytes of a row or an array, and the number of bytes that its next items may still
+    take.
+    """
 
     __slots__ = ("content", "room", "start")
 
@@ -82,7 +84,11 @@ class _Section:
         self.room = len(content) - start
 
     def item(self, offset: int, size: int) -> memoryview:
-        """Return the bytes that a reference points to."""
+        """Return the ``size`` bytes at ``offset`` to which a reference points.
+
+        Raise ValueError if they are outside of the items, or if all items together exceed the
+        section.
+        """
         end = offset + size
         self.room -= size
         if not self.start <= offset <= end <= len(self.content) or self.room < 0:
@@ -94,7 +100,7 @@ class _Section:
 
 
 def decode_field(row: memoryview, arity: int, position: int, data_type: DataType) -> Value:
-    """Return one value of a row without decoding its other values."""
+    """Return the value of the field at ``position`` in a row of ``arity`` fields."""
     return _decode_field(_row_section(row, arity), arity, position, data_type)
 
 

@@ -49,7 +49,9 @@ _WRONG_VALUE = (
 
 
 def encode_row(values: Sequence[Value], types: Sequence[DataType]) -> bytes:
-    """Return the bytes of a row without a frame, from values in the types of ``values.py``."""
+    """Return the bytes of a row without a frame, from values in the Python types of
+    ``types/values.py``.
+    """
     if len(values) != len(types):
         raise InvalidRequestError(f"a row of {len(types)} fields cannot hold {len(values)} values")
     fields = _Items(fixed_size(len(types)))
@@ -68,7 +70,7 @@ def encode_row(values: Sequence[Value], types: Sequence[DataType]) -> bytes:
 
 
 def encode_item(value: Value, data_type: DataType) -> bytes:
-    """Return the item of a constructed type or VARIANT, before padding."""
+    """Return the bytes of a nested value or VARIANT, before they are padded to 8 bytes."""
     match data_type:
         case ArrayType(element=element):
             return _encode_array(value, element)
@@ -85,7 +87,7 @@ def encode_item(value: Value, data_type: DataType) -> bytes:
 
 
 def encode_items(values: Sequence[Value], data_type: DataType) -> list[bytes | None]:
-    """Apply ``encode_item`` to a whole column; nulls are kept."""
+    """Apply ``encode_item`` to each value; None is kept."""
     try:
         return [None if value is None else encode_item(value, data_type) for value in values]
     except _WRONG_VALUE as reason:
@@ -95,7 +97,7 @@ def encode_items(values: Sequence[Value], data_type: DataType) -> list[bytes | N
 
 
 class _Items:
-    """The items of a row or array, which follow its fixed part."""
+    """The items of a row or array, which follow the slots or elements."""
 
     __slots__ = ("content", "start")
 
@@ -104,7 +106,10 @@ class _Items:
         self.content = bytearray()
 
     def refer(self, item: bytes, low: int | None = None) -> bytes:
-        """Append an item; return its reference, with its size or ``low`` in the lower half."""
+        """Append an item, and return the 8 bytes of the slot that refers to it.
+
+        The lower half of the slot is the item's size, or ``low`` if it is given.
+        """
         offset = self.start + len(self.content)
         self.content += item.ljust(padded(len(item)), b"\0")
         return struct.pack("<II", len(item) if low is None else low, offset)
@@ -124,7 +129,9 @@ def _encode_field(
 
 
 def _encode_slot(value: Value, data_type: DataType, items: _Items) -> bytes:
-    """Return the bytes of a value's slot. The caller pads a number that is shorter than a slot."""
+    """Return the bytes of a value's slot; a number may be shorter than 8 bytes, and the caller pads
+    it.
+    """
     if not isinstance(data_type, AtomicType):
         return items.refer(encode_item(value, data_type))
     if is_bytes(data_type):
@@ -197,9 +204,9 @@ def _encode_array(values: Sequence[Value], element: DataType) -> bytes:
 
 
 def _one_nan(value: Value) -> Value:
-    """Return the value with one fixed NaN in place of each NaN.
+    """Return the value; a NaN is replaced by one fixed NaN.
 
-    Rows may store any NaN, arrays only this one.
+    The format allows any NaN in a row, but only this one in an array.
     """
     return math.nan if isinstance(value, float) and math.isnan(value) else value
 

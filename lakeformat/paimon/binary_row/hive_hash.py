@@ -51,7 +51,7 @@ _BLOCK = 1 << 16
 
 
 def hive_hashes(column: pa.Array, data_type: DataType) -> Hashes:
-    """Return the hash of each value of one key column; a null has 0."""
+    """Return the 32-bit Hive hash of each value of a column; a null has 0."""
     nulls = null_mask(column)
     if is_bytes(data_type):
         return _of_bytes(*spans(column, nulls))
@@ -73,8 +73,8 @@ def _of_numbers(values: NDArray[Any]) -> Hashes:
 
 
 def _float_bits(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the bits of floats as Java has them: both zeros are 0, and every NaN has the same
-    bits.
+    """Return the bits of floats as Java's ``floatToIntBits``: 0 for both zeros, one value for all
+    NaN.
     """
     same = np.where(values == 0, values.dtype.type(0), values)
     same[np.isnan(values)] = np.nan
@@ -82,8 +82,9 @@ def _float_bits(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _of_bytes(source: Words, starts: Positions, sizes: Positions) -> Hashes:
-    """Return ``h = 31 * h + signed byte`` over each value; all values are hashed byte by byte
-    together.
+    """Return ``h = 31 * h + signed byte`` over the bytes of each value.
+
+    The first bytes of all values are hashed together, then the second bytes, and so on.
     """
     longest = int(sizes.max(initial=0))
     narrow = np.uint16 if longest <= 0xFFFF else np.int64
@@ -136,13 +137,15 @@ def _of_decimals(halves: Words, scale: int) -> Hashes:
 
 
 def _limbs(low: Words, high: Words) -> list[Words]:
-    """Return a number as four digits of 32 bits, the highest one first."""
+    """Return 128-bit numbers as four digits of 32 bits, the highest digit first."""
     mask = np.uint64(_MASK)
     return [high >> _HALF, high & mask, low >> _HALF, low & mask]
 
 
 def _divide_by_ten(limbs: list[Words]) -> tuple[list[Words], Words]:
-    """Divide digit by digit; return the quotient and the remainder."""
+    """Divide numbers, given as 32-bit digits, by ten; return the quotients' digits and the
+    remainders.
+    """
     ten = np.uint64(10)
     remainder = np.zeros_like(limbs[0])
     quotients = []

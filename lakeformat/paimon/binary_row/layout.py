@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The layout of a binary row: the sizes and marks of the format.
 
-    header      row kind (always 0 where rows are kept), then one null bit per field from bit 8 on,
-                padded to a multiple of 8 bytes
+    header      row kind (0 in keys, partitions and statistics), then one null bit per field from
+                bit 8 on, padded to a multiple of 8 bytes
     slots       8 bytes per field: the value, up to 7 bytes of text, or a reference
     items       what references point at, each padded with zeros to a multiple of 8 bytes
 
 A reference is ``offset << 32 | size``, its offset counted from the start of the row. Numbers are
-little endian; the bytes of a wide decimal and the arity in a frame are big endian.
+little endian; the bytes of a wide decimal and the arity (number of fields) in a frame are big
+endian.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ FRAME_SIZE = 4
 KIND_BITS = 8
 MAX_INLINE_SIZE = 7
 INLINE_MARK = 0x80
-"""Marks the last byte of a slot that contains a text itself; the other bits of this byte are the
-size.
+"""Bit of a slot's last byte: set if the slot contains a text or bytes of up to 7 bytes itself.
+
+The other bits of this byte are the size in bytes.
 """
 
 _COMPACT_TIMESTAMP_PRECISION = 3
@@ -64,22 +66,24 @@ VECTOR_ELEMENTS = frozenset(_NUMBERS) - {TypeName.DATE, TypeName.TIME}
 
 
 def header_size(arity: int) -> int:
-    """Return the number of bytes of row kind and null bits."""
+    """Return the size in bytes of the header: row kind and null bits of ``arity`` fields."""
     return (arity + 63 + KIND_BITS) // 64 * 8
 
 
 def fixed_size(arity: int) -> int:
-    """Return the number of bytes of header and slots: the offset of the first item."""
+    """Return the size in bytes of header and slots, which is the offset of the first item."""
     return header_size(arity) + 8 * arity
 
 
 def padded(size: int) -> int:
-    """Return the size of an item after padding with zeros to whole words of 8 bytes."""
+    """Return ``size`` rounded up to a multiple of 8 bytes, the space that an item takes."""
     return (size + 7) // 8 * 8
 
 
 def number_code(data_type: DataType) -> str | None:
-    """Return the ``struct`` and numpy code of a type in its slot; None if not a number."""
+    """Return the ``struct`` and numpy code of a type that is stored as a number in its slot, else
+    None.
+    """
     if not isinstance(data_type, AtomicType) or reserved_size(data_type):
         return None
     if data_type.name is TypeName.DECIMAL or data_type.name in _TIMESTAMPS:
@@ -88,8 +92,9 @@ def number_code(data_type: DataType) -> str | None:
 
 
 def reserved_size(data_type: DataType) -> int:
-    """Return the bytes that a wide decimal or timestamp takes, also if it is null; 0 for other
-    types.
+    """Return the size in bytes of the item of a wide decimal or timestamp, which a null has, too.
+
+    Return 0 for any other type.
     """
     if not isinstance(data_type, AtomicType):
         return 0
@@ -101,18 +106,23 @@ def reserved_size(data_type: DataType) -> int:
 
 
 def element_size(data_type: DataType) -> int:
-    """Return the number of bytes of one element of an array."""
+    """Return the size in bytes of an array element: of a number, or of the slot of any other
+    type.
+    """
     code = number_code(data_type)
     return 8 if code is None else struct.calcsize(f"<{code}")
 
 
 def frame_row(row: bytes, arity: int) -> bytes:
-    """Put the arity before a row."""
+    """Put the arity (4 bytes, big endian) before a row."""
     return arity.to_bytes(FRAME_SIZE, "big") + row
 
 
 def unframe_row(framed: bytes) -> tuple[int, bytes]:
-    """Return the arity and the row; raise if the row is too short for that many fields."""
+    """Split a framed row into its arity and the row.
+
+    Raise CorruptTableError if the row is too short for that many fields.
+    """
     arity = int.from_bytes(framed[:FRAME_SIZE], "big", signed=True)
     row = framed[FRAME_SIZE:]
     if len(framed) < FRAME_SIZE or arity < 0 or len(row) < fixed_size(arity):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hash of rows: Murmur3 x86-32 with seed 42 over their bytes without the frame.
 
-All rows are hashed at once: the first word of each, then the second, and so on.
+All rows are hashed together: first the first word of each, then the second words, and so on.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _FEW = 16
 
 
 def hash_row(row: bytes) -> int:
-    """Return the signed hash of one row."""
+    """Return the signed 32-bit hash of one row."""
     lane = mix_into(_SEED, np.frombuffer(row, np.uint8))
     return int(finish(np.array([lane], np.uint32), len(row))[0])
 
 
 def hash_parts(parts: RowParts) -> NDArray[np.int32]:
-    """Return the hash of each row, from the parts of the rows."""
+    """Return the signed 32-bit hash of each row, from headers, slots and items as columns."""
     shared = _shared_start(parts.header)
     state = Lockstep(parts.rows, mix_into(_SEED, shared.view(np.uint8)))
     for words in (*parts.header[len(shared) :], *parts.slots):
@@ -50,13 +50,14 @@ def hash_parts(parts: RowParts) -> NDArray[np.int32]:
 
 
 def _shared_start(header: list[int | Words]) -> Words:
-    """Return the first words that are equal in all rows, so that they are mixed only once."""
+    """Return the first header words that are equal in all rows, which are mixed only once."""
     return np.array(list(takewhile(lambda word: isinstance(word, int), header)), np.uint64)
 
 
 def _mix_items(state: Lockstep, tail: ItemTail) -> None:
-    """Mix items, longest first, so that the rows that still have words are always the first
-    rows.
+    """Mix the words of the items, rows with the longest items first.
+
+    Then the rows that still have words are always the first rows of the arrays.
     """
     counts = (tail.sizes + 7) >> 3
     longest = int(counts.max(initial=0))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Branches: separate histories over the same data files."""
+"""Branches: histories of snapshots besides main, over the same data files."""

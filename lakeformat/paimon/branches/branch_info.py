@@ -13,18 +13,20 @@ __all__ = ["BranchInfo"]
 
 @dataclass(frozen=True, slots=True)
 class BranchInfo:
-    """One branch, as ``table.branches.list()`` returns it."""
+    """The name, creation time, snapshots and number of tags of one branch."""
 
     name: str
     create_millis: int
     snapshots: int
-    """Number of its snapshots, including those shared with main."""
+    """Number of the snapshots in the branch, including the copy of main's snapshot that it began
+    with.
+    """
     first_snapshot: int | None
     last_snapshot: int | None
     tags: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON, with the names of ``$branches``."""
+        """Return values for JSON, with the column names of the system table ``$branches``."""
         return {
             "branch_name": self.name,
             "create_time": iso_text(self.create_millis),

@@ -37,9 +37,11 @@ def create(
     exist_ok: bool = False,
     dry_run: bool = False,
 ) -> BranchReport:
-    """Create a branch that begins at a snapshot of main, or without rows.
+    """Create a branch that begins at the snapshot ``origin`` of main, or without rows if it is
+    None.
 
-    Repeat the call after an interruption to finish the branch.
+    With ``exist_ok`` an existing branch is kept and reported. After an interruption, repeat the
+    call to finish the branch.
     """
     check_branch_name(_text(name))
     refuse_inside_branch(handle, "created")
@@ -83,7 +85,9 @@ def _make(
 
 
 def _require_origin(handle: TableHandle, name: str, work: Creation, origin: Origin | None) -> None:
-    """Raise if the first snapshot of a new branch was deleted meanwhile, and remove the branch."""
+    """Raise if the first snapshot of a new branch is deleted on main, and remove the branch
+    again.
+    """
     if origin is None:
         return
     try:
@@ -94,7 +98,11 @@ def _require_origin(handle: TableHandle, name: str, work: Creation, origin: Orig
 
 
 def refuse_inside_branch(handle: TableHandle, what: str) -> None:
-    """Raise if the table was opened on a branch: branches are managed from main."""
+    """Raise InvalidRequestError if the table was opened on a branch; branches are managed from
+    main.
+
+    ``what`` is the participle for the message, such as "renamed".
+    """
     if handle.layout.metadata_root != handle.layout.root:
         raise InvalidRequestError(
             f"branches can only be {what} from main, but this is branch {handle.layout.branch!r} "
@@ -131,7 +139,10 @@ def _kept(handle: TableHandle, name: str, exist_ok: bool, dry_run: bool) -> Bran
 
 
 def _write(handle: TableHandle, target: TableLayout, work: Creation, origin: Origin | None) -> None:
-    """Write schemas first, the snapshot last; keep files of an earlier attempt."""
+    """Write the schemas up to that of the first snapshot, then the tag, and the snapshot last.
+
+    Files that an interrupted attempt wrote are kept.
+    """
     storage, source = handle.storage, handle.layout
     storage.make_directory(target.metadata_root)
     for schema_id in schema_ids(storage, source):
@@ -151,7 +162,7 @@ def _write(handle: TableHandle, target: TableLayout, work: Creation, origin: Ori
 def put(handle: TableHandle, path: str, content: bytes) -> None:
     """Write a file, or keep an existing file with the same content.
 
-    Raise ``CommitConflictError`` if it has other content: another program creates the branch.
+    Raise CommitConflictError if it has other content: then another program creates the branch.
     """
     try:
         if handle.storage.create(path, content):
@@ -167,7 +178,9 @@ def put(handle: TableHandle, path: str, content: bytes) -> None:
 
 
 def _take_back(handle: TableHandle, name: str, work: Creation) -> None:
-    """Remove a new branch whose first snapshot was deleted. No reader can have seen the branch."""
+    """Remove a new branch whose first snapshot was deleted; it is hidden first. Errors are
+    ignored.
+    """
     with suppress(LakeError):
         mark(handle, name, work)
         handle.storage.delete_directory(handle.layout.on_branch(name).metadata_root)

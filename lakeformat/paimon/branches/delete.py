@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 def delete(
     handle: TableHandle, name: str, *, dry_run: bool = False, on_progress: OnRemoval | None = None
 ) -> DeletionReport:
-    """Delete a branch, and the files that no snapshot or tag of main or another branch needs.
+    """Delete a branch, and the files that no other branch's snapshots or tags need.
 
     The branch becomes unreadable before the first file is removed. Repeat the call after an
     interruption, or if files could not be removed.
@@ -85,7 +85,10 @@ def delete(
 
 
 def refuse_read_through(handle: TableHandle, name: str, what: str) -> None:
-    """Raise InvalidRequestError if main or another branch reads rows from the branch."""
+    """Raise InvalidRequestError if an option of main or another branch includes rows of the branch.
+
+    ``what`` is the participle for the message, such as "deleted".
+    """
     storage = handle.storage
     for branch in (MAIN_BRANCH, *(each.name for each in branches(storage, handle.layout))):
         layout = handle.layout.on_branch(branch)
@@ -102,10 +105,7 @@ def refuse_read_through(handle: TableHandle, name: str, what: str) -> None:
 
 
 def _lost(handle: TableHandle, target: TableLayout) -> Deletion:
-    """Return the snapshots and changelogs that the deletion of a branch removes.
-
-    They are: its oldest and its tagged snapshots, its later snapshots, and its changelogs.
-    """
+    """Return the snapshots and changelogs whose files the deletion of the branch may delete."""
     storage = handle.storage
     found = (read_snapshot_if_present(storage, target, n) for n in snapshot_ids(storage, target))
     snapshots = [snapshot for snapshot in found if snapshot is not None]
@@ -132,9 +132,7 @@ def _meanwhile(handle: TableHandle, name: str) -> CommitConflictError:
 def _remove_files(
     handle: TableHandle, name: str, lost: Deletion, deleter: Deleter, dry_run: bool
 ) -> bool:
-    """Remove the branch's files that neither main nor another branch needs; return True if all were
-    removed.
-    """
+    """Remove the files that only the branch needs; return True if all of them were removed."""
     branch = replace(handle, layout=handle.layout.on_branch(name))
 
     def remove() -> bool:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fast-forwards main to a branch, if main has not changed since the branch began.
+"""Fast-forwards main to a branch, if main has no commits that the branch lacks.
 
-The snapshots that main lacks are published on main one by one, each like a commit: only if its
-number is free. After each of them main is at a complete state of the branch. Repeat the call after
-an interruption to continue.
+The snapshots that main lacks are published on main one by one, each like a commit: only if no
+snapshot has its number. After each of them main is at a complete state of the branch. After an
+interruption, repeat the call to continue.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ForwardPlan:
-    """The snapshots, schemas and tags of the branch that main lacks."""
+    """The snapshot ids, schema ids and tag names of the branch that main lacks."""
 
     snapshots: Sequence[int]
     schemas: Sequence[int]
@@ -58,7 +58,7 @@ class ForwardPlan:
 def fast_forward(handle: TableHandle, name: str, *, dry_run: bool = False) -> FastForwardReport:
     """Publish a branch's snapshots, schemas and tags on main.
 
-    Refused if main has commits that the branch lacks.
+    Raise InvalidRequestError if main has commits that the branch lacks.
     """
     refuse_inside_branch(handle, "forwarded")
     check_branch_name(name)
@@ -81,7 +81,11 @@ def fast_forward(handle: TableHandle, name: str, *, dry_run: bool = False) -> Fa
 
 
 def plan_forward(handle: TableHandle, source: TableLayout) -> ForwardPlan:
-    """Return what to publish on main; raise InvalidRequestError if a fast-forward is impossible."""
+    """Return the snapshots, schemas and tags that main lacks; ``source`` is the branch's layout.
+
+    Raise InvalidRequestError if main has commits that the branch lacks, if snapshots between them
+    have expired, or if a schema or tag differs.
+    """
     storage, main = handle.storage, handle.layout
     theirs = snapshot_ids(storage, source)
     if not theirs:
@@ -94,9 +98,10 @@ def plan_forward(handle: TableHandle, source: TableLayout) -> ForwardPlan:
 def _newer(
     handle: TableHandle, source: TableLayout, theirs: Sequence[int], head: Snapshot | None
 ) -> list[int]:
-    """Return the snapshots of the branch that are newer than main's newest.
+    """Return the ids of the branch's snapshots after ``head``, the newest snapshot of main.
 
-    Raise if their numbers have a gap.
+    ``theirs`` are the ids of all snapshots of the branch. Raise InvalidRequestError if the
+    histories differ, or if the numbers have a gap.
     """
     first = head.id + 1 if head else 1
     newer = [number for number in theirs if number >= first]
@@ -119,7 +124,7 @@ def _newer(
 
 
 def _has(handle: TableHandle, source: TableLayout, number: int) -> bool:
-    """Return True if a snapshot of the branch is on main."""
+    """Return True if main has the same snapshot with this number as the branch."""
     theirs = read_snapshot_if_present(handle.storage, source, number)
     return theirs is not None and theirs == read_snapshot_if_present(
         handle.storage, handle.layout, number
@@ -127,8 +132,9 @@ def _has(handle: TableHandle, source: TableLayout, number: int) -> bool:
 
 
 def _began_at(handle: TableHandle, source: TableLayout, head: Snapshot) -> bool:
-    """Return True if the branch has a tag of main's newest snapshot, which expired on the
-    branch.
+    """Return True if a tag of the branch keeps main's newest snapshot.
+
+    Then the branch began there, even if the snapshot has expired on the branch.
     """
     tags = (read_tag(handle.storage, source, name) for name in tag_names(handle.storage, source))
     return any(tag.snapshot == head for tag in tags)
@@ -188,7 +194,7 @@ def _tags(handle: TableHandle, source: TableLayout) -> list[str]:
 
 
 def _run(handle: TableHandle, source: TableLayout, plan: ForwardPlan) -> None:
-    """Publish schemas first, which snapshots need, then snapshots, then tags."""
+    """Copy to main the schemas, which snapshots refer to, then the snapshots, then the tags."""
     storage, main = handle.storage, handle.layout
     for number in plan.schemas:
         _publish(storage, source.schema(number), main.schema(number))
@@ -204,9 +210,9 @@ def _run(handle: TableHandle, source: TableLayout, plan: ForwardPlan) -> None:
 
 @contextmanager
 def _kept(branch: TableHandle, snapshots: Sequence[int]) -> Iterator[None]:
-    """Protect the branch's snapshots by a consumer while main receives them.
+    """Keep the branch's snapshots by a consumer while main receives them.
 
-    An expiry that started earlier is detected here; a later expiry respects the consumer.
+    Raise if an expiry of the branch has already begun; a later expiry respects the consumer.
     """
     storage, layout = branch.storage, branch.layout
     try:
@@ -219,9 +225,9 @@ def _kept(branch: TableHandle, snapshots: Sequence[int]) -> Iterator[None]:
 
 
 def _publish_tag(main: TableHandle, branch: TableHandle, name: str) -> None:
-    """Publish a tag of the branch on main.
+    """Copy a tag of the branch to main.
 
-    If the tag is deleted on the branch meanwhile, remove it on main again.
+    If the tag is deleted on the branch meanwhile, delete it on main again and raise.
     """
     tag = read_tag(branch.storage, branch.layout, name)
     _publish(main.storage, branch.layout.tag(name), main.layout.tag(name))
@@ -233,7 +239,10 @@ def _publish_tag(main: TableHandle, branch: TableHandle, name: str) -> None:
 
 
 def _publish(storage: Storage, old: str, new: str) -> None:
-    """Copy a file of the branch to main unchanged; an equal existing file is accepted."""
+    """Copy a file from path ``old`` to path ``new``, if ``new`` does not exist.
+
+    An existing file with the same content is kept; raise CommitConflictError for other content.
+    """
     content = storage.read(old)
     try:
         if storage.create(new, content):

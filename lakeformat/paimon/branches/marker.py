@@ -2,8 +2,8 @@
 """``branch/.unfinished-<name>``: hides a branch that is being created, deleted or renamed.
 
 It is written before the first file of a branch and removed after the last. A deletion also writes
-this file first, with a list of the files to remove. So a crash never leaves an incomplete branch
-visible, and repeating the call finishes the work.
+it first, with the snapshots whose files it removes. So a crash never leaves an incomplete branch
+visible, and a repeated call finishes the work.
 """
 
 from __future__ import annotations
@@ -23,28 +23,32 @@ __all__ = ["Creation", "Deletion", "Move", "Work", "clear", "mark", "read_mark"]
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """A branch that is being created, with its origin."""
+    """The creation of a branch, with the tag, snapshot and schema id of main at which it begins."""
 
     tag: str | None
     snapshot: Snapshot | None
     schema_id: int
 
     def members(self) -> dict[str, Any]:
-        """Return the content of the mark file."""
+        """Return the content of the mark as a dict for JSON."""
         snapshot = None if self.snapshot is None else self.snapshot.members()
         return {"tag": self.tag, "snapshot": snapshot, "schemaId": self.schema_id}
 
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """A branch that is being deleted, with the snapshots that it referred to."""
+    """The deletion of a branch, with the snapshots whose files it removes.
+
+    ``states`` are the oldest and the tagged snapshots, ``additions`` the later snapshots, and
+    ``changelogs`` the expired snapshots that are kept as changelogs.
+    """
 
     states: Sequence[Snapshot]
     additions: Sequence[Snapshot]
     changelogs: Sequence[Snapshot]
 
     def members(self) -> dict[str, Any]:
-        """Return the content for JSON."""
+        """Return the content of the mark as a dict for JSON."""
         return {
             "states": [each.members() for each in self.states],
             "additions": [each.members() for each in self.additions],
@@ -54,15 +58,16 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A branch that is being renamed file by file; first the new name is hidden, then the
-    old one.
+    """The renaming of a branch, file by file: the new name is hidden until all files are copied.
+
+    Then the old name is hidden.
     """
 
     old: str
     new: str
 
     def members(self) -> dict[str, Any]:
-        """Return the content for JSON."""
+        """Return the content of the mark as a dict for JSON."""
         return {"old": self.old, "new": self.new}
 
 
@@ -71,7 +76,9 @@ _KEYS = {Creation: "creation", Deletion: "deletion", Move: "move"}
 
 
 def mark(handle: TableHandle, name: str, work: Work) -> bool:
-    """Hide a branch; return False without a change if it is hidden already."""
+    """Hide a branch by writing its mark; return False and change nothing if it is hidden
+    already.
+    """
     path = handle.layout.unfinished_branch(name)
     key = _KEYS[type(work)]
     # On storages with real directories, no other step creates this directory.
@@ -85,7 +92,7 @@ def mark(handle: TableHandle, name: str, work: Work) -> bool:
 
 
 def read_mark(handle: TableHandle, name: str) -> Work | None:
-    """Return the unfinished work on a branch; None if there is none."""
+    """Return the creation, deletion or renaming of a branch that is not finished, or None."""
     path = handle.layout.unfinished_branch(name)
     try:
         content = handle.storage.read(path)
@@ -95,7 +102,7 @@ def read_mark(handle: TableHandle, name: str) -> Work | None:
 
 
 def clear(handle: TableHandle, name: str) -> None:
-    """Remove the mark: the work is complete, and an existing branch becomes visible."""
+    """Remove the mark of a branch, whose creation, deletion or renaming is complete."""
     handle.storage.delete(handle.layout.unfinished_branch(name))
 
 

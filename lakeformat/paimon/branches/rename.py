@@ -21,11 +21,11 @@ __all__ = ["rename"]
 
 
 def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = False) -> BranchReport:
-    """Move the metadata of a branch; its data files are not moved.
+    """Rename a branch: move or copy its metadata; data files do not move.
 
-    A program that has the branch open under its old name fails at its next commit. If the storage
-    cannot move directories, files are copied. Then a commit meanwhile is a conflict. After a crash,
-    repeat the call to finish the rename.
+    A program that has the branch open under its old name fails at its next commit. A storage that
+    cannot move directories copies the metadata files. Then a commit during the copy raises
+    CommitConflictError, and the branch keeps its name. After a crash, repeat the call to finish.
     """
     refuse_inside_branch(handle, "renamed")
     for each in (name, new_name):
@@ -71,7 +71,7 @@ def _require_free(handle: TableHandle, work: Move) -> None:
 
 
 def _copy(handle: TableHandle, work: Move, old: TableLayout, new: TableLayout) -> None:
-    """Copy the files.
+    """Copy the metadata files to the new name, and delete those of the old name.
 
     The new name is hidden until the copy is complete; then the old name is hidden.
     """

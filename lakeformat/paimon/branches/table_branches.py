@@ -59,8 +59,9 @@ class TableBranches:
     ) -> BranchReport:
         """Create a branch from a tag or snapshot of main; without either it begins without rows.
 
-        Use a tag if other engines expire snapshots of this table. They keep the files of a branch
-        only while main has a tag of the branch's first snapshot.
+        With ``exist_ok`` an existing branch is kept and reported. Use a tag if other engines expire
+        snapshots of this table. They keep the files of a branch only while main has a tag of the
+        branch's first snapshot.
         """
         refuse_inside_branch(self._handle, "created")
         origin = None
@@ -69,24 +70,26 @@ class TableBranches:
         return create(self._handle, name, origin, exist_ok=exist_ok, dry_run=dry_run)
 
     def rename(self, name: str, new_name: str, *, dry_run: bool = False) -> BranchReport:
-        """Rename a branch."""
+        """Rename a branch; a program that has it open under the old name fails at its next
+        commit.
+        """
         return rename(self._handle, name, new_name, dry_run=dry_run)
 
     @renamed_argument("tell", "on_progress")
     def delete(
         self, name: str, *, dry_run: bool = False, on_progress: OnRemoval | None = None
     ) -> DeletionReport:
-        """Delete a branch and the files that only it needed.
+        """Delete a branch and the files that only it needs.
 
-        ``on_progress`` is called with each file that is deleted, or planned by a dry run, and the
-        reason. Call it again after an interruption to delete the rest.
+        ``on_progress`` is called with each file that is deleted, or that a dry run would delete,
+        and the reason. After an interruption, repeat the call to delete the remaining files.
         """
         return delete(self._handle, name, dry_run=dry_run, on_progress=on_progress)
 
     def fast_forward(self, name: str, *, dry_run: bool = False) -> FastForwardReport:
         """Publish the snapshots, schemas and tags of a branch on main.
 
-        This is refused if main has other commits since the branch began, so main never loses
-        anything.
+        Raise InvalidRequestError if main has other commits since the branch began, which would be
+        lost.
         """
         return fast_forward(self._handle, name, dry_run=dry_run)

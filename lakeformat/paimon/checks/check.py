@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the rows of the newest snapshot, or of staged results before their publication.
 
-Staged rows are checked after rows of one key are merged. Only uniqueness needs the rest of the
-table: it is checked for the state that the table will have after the commit.
+Staged rows are checked after rows of one key are merged. Only the check of unique values also reads
+published rows: those that the table will have after the commit.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def check_table(
 ) -> CheckReport:
     """Check the rows of the newest snapshot or of staged results that meet ``where``.
 
-    ``replaces`` is the snapshot whose rows the staged ones will replace. ``executor`` checks single
-    rows in parallel; repeated values are found in this process.
+    ``replaces`` is the id of the snapshot whose rows the staged rows will replace. ``executor``
+    checks single rows in parallel; repeated values are found in this process.
     """
 
     def check() -> CheckReport:
@@ -109,7 +109,7 @@ class _Check:
         )
 
     def _require_whole_rows(self, name: str) -> None:
-        """Refuse to look for nulls in staged rows that update only some columns."""
+        """Raise UnsupportedError for ``not_null`` on staged rows that may set only some columns."""
         schema = self.handle.schema
         engine = schema.table_options.merge_engine
         is_key = name in schema.primary_keys

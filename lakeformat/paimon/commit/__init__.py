@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commits: publish prepared files as one snapshot, exactly once."""
+"""Commits: each publishes prepared files as a snapshot, exactly once."""

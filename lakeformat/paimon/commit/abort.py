@@ -25,9 +25,10 @@ _PUBLISHED = (
 
 
 def abort_messages(handle: TableHandle, messages: Sequence[CommitMessage]) -> list[str]:
-    """Delete the files of ``messages``; return the URIs of files that could not be deleted.
+    """Delete the files of messages that were not committed.
 
-    Raise InvalidRequestError if the table refers to one of the files, or if none of them exists.
+    Return the URIs of files that could not be deleted. Raise InvalidRequestError if the table
+    refers to one of the files, or if none of them exists.
     """
     try:
         check_origin(handle, messages)
@@ -42,9 +43,9 @@ def abort_messages(handle: TableHandle, messages: Sequence[CommitMessage]) -> li
 
 
 def _require_some(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
-    """Raise if no file exists: the messages probably belong to another table.
+    """Raise InvalidRequestError if no file exists: the messages probably belong to another table.
 
-    After an interrupted abort only some files are missing.
+    If only some files are missing, an earlier abort was interrupted.
     """
     paths = list(written_paths(handle, messages))
     there = are_there(paths)
@@ -65,7 +66,11 @@ def _require_some(handle: TableHandle, messages: Sequence[CommitMessage]) -> Non
 
 
 def delete_written(handle: TableHandle, messages: Sequence[CommitMessage]) -> list[str]:
-    """Delete files without checks: the caller knows that no snapshot refers to them."""
+    """Delete the files of messages to which no snapshot refers; return the URIs of those that
+    remain.
+
+    The caller must know that no snapshot refers to them: it is not checked.
+    """
     left: list[str] = []
     for storage, path in [
         *written_paths(handle, messages)

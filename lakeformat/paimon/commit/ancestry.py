@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides if a later snapshot was built on a published one whose predecessor has expired."""
+"""Decides if a snapshot is part of the history of a later one, after the snapshot before it
+expired.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,11 @@ __all__ = ["is_built_on"]
 def is_built_on(
     handle: TableHandle, later: int, snapshot: Snapshot, changes: SnapshotDelta
 ) -> bool | None:
-    """Return True or False if manifests or file times decide it, else None.
+    """Return True if snapshot ``later`` was built on ``snapshot``, False if not, None if unknown.
 
-    The answer is True if the later snapshot names a manifest that ``snapshot`` wrote, or if all
-    files that ``snapshot`` added are still live. It is False if the later snapshot has the next
-    number and none of these files.
+    It is True if ``later`` names a manifest that ``snapshot`` wrote, or if all files that
+    ``snapshot`` added are live in it. It is False if ``later`` is the next number and has none of
+    these files, or if its snapshot file is older.
     """
     answer = _decided_by_manifests(handle, later, snapshot, changes)
     if answer is None and _is_older(handle, later, snapshot.id):
@@ -55,7 +57,9 @@ def _decided_by_manifests(
 
 
 def _is_older(handle: TableHandle, one: int, other: int) -> bool:
-    """Return True if the file of one snapshot is older than that of another."""
+    """Return True if the file of snapshot ``one`` is older than that of ``other``; False if
+    unknown.
+    """
     layout = handle.layout
     changed = {
         info.path: info.modified_millis for info in handle.storage.list(layout.snapshot_directory)
@@ -65,7 +69,9 @@ def _is_older(handle: TableHandle, one: int, other: int) -> bool:
 
 
 def _own_manifests(handle: TableHandle, snapshot: Snapshot) -> set[str]:
-    """Return the manifests of a snapshot's changes; an empty set if the snapshot has expired."""
+    """Return the names of the manifests of a snapshot's changes; none if the snapshot has
+    expired.
+    """
     try:
         return _names(manifests_of(handle.storage, handle.layout, snapshot, ListKind.DELTA))
     except (CorruptTableError, NotFoundError):

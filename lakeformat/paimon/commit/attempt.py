@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The attempts of one commit, and the files that each of them writes."""
+"""The attempts of one commit, each on a newer snapshot, and the metadata files that they write."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ NO_WATERMARK = -(2**63)
 
 
 class Check(Protocol):
-    """A check that the changes of a commit fit ``head``, the snapshot on which it builds."""
+    """Checks that the changes of a commit fit ``head``, the snapshot on which it builds."""
 
     def check(self, head: Snapshot | None, changes: SnapshotDelta) -> None:
         """Raise CommitConflictError if the changes do not fit."""
@@ -55,13 +55,13 @@ class Check(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitIntent:
-    """A change to publish as one snapshot, with its checks."""
+    """A change to publish as one snapshot, with the checks before each attempt."""
 
     who: Committer
     provider: Provider
     commit: CommitId
     replay: Callable[[Snapshot], CommitReport]
-    """Returns the report on the snapshot that an earlier attempt published."""
+    """Returns the report for a snapshot that an earlier attempt published."""
     watermark: int | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     operation: str | None = None
@@ -70,12 +70,12 @@ class CommitIntent:
     check: Check | None = None
     """The check of conflicts; None for a change that can never conflict."""
     discards_duplicates: bool = False
-    """If True, files that are already in the table are skipped; otherwise they are refused."""
+    """True: leave out files that are already in the table. False: such a file is a conflict."""
     pin: ReadSnapshotCheck | None = None
     replaced: PartitionFilter | None = None
-    """Partitions that an overwrite replaces."""
+    """The partitions that an overwrite replaces; None for any other commit."""
     new_files: NewFileCheck | None = None
-    """For messages of other writers: the check that they are committed for the first time."""
+    """The check that files of messages from other processes were not committed before."""
     merge: PickManifests | None = None
     """Chooses the manifests to merge; None to follow the table options."""
 
@@ -86,7 +86,7 @@ class CommitIntent:
 
 @dataclass(slots=True)
 class Attempts:
-    """All attempts of one commit, each on a newer snapshot.
+    """All attempts of one commit, each on the snapshot that is the newest then.
 
     The manifest of the changes is written once, unless the changes depend on that snapshot. The
     base list and the snapshot are written for each attempt. Older manifests are merged in the first
@@ -98,9 +98,9 @@ class Attempts:
     changes: SnapshotDelta = field(default_factory=SnapshotDelta)
     """The changes of the last attempt."""
     began_on: int | None = None
-    """Snapshot that the first attempt built on; 0 if the table had none."""
+    """The id of the snapshot that the first attempt built on; 0 if the table had none."""
     _doubtful: dict[str, int] = field(default_factory=dict)
-    """The number, by uuid, of each snapshot whose publication got no answer."""
+    """The snapshots whose publication got no answer from the storage: their ids by uuid."""
     _files: AttemptFiles = field(init=False)
     _base: BaseManifests = field(init=False)
     _same: SameTable = field(init=False)
@@ -116,7 +116,11 @@ class Attempts:
         self._same = SameTable(self.handle)
 
     def snapshot_on(self, head: Snapshot | None) -> Snapshot:
-        """Check the changes against ``head``, write the metadata files, and build the snapshot."""
+        """Check the changes against ``head``, write the metadata files, and return the next
+        snapshot.
+
+        If this raises, the files of all attempts are deleted, unless one may have been published.
+        """
         if self.began_on is None:
             self.began_on = head.id if head else 0
         self._head = head
@@ -132,7 +136,10 @@ class Attempts:
         return bool(self._doubtful)
 
     def publish(self, snapshot: Snapshot) -> PublishOutcome:
-        """Publish the snapshot; it is in doubt until the storage answers."""
+        """Publish the snapshot of the last attempt; after LOST its files are deleted.
+
+        Raise CommitOutcomeUnknownError if the snapshot exists but may not be part of the history.
+        """
         assert snapshot.uuid is not None
         self._doubtful[snapshot.uuid] = snapshot.id
         try:
@@ -151,10 +158,9 @@ class Attempts:
         return outcome
 
     def resolve_doubt(self) -> Snapshot | None:
-        """Return the snapshot without an answer that was published after all; None if there is
-        none.
+        """Return the snapshot of an attempt without an answer, if it was published; else None.
 
-        Forget such a snapshot if another writer's snapshot has its number.
+        An attempt counts as lost if another writer's snapshot has its number.
         """
         storage, layout = self.handle.storage, self.handle.layout
         for uuid, number in list(self._doubtful.items()):
@@ -168,7 +174,7 @@ class Attempts:
     def discard(self) -> None:
         """Delete every file of every attempt, unless an attempt may have been published.
 
-        A later attempt starts from the beginning.
+        A later attempt then writes all of them again.
         """
         if self.in_doubt:
             return
@@ -196,7 +202,9 @@ class Attempts:
         return self._snapshot(head, number, base, index_manifest, next_row_id)
 
     def _checked(self, head: Snapshot | None, changes: SnapshotDelta) -> SnapshotDelta:
-        """Return the changes; raise if one of the checks fails."""
+        """Run the checks of the intent; return the changes, without duplicates if the intent
+        discards them.
+        """
         intent = self.intent
         if intent.new_files is not None:
             intent.new_files.check(head)
@@ -209,9 +217,9 @@ class Attempts:
         return changes
 
     def _touches(self, changes: SnapshotDelta) -> Touches:
-        """Return the function that masks the partitions which the commit changes.
+        """Return a function from partitions to a mask of those that the commit changes.
 
-        For an overwrite these are all partitions that it replaces, even empty ones.
+        An overwrite changes all partitions that it replaces, even empty ones.
         """
         if self.intent.replaced is not None:
             return self.intent.replaced.mask
@@ -219,7 +227,7 @@ class Attempts:
         return lambda rows: pc.is_in(rows, partitions).to_numpy(zero_copy_only=False)
 
     def _write_changes(self, changes: SnapshotDelta) -> None:
-        """Write the manifests of the changes, unless the last attempt wrote them for the same
+        """Write the manifests of the changes, unless the last attempt wrote manifests of the same
         changes.
         """
         if self._delta is not None and changes is self.changes:
@@ -234,9 +242,9 @@ class Attempts:
         self._of_changes = self._files.since(mark)
 
     def _index_manifest(self, head: Snapshot | None, changes: SnapshotDelta) -> str | None:
-        """Return the name of the index manifest; None if there is no index file.
+        """Return the name of the index manifest; None if the table then has no index file.
 
-        The manifest of ``head`` is used again if no index file changes.
+        If no index file changes, it is the index manifest of ``head``.
         """
         name = head.index_manifest if head else None
         if not changes.has_index_changes:
@@ -291,8 +299,9 @@ class Attempts:
         )
 
     def _inherited_statistics(self, head: Snapshot | None, schema_id: int) -> str | None:
-        """Return the statistics of the newest snapshot; None if they are missing, unreadable, or of
-        another schema.
+        """Return the name of the statistics file of ``head`` for the next snapshot.
+
+        Return None if it is missing, unreadable, or of another schema.
         """
         if head is None or head.statistics is None or head.schema_id != schema_id:
             return None
@@ -304,9 +313,9 @@ class Attempts:
         return head.statistics if known.schema_id == schema_id else None
 
     def _schema_id(self, head: Snapshot | None) -> int:
-        """Return the current schema id.
+        """Return the id of the newest schema.
 
-        If it is newer than the writer's schema, check the bucket counts again.
+        If an append was written with an older schema, check its bucket counts against the newest.
         """
         newest = self._same.schema_id(head)
         if newest != self.handle.schema.id and self.intent.kind is CommitKind.APPEND:

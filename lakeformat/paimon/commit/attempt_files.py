@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The metadata files of one commit: their names, the lists of manifests, and their deletion."""
+"""Writes the metadata files of one commit: manifests, manifest lists and index manifests."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ __all__ = ["AttemptFiles", "BaseManifests", "PickManifests", "WrittenList"]
 _log = logging.getLogger(__name__)
 
 PickManifests: TypeAlias = Callable[[Sequence[ManifestMeta]], ManifestMerge | None]
-"""Chooses the manifests of a list to merge; None to merge none."""
+"""Chooses which manifests of a manifest list to merge; returns None to merge none."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenList:
-    """A manifest list with its size, as a snapshot refers to it."""
+    """The name of a manifest list and its size in bytes, as a snapshot refers to it."""
 
     name: str
     size: int
@@ -47,8 +47,10 @@ class WrittenList:
 
 @dataclass(slots=True)
 class AttemptFiles:
-    """Writes metadata files under unique names, and records each name before the file is
-    written.
+    """Writes metadata files whose names contain one new uuid, and counts them up.
+
+    Each name is recorded before its file is written, so that a crash of the call leaves no unknown
+    one.
     """
 
     handle: TableHandle
@@ -63,24 +65,26 @@ class AttemptFiles:
 
     @property
     def mark(self) -> int:
-        """The number of names used so far; an attempt used the names after its mark."""
+        """The number of recorded names; pass it to ``since`` for the names that are recorded
+        later.
+        """
         return len(self._written)
 
     def since(self, mark: int) -> list[str]:
-        """Return the names used after a mark."""
+        """Return the names recorded after ``mark`` was taken."""
         return self._written[mark:]
 
     def new_manifest(self) -> str:
-        """Return the name of a new manifest, and record it."""
+        """Record and return the name of the next manifest."""
         name = manifest_name(self._unique, self._manifests)
         self._manifests += 1
         self._written.append(name)
         return name
 
     def write_entries(self, columns: ManifestColumns) -> WrittenList:
-        """Write a manifest with the entries, and a list that names it.
+        """Write a manifest with the entries, and a manifest list that names it.
 
-        Without entries the list is empty.
+        Without entries, write only an empty list.
         """
         if not len(columns):
             return self.write_list([])
@@ -89,7 +93,7 @@ class AttemptFiles:
         return self.write_list([summarise_columns(name, size, columns, partition_types(handle))])
 
     def write_list(self, manifests: Sequence[ManifestMeta]) -> WrittenList:
-        """Write a manifest list."""
+        """Write a manifest list that names ``manifests``."""
         handle = self.handle
         name = manifest_list_name(self._unique, self._lists)
         self._lists += 1
@@ -98,7 +102,7 @@ class AttemptFiles:
         return WrittenList(name, size)
 
     def write_index_manifest(self, entries: Sequence[IndexManifestEntry]) -> str:
-        """Write an index manifest with all index files."""
+        """Write an index manifest with the entries, and return its name."""
         handle = self.handle
         name = index_manifest_name(self._unique, self._index_manifests)
         self._index_manifests += 1
@@ -107,20 +111,20 @@ class AttemptFiles:
         return name
 
     def delete(self, names: Iterable[str]) -> None:
-        """Remove files that no snapshot refers to."""
+        """Delete metadata files to which no snapshot refers; a failure leaves a harmless orphan."""
         for name in names:
             # a file that could not be deleted is a harmless orphan
             with contextlib.suppress(LakeError):
                 self.handle.storage.delete(self.handle.layout.manifest(name))
 
     def delete_all(self) -> None:
-        """Remove every file of every attempt."""
+        """Delete every recorded file."""
         self.delete(self._written)
 
 
 @dataclass(frozen=True, slots=True)
 class _Merged:
-    """The merged manifests, and the old manifests that they replace."""
+    """The manifest list ``before`` and ``after`` the merge, and the names of the new manifests."""
 
     before: list[ManifestMeta]
     after: list[ManifestMeta]
@@ -137,19 +141,22 @@ class BaseManifests:
     handle: TableHandle
     files: AttemptFiles
     pick: PickManifests | None = None
-    """Chooses the manifests of a commit that only merges; after a lost attempt it chooses again."""
+    """Chooses the manifests to merge on each snapshot, for a commit that only merges.
+
+    None: follow the table options, and merge only in the first attempt.
+    """
     _merged: _Merged | None = field(default=None)
 
     @property
     def merged(self) -> list[str]:
-        """The merged manifests that later attempts may reuse."""
+        """The names of the merged manifests, which later attempts may reuse."""
         return self._merged.written if self._merged else []
 
     def written_on(self, head: Snapshot | None, *, keep_merged: bool) -> WrittenList:
-        """Write the base list of a snapshot that follows ``head``.
+        """Write the base manifest list of a snapshot that follows ``head``.
 
-        ``keep_merged``: do not delete merged manifests, because an earlier attempt in doubt uses
-        them.
+        If ``keep_merged``, merged manifests are not deleted, because an attempt without an answer
+        may have published them.
         """
         return self.files.write_list(self._merge(self._all_of(head), keep_merged=keep_merged))
 
@@ -160,7 +167,7 @@ class BaseManifests:
         return manifests_of(storage, layout, head)
 
     def _merge(self, manifests: list[ManifestMeta], *, keep_merged: bool) -> list[ManifestMeta]:
-        """Merge manifests in the first attempt if needed; later attempts reuse the result."""
+        """Return the list with merged manifests; later attempts reuse those of the first."""
         if self._merged is None:
             return self._merge_now(manifests)
         merged = self._merged
@@ -194,8 +201,6 @@ class BaseManifests:
 
 
 def _place_in(manifests: list[ManifestMeta], part: list[ManifestMeta]) -> int | None:
-    """Return the position of ``part`` in a list, where it must be a contiguous run; None if it is
-    not.
-    """
+    """Return the index at which ``part`` begins in ``manifests`` as a contiguous run, else None."""
     starts = range(len(manifests) - len(part) + 1)
     return next((at for at in starts if manifests[at : at + len(part)] == part), None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The live files that a commit is checked against, kept from one attempt to the next."""
+"""The live files against which a commit is checked; an attempt reads only what is newer."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from lakeformat.paimon.partition import partition_fields
 __all__ = ["BaseFiles", "in_partitions"]
 
 _LOOKED_UP = 100
-"""The most partitions for which manifests are filtered; for more, reading all is faster."""
+"""For more partitions than this, all manifests are read: testing each manifest would cost more."""
 
 
 class BaseFiles:
-    """The live files of given partitions, at each snapshot that the commit tries to build on.
+    """The live files of some partitions, at each snapshot that the commit tries to build on.
 
     The first attempt reads the manifests that may name such files. Later attempts read only the
-    manifests of the snapshots since then. After an OVERWRITE everything is read again.
+    manifests of the snapshots since then, or all again if one of these is an OVERWRITE.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class BaseFiles:
         self._live = columns_of([])
 
     def at(self, head: Snapshot) -> ManifestColumns:
-        """Return the live files at ``head`` in commit order."""
+        """Return the manifest entries of the live files at ``head``, in commit order."""
         newer = self._newer_manifests(head)
         if newer is None:
             entries = self._read(manifests_of(self._handle.storage, self._handle.layout, head))
@@ -55,10 +55,10 @@ class BaseFiles:
         return self._live
 
     def _newer_manifests(self, head: Snapshot) -> list[ManifestMeta] | None:
-        """Return the manifests added since the snapshot read last; None if everything must be read
-        again.
+        """Return the delta manifests of the snapshots since the last call of ``at``.
 
-        After a rollback, a snapshot of another history may have the same number.
+        Return None if everything must be read again: after an OVERWRITE, an expiry, or a rollback,
+        after which a snapshot of another history may have the same number.
         """
         if self._head is None or self._head.id > head.id:
             return None
@@ -80,7 +80,7 @@ class BaseFiles:
 
 
 def in_partitions(handle: TableHandle, partitions: pa.Array) -> BaseFiles:
-    """Return the live files of ``partitions``, which are encoded rows."""
+    """Return the reader of the live files of ``partitions``, which are framed binary rows."""
     types = [field.type for field in partition_fields(handle.schema)]
     rows = partitions.to_pylist()
 

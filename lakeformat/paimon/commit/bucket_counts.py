@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that new files have the bucket count of their partition; appends need no other check."""
+"""Checks that new files have the bucket count of their partition, the only conflict of an
+append.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ from lakeformat.paimon.partition import partition_fields
 __all__ = ["BucketCounts", "require_current_counts"]
 
 _LOOKED_UP = 100
-"""The most partitions for which manifests are filtered; for more, reading all is faster."""
+"""For more partitions than this, all manifests are read: testing each manifest would cost more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +42,12 @@ class BucketCounts:
 
     who: Committer
     messages: Sequence[CommitMessage] = ()
-    """The messages of the files, which name the index that assigned the buckets of keys."""
+    """The messages with the files; they name the hash index by which keys got their buckets."""
     _read: dict[str, dict[bytes, int]] = field(default_factory=dict)
-    """The bucket counts that were read, by manifest and partition."""
+    """The bucket count of each partition (a framed row) in each manifest that was read."""
 
     def check(self, head: Snapshot | None, changes: SnapshotDelta) -> None:
-        """Raise CommitConflictError if a partition of ``head`` has another bucket count."""
+        """Raise CommitConflictError if new files have another bucket count than their partition."""
         if has_hash_index(self.who.handle):
             require_same_index(self.who, head, self.messages)
         if crosses_partitions(self.who.handle):
@@ -64,7 +66,10 @@ class BucketCounts:
                     return
 
     def _newest_first(self, head: Snapshot, wanted: dict[bytes, int]) -> Iterator[ManifestMeta]:
-        """Yield the manifests that may name files of a partition not checked yet, newest first."""
+        """Yield the manifests, newest first, that may name files of a partition in ``wanted``.
+
+        The caller removes from ``wanted`` the partitions that it has checked.
+        """
         types = [field.type for field in partition_fields(self.who.handle.schema)]
         for kind in (ListKind.DELTA, ListKind.BASE):
             if not wanted:
@@ -85,13 +90,15 @@ class BucketCounts:
         return self._read[name]
 
     def _check_all(self, head: Snapshot, changes: SnapshotDelta) -> None:
-        """Raise CommitConflictError if files with other counts are still live."""
+        """Compare with all live files of the changed partitions; raise CommitConflictError for a
+        difference.
+        """
         live = in_partitions(self.who.handle, changes.partitions()).at(head)
         check_buckets(self.who, head, ManifestColumns.concat([live, changes.table]))
 
 
 def require_current_counts(who: Committer, head: Snapshot | None, changes: SnapshotDelta) -> None:
-    """Raise if a bucket count is neither the table's nor that of the partition's live files.
+    """Raise CommitConflictError if new files have a bucket count that their partition may not get.
 
     A partition keeps its count while it has files; an empty partition gets the count of the table.
     """
@@ -120,7 +127,7 @@ def _current(who: Committer) -> int:
 
 
 def _totals(columns: ManifestColumns) -> dict[bytes, int]:
-    """Return the bucket count of each partition, from its last added file."""
+    """Return the bucket count of each partition (a framed row), from its last added file."""
     known = columns.filter(~columns.is_delete & (columns.total_buckets.numbers > 0))
     if not len(known):
         return {}

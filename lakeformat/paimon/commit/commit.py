@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commits of prepared files, as appends, overwrites or compactions, and of statistics.
 
-One call publishes no snapshot, one, or two: first the written files, then the compaction of older
-files. Both snapshots carry the same identity and differ by kind.
+A call publishes at most two snapshots: first the written files, then the compaction of older files.
+Both have the same commit user and identifier, and differ by their commit kind.
 """
 
 from __future__ import annotations
@@ -75,8 +75,9 @@ class CommitOptions:
     conflict.
     """
     read_identity: str | None = None
-    """The identity of ``read_snapshot``, if known; another snapshot with its number is a
-    conflict."""
+    """The identity of ``read_snapshot``, if known. Another snapshot with its number is then a
+    conflict.
+    """
     is_recorded: bool = False
     """Publish a snapshot even if nothing changes, so that a retry of the commit finds it."""
     merge: PickManifests | None = None
@@ -114,10 +115,10 @@ def commit_messages(
     earlier: EarlierCommits | None = None,
     from_elsewhere: bool = False,
 ) -> CommitReport:
-    """Publish the changes of the messages once; safe to repeat with the same identity.
+    """Publish the changes of the messages once; a retry with the same ``CommitId`` changes nothing.
 
-    ``earlier`` is the search for an earlier attempt that ``find_replay`` has begun.
-    ``from_elsewhere``: the messages may have been committed before.
+    ``earlier`` is the search for an earlier attempt, if ``find_replay`` has begun it. Set
+    ``from_elsewhere`` for messages of other processes, which may have been committed before.
     """
     data, compaction = append_changes(handle, messages), compact_changes(handle, messages)
     for operation in _operations(data, compaction):
@@ -137,7 +138,11 @@ def commit_messages(
 
 
 def _operations(data: SnapshotDelta, compaction: SnapshotDelta) -> list[Operation]:
-    """Return the operations of the messages; a commit that only deletes has none."""
+    """Return the operations that the table must allow: WRITE for new rows, COMPACT for compacted
+    files.
+
+    For a commit of neither, it is COMMIT.
+    """
     found = [] if data.is_empty else [Operation.WRITE]
     return [*found, *([] if compaction.is_empty else [Operation.COMPACT])] or [Operation.COMMIT]
 
@@ -145,7 +150,7 @@ def _operations(data: SnapshotDelta, compaction: SnapshotDelta) -> list[Operatio
 def commit_statistics(
     handle: TableHandle, statistics: TableStatistics, options: CommitOptions
 ) -> CommitReport:
-    """Publish the statistics of an ANALYZE; no file of the table changes."""
+    """Write the statistics of an ANALYZE, and publish a snapshot that names them."""
     require_allowed(handle, Operation.COMMIT)
     name = statistics_name(handle.environment.new_id(), 0)
 
@@ -161,7 +166,7 @@ def commit_statistics(
 
 
 class _Commits:
-    """Publishes the one or two snapshots of a call, which share an identity."""
+    """Publishes the one or two snapshots of a call, which have the same ``CommitId``."""
 
     def __init__(
         self,
@@ -184,7 +189,10 @@ class _Commits:
     def data(
         self, new: SnapshotDelta, overwrite: Replacement, *, can_upgrade: bool
     ) -> CommitReport:
-        """Publish written files, as an append or an overwrite."""
+        """Publish written files, as an append or an overwrite.
+
+        If ``can_upgrade``, an overwrite may put files on the highest level (``overwrite-upgrade``).
+        """
         handle = self._handle
         if isinstance(overwrite, Dynamic):
             if new.is_empty:
@@ -204,14 +212,14 @@ class _Commits:
         return self._append(new)
 
     def compaction(self, changes: SnapshotDelta) -> CommitReport:
-        """Publish compacted files; the rows do not change."""
         return self._publish(self._intent(CommitKind.COMPACT, changes))
 
     def compaction_after(
         self, done: CommitReport, changes: SnapshotDelta, messages: Sequence[CommitMessage]
     ) -> CommitReport:
-        """Publish the compaction of a call after its rows; if the compaction has a conflict, the
-        rows remain.
+        """Publish the compaction of a call after its rows, and return a report on both.
+
+        If the compaction conflicts, delete its files and report the reason; the rows are published.
         """
         try:
             compacted = self.compaction(changes)
@@ -228,7 +236,6 @@ class _Commits:
         return joined(done, compacted)
 
     def statistics(self, name: str) -> CommitReport:
-        """Publish a statistics file."""
         intent = self._intent(CommitKind.ANALYZE, SnapshotDelta())
         return self._publish(replace(intent, statistics=name))
 
@@ -333,7 +340,7 @@ class _Commits:
         return found or nothing_to_commit(self._handle, self._ignored())
 
     def _ignored(self) -> list[str]:
-        """Return the arguments that have no effect because nothing is committed."""
+        """Return the arguments that a report should mention, because no snapshot stores them."""
         options = self._options
         watermark = [] if options.watermark is None else [f"the watermark {options.watermark}"]
         return watermark + (["the properties"] if options.properties else [])
@@ -342,9 +349,9 @@ class _Commits:
 def _planned_on(
     handle: TableHandle, messages: Sequence[CommitMessage], read: int | None
 ) -> int | None:
-    """Return ``read`` if it is given, otherwise the newest snapshot when the first writer started.
+    """Return the id of the snapshot on which the commit was prepared, or None if unknown.
 
-    None if no message records that snapshot.
+    It is ``read`` if given, otherwise the newest snapshot when the first of the writers started.
     """
     if read is not None:
         return read
@@ -356,7 +363,9 @@ def _planned_on(
 def _refuse_untracked(
     handle: TableHandle, data: SnapshotDelta, compaction: SnapshotDelta, *, is_overwrite: bool
 ) -> None:
-    """Raise for a row-tracking table if files are rewritten, because row ids would be lost."""
+    """Raise UnsupportedError if files of a row-tracking table are rewritten: row ids would be
+    lost.
+    """
     if not handle.options.row_tracking_enabled or is_overwrite:
         return
     if not compaction.is_empty or data.table.is_delete.any():
@@ -377,8 +386,7 @@ def _wants_empty(handle: TableHandle) -> bool:
 
 
 def _has_buckets(handle: TableHandle, new: SnapshotDelta) -> bool:
-    """Return True if the new files have keys or a bucket count.
-
-    Then another commit may have changed the bucket count.
+    """Return True if the new files belong to numbered buckets, whose count may have changed
+    since.
     """
     return bool(handle.schema.primary_keys) or bool((new.table.total_buckets.numbers > 0).any())

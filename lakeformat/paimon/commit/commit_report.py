@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a commit, for people and programs."""
+"""The report of a commit."""
 
 from __future__ import annotations
 
@@ -17,18 +17,22 @@ __all__ = ["CommitReport", "already_published", "committed", "nothing_to_commit"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitReport(WriteReport):
-    """The result of one commit."""
+    """The result of one commit of files."""
 
     compact_snapshot_id: int | None = None
-    """Snapshot of the compaction, if the call published one too."""
+    """The id of the snapshot of the compaction, if the call published one, too."""
     compact_refused: str | None = None
-    """The reason why the compaction of the call was not published; its files are deleted."""
+    """The reason why the call did not publish its compaction, whose files are deleted; else
+    None.
+    """
 
 
 def committed(
     handle: TableHandle, snapshot: Snapshot, changes: SnapshotDelta, attempts: int
 ) -> CommitReport:
-    """Report a snapshot that this call published."""
+    """Return the report on a snapshot that this call published in its attempt number
+    ``attempts``.
+    """
     added = changes.added
     return CommitReport(
         table=handle.uri,
@@ -45,7 +49,9 @@ def committed(
 
 
 def replayed(handle: TableHandle, snapshot: Snapshot, delta: ManifestColumns) -> CommitReport:
-    """Report a commit that an earlier attempt published, with the changes in ``delta``."""
+    """Return the report on a snapshot that an earlier attempt published, with the entries
+    ``delta``.
+    """
     report = committed(handle, snapshot, SnapshotDelta(table=delta), 0)
     return replace(
         report,
@@ -60,7 +66,10 @@ def already_published(number: int) -> str:
 
 
 def nothing_to_commit(handle: TableHandle, ignored: Sequence[str] = ()) -> CommitReport:
-    """Report that nothing changed, so no snapshot was published that could store ``ignored``."""
+    """Return the report of a commit without changes, for which no snapshot was published.
+
+    ``ignored`` are the arguments, such as "the watermark 5", that are therefore stored nowhere.
+    """
     lost = (
         f", and {' and '.join(ignored)} not stored (set 'snapshot.ignore-empty-commit' = 'false' "
         "to publish a snapshot for every commit)"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Merges the manifests of a table on demand, in a commit that changes nothing else.
 
-Normal commits merge manifests once enough have accumulated. Merge them explicitly if a table is
-read much more often than written, or after large deletions.
+Each commit merges manifests if enough have accumulated. Merge them on demand if a table is read
+much more often than written, or after large deletions.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ class _NothingToMerge(LakeError):
 
 
 def compact_manifests(handle: TableHandle, *, dry_run: bool = False) -> CompactManifestsReport:
-    """Merge small manifests and drop entries of deleted files, regardless of the table options."""
+    """Merge small manifests and drop entries of deleted files; the options for merges are not
+    applied.
+    """
     require_allowed(handle, Operation.COMMIT)
     merging = _Merging(handle)
     if latest_snapshot(handle.storage, handle.layout) is None:
@@ -62,9 +64,9 @@ def compact_manifests(handle: TableHandle, *, dry_run: bool = False) -> CompactM
 def pick_all_manifests(
     manifests: Sequence[ManifestMeta], limits: MergeLimits
 ) -> ManifestMerge | None:
-    """Choose all small neighbours; or a full merge if a manifest deletes files.
+    """Return a merge of all small neighbours, or a full merge if a manifest deletes files.
 
-    None if nothing can be merged.
+    Return None if nothing can be merged.
     """
     deletes = sum(manifest.num_deleted_files > 0 for manifest in manifests)
     changing = [
@@ -85,7 +87,7 @@ def pick_all_manifests(
 
 
 def _runs(chosen: Sequence[bool]) -> list[tuple[int, int]]:
-    """Return the runs of chosen neighbours, as start and end."""
+    """Return the runs of True in ``chosen`` as (first index, index after the last)."""
     runs: list[tuple[int, int]] = []
     for position, is_chosen in enumerate(chosen):
         if is_chosen and runs and runs[-1][1] == position:
@@ -104,21 +106,21 @@ class _Merging:
     merge: ManifestMerge | None = None
 
     def pick(self, manifests: Sequence[ManifestMeta]) -> ManifestMerge | None:
-        """Choose the manifests to merge, and keep the choice for the report; None if nothing can be
-        merged.
+        """Choose and return the manifests to merge, and keep the choice for the report; None:
+        nothing to do.
         """
         self.before = list(manifests)
         self.merge = pick_all_manifests(manifests, MergeLimits.of(self.handle.options))
         return self.merge
 
     def pick_newest(self) -> ManifestMerge | None:
-        """Do the same as ``pick`` for the newest snapshot; None without a snapshot."""
+        """Choose the manifests of the newest snapshot to merge; None if there is nothing to do."""
         storage, layout = self.handle.storage, self.handle.layout
         head = latest_snapshot(storage, layout)
         return None if head is None else self.pick(manifests_of(storage, layout, head))
 
     def changes(self, head: Snapshot | None) -> SnapshotDelta:
-        """Return no changes; raise if nothing is left to merge, so that no snapshot is
+        """Return an empty change; raise if nothing is left to merge, so that no snapshot is
         published.
         """
         storage, layout = self.handle.storage, self.handle.layout
@@ -127,7 +129,7 @@ class _Merging:
         return SnapshotDelta()
 
     def report(self) -> CompactManifestsReport:
-        """Report the state before the merge."""
+        """Return a report with the numbers before the merge."""
         size = sum(manifest.file_size for manifest in self.before)
         runs = self.merge.runs if self.merge is not None else ()
         return CompactManifestsReport(

@@ -19,7 +19,7 @@ _SHOWN_FILES = 10
 
 @dataclass(frozen=True, slots=True)
 class Committer:
-    """Describes a commit; ``planned_on`` is the snapshot it was prepared on, if known."""
+    """Names a commit in messages: its kind, its user, and the snapshot ``planned_on`` if known."""
 
     handle: TableHandle
     kind: CommitKind
@@ -34,20 +34,20 @@ class Committer:
         return f"{who}, planned on {base},"
 
     def against(self, other: Snapshot | None) -> str:
-        """Return a clause that names this commit and the snapshot ``other``; the reason follows
-        after a colon.
+        """Return "<this commit> conflicts with <the snapshot>"; None is a table without
+        snapshots.
         """
         found = "the table, which has no snapshot yet" if other is None else named(other)
         return f"{self} conflicts with {found}"
 
 
 def named(snapshot: Snapshot) -> str:
-    """Describe a snapshot with its kind and user."""
+    """Return a snapshot's id, kind and user for a message."""
     return f"snapshot {snapshot.id} ({snapshot.commit_kind} of user {snapshot.commit_user!r})"
 
 
 def described(handle: TableHandle, files: ManifestColumns) -> str:
-    """Describe the first of the files and their bucket."""
+    """Return the names of up to ten files for a message, with the bucket of the first."""
     shown = files.entries(np.arange(min(len(files), _SHOWN_FILES)))
     where = f"{place(handle, shown[0].partition)}, bucket {shown[0].bucket}"
     names = ", ".join(entry.file.file_name for entry in shown)
@@ -56,8 +56,6 @@ def described(handle: TableHandle, files: ManifestColumns) -> str:
 
 
 def place(handle: TableHandle, partition: bytes) -> str:
-    """Return the name of a partition for a sentence, or "the table" if the table is
-    unpartitioned.
-    """
+    """Return "partition <directory>" for a message, or "the table" if it has no partitions."""
     path = partition_path(handle.schema, partition)
     return f"partition {path}" if path else "the table"

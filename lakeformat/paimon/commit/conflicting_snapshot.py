@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the snapshot that conflicts with a commit: the newest one that changed the same files.
+"""Finds the snapshot that a conflict error names: the newest one that changed the same files.
 
-If it cannot be found, the error names no snapshot, so it never names a wrong one.
+If it cannot be found, the error names no snapshot, so that it never names a wrong one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["against_index_files", "against_last_change"]
 
 FEWEST_SEARCHED = 100
 MOST_SEARCHED = 1000
-"""The fewest and the most snapshots to search.
+"""At least ``FEWEST_SEARCHED`` and at most this many of the newest snapshots are searched.
 
 Between these limits, the search ends at the snapshot that the commit was planned on.
 """
@@ -30,8 +30,8 @@ Between these limits, the search ends at the snapshot that the commit was planne
 def against_last_change(
     who: Committer, head: Snapshot | None, data_files: Collection[str | None]
 ) -> str:
-    """Describe the commit ``who`` and the snapshot that conflicts with it: the newest one that
-    added or deleted one of ``data_files``.
+    """Return "<who> conflicts with <snapshot>": the newest that added or deleted one of the data
+    files.
     """
     names = pa.array([*data_files], pa.string())
 
@@ -43,8 +43,8 @@ def against_last_change(
 
 
 def against_index_files(who: Committer, head: Snapshot | None, index_files: Collection[str]) -> str:
-    """Describe the commit ``who`` and the snapshot that conflicts with it: the newest one that
-    added or removed one of ``index_files``.
+    """Return "<who> conflicts with <snapshot>": the newest that added or removed one of the index
+    files.
     """
 
     def changes_one(found: Snapshot, before: Snapshot | None) -> bool:
@@ -62,9 +62,9 @@ def against_index_files(who: Committer, head: Snapshot | None, index_files: Coll
 def _against(
     who: Committer, head: Snapshot | None, conflicts: Callable[[Snapshot, Snapshot | None], bool]
 ) -> str:
-    """Describe the commit ``who`` and the newest snapshot for which ``conflicts`` returns True.
+    """Return "<who> conflicts with <snapshot>" for the newest snapshot that ``conflicts`` accepts.
 
-    ``conflicts`` receives each snapshot and its predecessor, or None if no predecessor exists.
+    ``conflicts`` gets each snapshot and the snapshot before it, or None if that does not exist.
     """
     if head is None:
         return who.against(None)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks file by file that a commit still fits the snapshot it builds on.
 
-The rules are Paimon's. A violation raises ``CommitConflictError``, which names both commits. Such a
-commit can never succeed, because another commit has changed the same files: plan it again.
+The rules are Paimon's. A violation raises ``CommitConflictError``, which names both commits. A
+retry of the same files cannot succeed, because another commit has changed them: plan the work
+again.
 """
 
 from __future__ import annotations
@@ -40,12 +41,14 @@ class ConflictCheck:
 
     who: Committer
     may_change_buckets: bool = False
-    """True only for overwrites of whole partitions, where each partition gets one bucket count."""
+    """True only for overwrites of whole partitions, which may give each a new bucket count."""
     _base: BaseFiles | None = None
     _partitions: pa.Array | None = None
 
     def check(self, head: Snapshot | None, changes: SnapshotDelta) -> None:
-        """Raise CommitConflictError if the changes do not fit ``head``."""
+        """Raise CommitConflictError unless the changes can be applied to the live files of
+        ``head``.
+        """
         live = self._live_files(head, changes)
         everything = ManifestColumns.concat([live, changes.table])
         counted = changes.added if self.may_change_buckets else everything
@@ -68,7 +71,7 @@ class ConflictCheck:
             )
 
     def _live_files(self, head: Snapshot | None, changes: SnapshotDelta) -> ManifestColumns:
-        """Return the live files of the changed partitions."""
+        """Return the manifest entries of the live files in the changed partitions."""
         if head is None:
             return columns_of([])
         partitions = changes.partitions()
@@ -77,7 +80,10 @@ class ConflictCheck:
         return self._base.at(head)
 
     def _check_levels(self, head: Snapshot | None, left: ManifestColumns, is_new: Mask) -> None:
-        """Raise if two files of a bucket have overlapping keys on one level above 0."""
+        """Raise CommitConflictError if two files of a bucket share keys on one level above 0.
+
+        ``left`` are the entries after the commit; ``is_new`` masks the new ones.
+        """
         merged = left.level.numbers >= 1
         schema = self.who.handle.schema
         if not schema.primary_keys or not (is_new & merged).any():
@@ -100,7 +106,7 @@ class ConflictCheck:
 def without_duplicates(
     handle: TableHandle, head: Snapshot, changes: SnapshotDelta
 ) -> SnapshotDelta:
-    """Return the changes without files that are already in the table."""
+    """Return the changes without added files that are already live in ``head``."""
     live = in_partitions(handle, changes.partitions()).at(head)
     again = meet(ManifestColumns.concat([live, changes.table])).added_again - len(live)
     if not len(again):
@@ -121,10 +127,9 @@ def check_within(handle: TableHandle, changes: SnapshotDelta) -> None:
 
 
 def check_buckets(who: Committer, head: Snapshot | None, columns: ManifestColumns) -> None:
-    """Raise CommitConflictError if a partition has two bucket counts.
+    """Raise CommitConflictError if a partition has files of two bucket counts.
 
-    Only an overwrite may change the count. ``columns`` are the files of ``head``, then the new
-    files.
+    ``columns`` are the entries of the live files of ``head``, then those of the new files.
     """
     known = columns.filter(columns.total_buckets.numbers > 0)
     if not len(known):
@@ -149,7 +154,9 @@ def check_buckets(who: Committer, head: Snapshot | None, columns: ManifestColumn
 
 
 def _places(columns: ManifestColumns) -> Positions:
-    """Number each combination of partition, bucket and level."""
+    """Return a number for each entry; entries of one partition, bucket and level have the same
+    number.
+    """
     partition = columns.partition.to_arrow().dictionary_encode().indices.to_numpy()
     parts = (partition.astype(np.int64), columns.bucket.numbers, columns.level.numbers)
     _, places = np.unique(np.stack(parts), axis=1, return_inverse=True)

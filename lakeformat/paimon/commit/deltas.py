@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the changes of single snapshots."""
+"""Reads the changes that single snapshots made."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ __all__ = ["delta_of", "newest_first"]
 
 
 def delta_of(handle: TableHandle, snapshot: Snapshot) -> ManifestColumns:
-    """Return the entries of files that one snapshot added and deleted."""
+    """Return the manifest entries of the files that one snapshot added or deleted."""
     storage, layout = handle.storage, handle.layout
     return read_manifests(storage, layout, manifests_of(storage, layout, snapshot, ListKind.DELTA))
 
 
 def newest_first(handle: TableHandle, head: Snapshot, down_to: int) -> Iterator[Snapshot | None]:
-    """Yield ``head`` and the earlier snapshots above ``down_to``; None in place of an
-    expired one.
+    """Yield ``head`` and the earlier snapshots with an id above ``down_to``, newest first.
+
+    None stands for a snapshot that has expired.
     """
     for number in range(head.id, down_to, -1):
         if number == head.id:

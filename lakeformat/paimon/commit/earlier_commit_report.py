@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports an earlier attempt of a commit, and checks that it was the same commit."""
+"""Reports the earlier attempt of a commit, after a check that both commit the same."""
 
 from __future__ import annotations
 
@@ -23,19 +23,22 @@ __all__ = ["EarlierCommitReport"]
 
 @dataclass(frozen=True, slots=True)
 class EarlierCommitReport(Report):
-    """Reports the earlier attempt, and raises if the current commit differs from it.
+    """Returns the report on an earlier attempt; raises InvalidRequestError if the commit differs
+    from it.
 
-    A repeated job writes its rows to new files. That counts as the same commit, and the report
-    counts the new files. Another number of rows, or only a part of the same files, counts as
-    another commit.
+    A repeated job writes its rows to new files. That is the same commit, and the report counts the
+    new files as unpublished. Another number of rows, or only a part of the same files, is another
+    commit.
     """
 
     handle: TableHandle
     given: SnapshotDelta
     from_elsewhere: bool = False
-    """True if the caller keeps the files when they are not published."""
+    """True if the files belong to messages of other processes; the report then counts unpublished
+    files.
+    """
     rows: int | None = None
-    """The number of rows if no file is written yet; None if unknown."""
+    """The number of rows to write, if no file is written yet; None if unknown."""
 
     def __call__(self, found: Snapshot) -> CommitReport:
         """Return the report on ``found``, the snapshot of the earlier attempt."""

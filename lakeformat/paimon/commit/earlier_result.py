@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of an earlier attempt of a commit, found before any row is written."""
+"""Finds the result of an earlier attempt of a commit, before any row is written."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ DATA_KINDS = (CommitKind.APPEND, CommitKind.OVERWRITE)
 
 
 def find_commit(handle: TableHandle, commit: CommitId) -> CommitReport | None:
-    """Return the result of an earlier commit of any kind with this identity, or None.
+    """Return the report on an earlier commit of any kind with this identity, or None.
 
-    Raises InvalidRequestError if the commit replaces rows that it cannot replace any more.
+    Raise InvalidRequestError if ``commit.replaces`` names rows that cannot be replaced any more.
     """
     head = _head(handle)
     found = EarlierCommits(handle, commit, tuple(CommitKind)).find(head)
@@ -52,7 +52,9 @@ def earlier_tries(
     overwrite: Replacement = None,
     messages: Sequence[CommitMessage] = (),
 ) -> EarlierCommits:
-    """Return the search for earlier attempts of the same commit."""
+    """Return the search for earlier attempts; a commit of a compaction alone finds only
+    compactions.
+    """
     alone = overwrite is None and _is_compaction_alone(handle, messages)
     return EarlierCommits(handle, commit, (CommitKind.COMPACT,) if alone else DATA_KINDS)
 
@@ -65,9 +67,10 @@ def find_replay(
     messages: Sequence[CommitMessage] = (),
     rows: int | None = None,
 ) -> CommitReport | None:
-    """Return the result of an earlier attempt of the same commit, before any row is written.
+    """Return the report on an earlier attempt of the same commit, or None if there is none.
 
-    ``rows`` is the number of rows to write, if it is known and there are no messages yet.
+    ``rows`` is the number of rows to write, if it is known and there are no messages yet. Raise
+    InvalidRequestError if the attempt committed something else.
     """
     data, compaction = append_changes(handle, messages), compact_changes(handle, messages)
     alone = overwrite is None and _is_compaction_alone(handle, messages)
@@ -101,10 +104,11 @@ def _with_second_half(
     compaction: SnapshotDelta,
     messages: Sequence[CommitMessage],
 ) -> CommitReport | None:
-    """Return the report on both snapshots of a call; None if the second must still be published.
+    """Return the report on both snapshots of a call; None if the compaction must still be
+    published.
 
-    The files of the second snapshot are missing if the earlier attempt could not publish it. Its
-    rows are in the table, so this is not an error.
+    Its files are missing if the earlier attempt could not publish it and deleted them. The rows are
+    published, so this is not an error.
     """
     found = EarlierCommits(handle, commit, (CommitKind.COMPACT,)).find(_head(handle))
     if found is not None:
@@ -121,7 +125,7 @@ def _with_second_half(
 
 
 def joined(rows: CommitReport, compacted: CommitReport) -> CommitReport:
-    """Combine the reports on the two snapshots of a call."""
+    """Combine the report on the rows of a call and the report on its compaction."""
     return replace(
         rows,
         compact_snapshot_id=compacted.snapshot_id,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the files that hold the rows of a commit, even after compactions have rewritten them."""
+"""Finds the files that now hold the rows of a commit, after compactions have rewritten them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["FollowedFiles", "file_names", "files_named"]
 
 
 class FollowedFiles:
-    """The files of one commit to a table without primary key, followed through later snapshots.
+    """The names of the files with the rows of one commit, in a table without primary key.
 
     If a compaction of a partition replaces only these files, its new files hold the same rows and
-    are followed instead.
+    take their place in ``names``.
     """
 
     def __init__(self, handle: TableHandle, names: Set[str]) -> None:
@@ -30,9 +30,10 @@ class FollowedFiles:
         self._ever = names
 
     def through(self, later: Sequence[Snapshot]) -> Snapshot | None:
-        """Follow the files through the snapshots ``later``, which are given newest first.
+        """Update ``names`` for the snapshots ``later``, given newest first.
 
-        Stop at a snapshot that mixed or changed their rows, and return it; None if there is none.
+        Stop at a snapshot that changed the rows or mixed them with other rows, and return it; else
+        None.
         """
         for snapshot in reversed(later):
             delta = delta_of(self._handle, snapshot)
@@ -52,7 +53,7 @@ class FollowedFiles:
 
 
 def file_names(files: ManifestColumns) -> Set[str]:
-    """Return the names of files."""
+    """Return the file names of manifest entries."""
     return {name for name in files.file_name.texts() if name is not None}
 
 

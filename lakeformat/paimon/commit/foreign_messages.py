@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of prepared messages before anything is published.
+"""Checks messages of other processes before anything is published.
 
 A message may be committed to another table than it was made for, or after the table has changed.
-The errors name the message's origin and this table. Repeated commits of a message are found in
-``new_files.py``.
+The errors name the message's origin and this table. ``new_files.py`` finds messages that were
+committed before.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ASKED_AT_ONCE = 16
 
 
 def check_foreign_messages(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
-    """Raise InvalidRequestError for messages that do not fit this table as it is."""
+    """Raise InvalidRequestError unless the messages fit this table, and their files exist."""
     check_origin(handle, messages)
     for message in messages:
         _check_bucket(handle, message)
@@ -39,7 +39,7 @@ def check_foreign_messages(handle: TableHandle, messages: Sequence[CommitMessage
 
 
 def check_origin(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
-    """Raise for messages of another table or branch, judged by their schemas."""
+    """Raise InvalidRequestError for messages of another table or branch, known by their schemas."""
     newest_schema = require_there(handle)
     compared: set[tuple[str, int]] = set()
     for message in messages:
@@ -60,9 +60,7 @@ def check_origin(handle: TableHandle, messages: Sequence[CommitMessage]) -> None
 
 
 def _check_branch(handle: TableHandle, message: CommitMessage, schema_id: int) -> None:
-    """Raise if a message cannot belong to this branch.
-
-    The schema of the message's branch must be readable and equal to the schema with the same id
+    """Raise InvalidRequestError unless the schema has the same content on the message's branch as
     here.
     """
     elsewhere = replace(handle.layout, branch=message.branch)
@@ -81,7 +79,7 @@ def _check_branch(handle: TableHandle, message: CommitMessage, schema_id: int) -
 
 
 def _origin(message: CommitMessage) -> str:
-    """Return the origin of a message in parentheses, or an empty text."""
+    """Return " (prepared for <table> on snapshot <id>)", or "" if the message records neither."""
     where = [] if message.table is None else [f"for {message.table}"]
     base = [] if message.base_snapshot is None else [f"on snapshot {message.base_snapshot}"]
     return f" (prepared {' '.join(where + base)})" if where or base else ""
@@ -99,9 +97,10 @@ def _check_bucket(handle: TableHandle, message: CommitMessage) -> None:
 
 
 def _is_of_table(count: int, option: int) -> bool:
-    """Return True if files of this table may have the bucket count.
+    """Return True if files with the bucket count may exist in a table whose ``bucket`` is
+    ``option``.
 
-    Partitions may have different counts, but only with fixed buckets.
+    Partitions may have different counts, but only with fixed or postponed buckets.
     """
     return count == option or (count > 0 and (option > 0 or option == POSTPONE_BUCKET))
 
@@ -113,7 +112,9 @@ def _is_among(bucket: int, count: int, unaware: bool) -> bool:
 
 
 def _require_files(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
-    """Raise if a file is missing: it belongs to another table, or its writer removed it."""
+    """Raise InvalidRequestError if a file is missing: it is of another table, or its writer deleted
+    it.
+    """
     placed = [(one, place) for one in messages for place in written_paths(handle, [one])]
     there = are_there([place for _, place in placed])
     for (message, (storage, path)), exists in zip(placed, there, strict=True):
@@ -126,7 +127,7 @@ def _require_files(handle: TableHandle, messages: Sequence[CommitMessage]) -> No
 
 
 def are_there(paths: Sequence[tuple[Storage, str]]) -> list[bool]:
-    """Return, for each file, True if it exists."""
+    """Return True or False for each file: does it exist?"""
     if len(paths) <= _FEW_FILES:
         return [storage.exists(path) for storage, path in paths]
     with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:

@@ -2,9 +2,9 @@
 """Checks that keys are still in the buckets where a writer found them.
 
 A writer of a table with dynamic buckets reads the hash index of its partitions. If another commit
-changed the index since, one key could end up in two buckets, which are never merged. So the commit
-is refused and its rows must be written again. In a table whose keys may move between partitions,
-any added row has the same effect.
+has changed the index since, one key could end up in two buckets, which are never merged. So the
+commit is refused, and its rows must be written again. In a table whose keys may move between
+partitions, any added row has the same effect.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def require_no_new_rows(
 ) -> None:
     """Raise BucketsChangedError if rows were added since the writers read the table.
 
-    Only tables whose keys may move between partitions are checked.
+    The caller does this only for tables whose keys may move between partitions.
     """
     if not messages or head is None:
         return
@@ -80,7 +80,9 @@ def require_no_new_rows(
 
 
 def require_one_writer(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
-    """Raise for messages of several writers on a table whose keys may change partitions."""
+    """Raise InvalidRequestError for messages of several writers if keys may move between
+    partitions.
+    """
     writers = {message.assigned_by for message in messages}
     if crosses_partitions(handle) and len(writers) > 1:
         raise InvalidRequestError(
@@ -91,7 +93,9 @@ def require_one_writer(handle: TableHandle, messages: Sequence[CommitMessage]) -
 
 
 def require_distinct_keys(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
-    """Raise for messages of several writers that put one key into different buckets."""
+    """Raise InvalidRequestError if two writers put one key of a partition into different
+    buckets.
+    """
     by_partition: dict[bytes, list[IndexManifestEntry]] = {}
     for message in messages:
         for entry in message.new_index_files:

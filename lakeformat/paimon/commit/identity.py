@@ -20,7 +20,7 @@ __all__ = ["EarlierCommits", "require_same", "takes_rows_out"]
 
 
 class EarlierCommits:
-    """Searches the snapshots of a table for one commit, reading each of them once."""
+    """Searches the snapshots of a table for one ``CommitId``, and reads each snapshot once."""
 
     def __init__(
         self,
@@ -32,7 +32,9 @@ class EarlierCommits:
     ) -> None:
         require_commit_id(commit)
         self._is_new = is_new
-        """True if the identity is new, so that no snapshot can have it."""
+        """True if the identity was created for this call, so that no older snapshot can have
+        it.
+        """
         self._handle = handle
         self.commit = commit
         self._kinds = frozenset(kinds)
@@ -41,11 +43,10 @@ class EarlierCommits:
         require_past_first_try(commit, handle.environment.now_millis())
 
     def find(self, head: Snapshot | None) -> Snapshot | None:
-        """Search the snapshots up to ``head`` that were not searched before for the commit's
-        snapshot.
+        """Return the snapshot that the commit published earlier, or None.
 
-        Return None if it is not among them. Call this with the snapshot that the commit builds on:
-        then no other attempt with the same identity can have published in between.
+        Only snapshots up to ``head`` that were not searched before are read. Pass the snapshot that
+        the commit builds on: then no other attempt with the same identity can publish in between.
         """
         if self._is_new:
             self._is_new, self._checked = False, head.id if head else 0
@@ -66,14 +67,16 @@ class EarlierCommits:
         return None
 
     def _is_replaced(self, head: Snapshot) -> bool:
-        """Return True if a rollback replaced the snapshot that was searched last."""
+        """Return True if a rollback has replaced the newest snapshot of the last search."""
         if self._head is None or head.id > self._head.id:
             return False
         return head.identity != self._head.identity
 
     def _from(self, head: Snapshot | None) -> Iterator[Snapshot]:
-        """Yield the snapshots not searched yet, newest first, back to the oldest one that can be
-        the commit.
+        """Yield the snapshots that were not searched yet, newest first.
+
+        Stop at one that is older than the first attempt. Raise CommitUndecidableError if a snapshot
+        that may be the commit has expired.
         """
         snapshot, number = head, head.id if head else 0
         is_before = False
@@ -90,7 +93,9 @@ class EarlierCommits:
                 raise self._undecidable(number)
 
     def _is_older(self, snapshot: Snapshot) -> bool:
-        """Return True if a snapshot is older than the first attempt, allowing for clock skew."""
+        """Return True if a snapshot is older than the first attempt by more than the clocks may
+        differ.
+        """
         since = self.commit.first_try_millis
         return since is not None and snapshot.time_millis < since - CLOCK_SKEW_MILLIS
 
@@ -114,7 +119,9 @@ class EarlierCommits:
 def require_same(
     handle: TableHandle, found: Snapshot, kind: CommitKind, operation: str | None
 ) -> None:
-    """Raise InvalidRequestError if the identity was used for another commit before."""
+    """Raise InvalidRequestError if ``found``, which has the identity, is of another kind or
+    operation.
+    """
     if (found.commit_kind, found.operation) != (kind, operation):
         before, now = _shown(found.commit_kind, found.operation), _shown(kind, operation)
         raise InvalidRequestError(
@@ -129,5 +136,8 @@ def _shown(kind: CommitKind, operation: str | None) -> str:
 
 
 def takes_rows_out(handle: TableHandle, commit: CommitId) -> bool:
-    """Return True if a commit with ``replaces`` deletes the files of the earlier commit."""
+    """Return True if the commit replaces an earlier one by deleting its files.
+
+    With a primary key the new rows replace the old rows by their keys, so no file is deleted.
+    """
     return commit.replaces is not None and not handle.schema.primary_keys

@@ -25,10 +25,10 @@ _ROW = "_ROW"
 def first_overlap(
     columns: ManifestColumns, places: Positions, schema: TableSchema
 ) -> tuple[int, int] | None:
-    """Return the rows of two files of one place whose key ranges overlap, or None.
+    """Return the indexes of two entries with overlapping key ranges in the same place, or None.
 
-    ``places`` is the place of each file, such as its bucket and level; only files of one place are
-    compared.
+    ``places`` has a number for each entry, such as of its bucket and level; only files of the same
+    place are compared.
     """
     if len(columns) < 2:
         return None
@@ -44,7 +44,7 @@ def first_overlap(
 def _ranks(
     columns: ManifestColumns, types: Sequence[DataType]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the smallest and largest key of each file as ranks in key order."""
+    """Return the smallest and largest key of each file as numbers that compare like the keys."""
     rows = pa.concat_arrays([columns.min_key.to_arrow(), columns.max_key.to_arrow()])
     framed = FramedRows(rows, types)
     keys = {

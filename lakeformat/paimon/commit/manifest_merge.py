@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merges the manifests of a table during a commit, so that plans read few of them.
+"""Merges the manifests of a table during a commit, so that a scan reads fewer of them.
 
-``pick_manifests`` chooses from the manifest list alone, ``merge_manifests`` rewrites. The live
-files of the table do not change. The specification distinguishes a minor merge (small neighbours
-become one) and a full merge (entries of deleted files are dropped, too).
+``pick_manifests`` chooses from the manifest list alone, ``merge_manifests`` writes. The live files
+of the table do not change. A minor merge joins small neighbours. A full merge also drops the
+entries of deleted files.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ __all__ = [
 ]
 
 _CHECKED_ROWS = 1000
-"""The size of a new manifest is checked each time that this many entries were added."""
+"""The number of entries in a new manifest is a multiple of this; then its size is compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergeLimits:
-    """Limits that decide when manifests are merged."""
+    """The limits, from table options, at which manifests are merged."""
 
     target_size_bytes: int
     full_compaction_size_bytes: int
@@ -52,7 +52,6 @@ class MergeLimits:
 
     @classmethod
     def of(cls, options: TableOptions) -> MergeLimits:
-        """Return the limits set by table options."""
         return cls(
             options.manifest_target_size_bytes,
             options.manifest_full_compaction_size_bytes,
@@ -62,7 +61,7 @@ class MergeLimits:
 
 @dataclass(frozen=True, slots=True)
 class ManifestMerge:
-    """The manifests to merge, as ranges (start and end) of the manifest list."""
+    """The manifests to merge, as ranges (first index, index after the last) of a manifest list."""
 
     runs: tuple[tuple[int, int], ...]
     is_full: bool
@@ -70,7 +69,7 @@ class ManifestMerge:
 
 
 def pick_manifests(manifests: Sequence[ManifestMeta], limits: MergeLimits) -> ManifestMerge | None:
-    """Choose the manifests to merge; None to keep them as they are."""
+    """Return the merge that the limits require, or None."""
     changing = [_must_change(manifest, limits) for manifest in manifests]
     total = sum(m.file_size for m, must in zip(manifests, changing, strict=True) if must)
     if sum(changing) > 1 and total >= limits.full_compaction_size_bytes:
@@ -84,7 +83,7 @@ def pick_manifests(manifests: Sequence[ManifestMeta], limits: MergeLimits) -> Ma
 
 
 def pick_deletions(manifests: Sequence[ManifestMeta]) -> ManifestMerge | None:
-    """Return the merge after which no manifest deletes files; None if none deletes files now."""
+    """Return the merge after which no manifest deletes files; None if no manifest does now."""
     runs = tuple(_runs([manifest.num_deleted_files > 0 for manifest in manifests]))
     return ManifestMerge(runs, is_full=True, reason="they delete files") if runs else None
 
@@ -106,9 +105,9 @@ def _runs(chosen: Sequence[bool]) -> Iterator[tuple[int, int]]:
 def _small_neighbours(
     manifests: Sequence[ManifestMeta], limits: MergeLimits
 ) -> Iterator[tuple[int, int]]:
-    """Yield runs of neighbours that reach the target size.
+    """Yield ranges of neighbours that together reach the target size; one manifest is no range.
 
-    The rest is a run if it is long enough; a single manifest is never a run.
+    The neighbours after the last range are also yielded if they are ``min_count`` or more.
     """
     start, size = 0, 0
     for position, manifest in enumerate(manifests):
@@ -127,9 +126,10 @@ def merge_manifests(
     merge: ManifestMerge,
     new_name: Callable[[], str],
 ) -> list[ManifestMeta]:
-    """Write the merged manifests; return the list that replaces ``manifests``.
+    """Write the merged manifests; return the whole list with them in place of the old ones.
 
-    ``new_name`` is called before each file is written, so that the caller can remove all files.
+    ``new_name`` returns the name of a manifest. It is called before each file is written, so that
+    the caller can delete all of them after a failure.
     """
     types = partition_types(handle)
     writer = _Writer(handle, types, new_name)
@@ -148,7 +148,7 @@ def merge_manifests(
 
 
 def partition_types(handle: TableHandle) -> tuple[DataType, ...]:
-    """Return the types of the partition columns in encoded partitions."""
+    """Return the types of the partition columns, in the order of the partition keys."""
     by_name = {field.name: field.type for field in handle.schema.fields}
     return tuple(by_name[key] for key in handle.schema.partition_keys)
 
@@ -159,7 +159,9 @@ def _merge_fully(
     merge: ManifestMerge,
     writer: _Writer,
 ) -> list[ManifestMeta]:
-    """Rewrite the chosen runs, and every other manifest with a file that these runs delete."""
+    """Rewrite the chosen manifests, and every other manifest that names a file which they
+    delete.
+    """
     rewritten = {position for start, end in merge.runs for position in range(start, end)}
     parts = {position: _read(handle, [manifests[position]]) for position in sorted(rewritten)}
     deleted = _deleted_partitions(list(parts.values()))
@@ -186,7 +188,10 @@ def _replaced(
     rewritten: set[int],
     writer: _Writer,
 ) -> Iterator[ManifestMeta]:
-    """Yield the list with each run of rewritten neighbours in its place, keeping the order."""
+    """Yield the whole list, with new manifests in the place of each run of rewritten ones.
+
+    ``parts`` are the entries and ``kept`` the masks of live entries, by the index of the manifest.
+    """
     done = 0
     for start, end in _runs([position in rewritten for position in range(len(manifests))]):
         yield from manifests[done:start]
@@ -199,7 +204,7 @@ def _replaced(
 
 
 def _deleted_partitions(parts: Sequence[ManifestColumns]) -> pa.Array:
-    """Return the partitions from which a file is deleted, each once."""
+    """Return the distinct partitions (framed rows) from which the entries delete a file."""
     found = [part.partition.take(np.flatnonzero(part.is_delete)).to_arrow() for part in parts]
     return pa.concat_arrays(found).unique()
 
@@ -226,7 +231,9 @@ class _Writer:
     new_name: Callable[[], str]
 
     def write(self, columns: ManifestColumns, bytes_per_entry: float) -> Iterator[ManifestMeta]:
-        """Write one or more manifests; write none if there are no entries."""
+        """Write the entries to as many manifests as the target size requires; none without
+        entries.
+        """
         handle, first = self.handle, 0
         rows = self._rows(bytes_per_entry)
         while first < len(columns):
@@ -248,5 +255,5 @@ class _Writer:
         return self.handle.options.manifest_target_size_bytes
 
     def _rows(self, bytes_per_entry: float) -> int:
-        """Return the number of entries, each of ``bytes_per_entry``, that reach the target size."""
+        """Return a number of entries, each of ``bytes_per_entry``, that reaches the target size."""
         return (int(self._target / bytes_per_entry) // _CHECKED_ROWS + 1) * _CHECKED_ROWS

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the files of prepared messages are new to the table."""
+"""Checks that files of messages from other processes were not committed before."""
 
 from __future__ import annotations
 
@@ -30,22 +30,21 @@ _COMMITTED_ONCE = (
 
 @dataclass(slots=True)
 class NewFileCheck:
-    """Searches the commits since the writers started, and reads every snapshot once.
+    """Searches the commits since the writers started for their files; reads every snapshot once.
 
     A file can only be committed after its writer started. If that time is unknown, or the history
-    since then has expired, the live files and tags are searched instead. That is enough: a
-    committed file is live, kept by a tag or named by an existing snapshot, or the expiry has
-    deleted it.
+    since then has expired, the live files and the tags are searched instead. That is enough: a
+    committed file is live, kept by a tag, named by an existing snapshot, or deleted by the expiry.
     """
 
     handle: TableHandle
     messages: Sequence[CommitMessage]
     advice: str = _COMMITTED_ONCE
-    """Advice for the error, if a file is in the table already."""
+    """The end of the error's message: what to do if a file is in the table already."""
     _names: pa.Array = field(init=False)
     _checked: int | None = field(init=False)
     _head: Snapshot | None = None
-    """The newest snapshot of the last search; a rollback may replace it."""
+    """The newest snapshot of the last search, by which a rollback is noticed."""
 
     def __post_init__(self) -> None:
         names = [file.file_name for message in self.messages for file in message.written_files()]
@@ -56,7 +55,9 @@ class NewFileCheck:
         self._checked = min(known) if known and len(known) == len(self.messages) else None
 
     def check(self, head: Snapshot | None) -> None:
-        """Raise InvalidRequestError if a file was committed up to ``head``."""
+        """Raise InvalidRequestError if ``head`` or an earlier snapshot has committed one of the
+        files.
+        """
         if head is None or not len(self._names):
             return
         is_replaced = self._head is not None and self._head.identity != head.identity
@@ -71,7 +72,9 @@ class NewFileCheck:
         self._checked, self._head = head.id, head
 
     def _changed_by(self, found: Snapshot | None) -> tuple[ManifestColumns, str] | None:
-        """Return the changes of a snapshot and its name; None if it has expired."""
+        """Return the entries of a snapshot's changes and its name for messages; None if it has
+        expired.
+        """
         if found is None:
             return None
         try:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The changes of an overwrite: all live files of the chosen partitions are replaced by new files.
 
-The files to delete are determined at every attempt, so an overwrite never fails because one of them
-is missing. ``read_snapshot_check.py`` protects rows that the commit has not read.
+Each attempt deletes the files that are live then, so an overwrite never conflicts because one of
+them is missing. ``read_snapshot_check.py`` protects rows that the commit has not read.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ __all__ = ["DYNAMIC", "Dynamic", "Overwrite", "Replacement", "require_within", "
 
 
 class Dynamic:
-    """Marks an overwrite of exactly the partitions that get new files."""
+    """Marks an overwrite that replaces exactly the partitions that get new files."""
 
 
 DYNAMIC = Dynamic()
 Replacement: TypeAlias = PartitionFilter | Dynamic | None
-"""The partitions an overwrite replaces; None for an append."""
+"""The partitions that an overwrite replaces; None for an append."""
 
 
 @dataclass(slots=True)
 class Overwrite:
-    """Replaces all live files of the chosen partitions by new files."""
+    """Returns the changes that replace all live files of ``partitions`` by the files in ``new``."""
 
     handle: TableHandle
     partitions: PartitionFilter
@@ -48,7 +48,9 @@ class Overwrite:
     _base: BaseFiles | None = None
 
     def __call__(self, head: Snapshot | None) -> SnapshotDelta:
-        """Return the changes of the overwrite if it builds on the snapshot ``head``."""
+        """Return the changes if the overwrite builds on the snapshot ``head``; None is an empty
+        table.
+        """
         if head is None:
             return replace(self.new, changelog=SnapshotDelta().changelog)
         if self._base is None:
@@ -64,9 +66,9 @@ class Overwrite:
         )
 
     def _is_replaced(self, columns: ManifestColumns) -> Mask:
-        """Return a mask of the files to replace.
+        """Return a mask of the files to delete.
 
-        Postponed rows are kept, unless all rows of the table are postponed.
+        Files of ``bucket-postpone`` are kept, unless the table has ``'bucket' = '-2'``.
         """
         mask = self.partitions.mask(columns.partition.to_arrow())
         if int(self.handle.options.bucket) != POSTPONE_BUCKET:
@@ -84,9 +86,9 @@ class Overwrite:
 
 
 def require_within(handle: TableHandle, partitions: PartitionFilter, new: SnapshotDelta) -> None:
-    """Raise for new files outside of the overwritten partitions.
+    """Raise InvalidRequestError for new files outside of the partitions that are replaced.
 
-    The older rows there would remain, so rows would be twice in the table.
+    Older rows would remain there, so the table could contain rows twice.
     """
     outside = new.table.filter(~partitions.mask(new.table.partition.to_arrow()))
     if len(outside):
@@ -99,9 +101,10 @@ def require_within(handle: TableHandle, partitions: PartitionFilter, new: Snapsh
 
 
 def upgraded(handle: TableHandle, new: SnapshotDelta) -> SnapshotDelta:
-    """Put the new files of a primary-key table on the highest level, if the option allows it.
+    """Return the changes with new files on the highest level if ``overwrite-upgrade`` allows it.
 
-    They replace all rows, and their keys do not overlap, so there is nothing to merge.
+    Only files of a primary-key table without overlapping keys are moved. They replace all rows, so
+    there is nothing to merge them with.
     """
     added = new.table
     options = handle.options

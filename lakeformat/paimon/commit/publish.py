@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes a snapshot, and finds out the result when the answer is lost."""
+"""Publishes a snapshot; finds out if it is published when the storage gave no answer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PublishOutcome(Enum):
 
 
 def publish(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:
-    """Publish a snapshot; a lost answer is resolved by reading the file back.
+    """Publish a snapshot; without an answer of the storage, read the file back.
 
     If this raises, nothing was published.
     """
@@ -67,11 +67,11 @@ def check_place(
 ) -> PublishOutcome:
     """Check that a published snapshot follows ``head``, on which it was built.
 
-    A number becomes free again when its snapshot expires. A writer that paused until then may
-    publish a number below the newest snapshot, where no reader finds it. Such a snapshot is removed
-    again. Snapshots expire oldest first, so an existing predecessor proves the place. The
-    predecessor is also missing if the table was renamed or dropped meanwhile, or after a rollback,
-    which this commit must not undo.
+    A number becomes free again when its snapshot expires. So a writer that paused until then may
+    publish a number below the newest snapshot, where no reader finds it. This snapshot is removed
+    again, and the result is LOST. Snapshots expire oldest first, so if ``head`` still exists, the
+    place is right. ``head`` is also missing if the table was renamed or dropped meanwhile, or after
+    a rollback, which this commit must not undo.
     """
     storage, layout = handle.storage, handle.layout
     before = None if head is None else _read_or_damaged(handle, head)
@@ -102,9 +102,9 @@ def check_place(
 
 
 def _read_or_damaged(handle: TableHandle, head: Snapshot) -> Snapshot | None:
-    """Read the snapshot with the number of ``head``.
+    """Return the snapshot that now has the number of ``head``, or None if it is missing.
 
-    Return None if it is missing, and ``head`` itself if the file is unreadable.
+    If the file is unreadable, return ``head``.
     """
     try:
         return read_snapshot_if_present(handle.storage, handle.layout, head.id)

@@ -22,26 +22,30 @@ from lakeformat.tables.commit_id import CommitId
 __all__ = ["ReadSnapshotCheck", "Touches"]
 
 Touches = Callable[[pa.Array], NDArray[np.bool_]]
-"""Returns a mask of the given partitions, as encoded rows, that a commit changes."""
+"""Returns a mask of the given partitions (framed binary rows): True where the commit changes
+one.
+"""
 
 
 @dataclass(slots=True)
 class ReadSnapshotCheck:
-    """Checks a commit against ``snapshot``, the number of the snapshot that was read.
+    """Checks that no other commit changed the partitions of this commit since ``snapshot`` was
+    read.
 
     An overwrite deletes all rows of its partitions, so rows added after the read would be lost.
-    Other commits since then are accepted only if they did not change the same partitions. Paimon
-    calls this strict mode and accepts all commits of the same user. If the caller has read the
-    snapshot, this check accepts only earlier attempts of the same commit.
+    With Paimon's option of strict mode, commits of the same user are accepted. If the caller has
+    read the snapshot, only earlier attempts of the same commit are accepted.
     """
 
     who: Committer
     commit: CommitId
     snapshot: int
     identity: str | None = None
-    """The identity of the snapshot that was read, if the caller knows it."""
+    """The identity of ``snapshot``, if the caller knows it; a rollback may reuse the number."""
     was_read: bool = True
-    """True if the caller read the snapshot; False if a table option names it as safe."""
+    """True if the caller read the snapshot. False if ``commit.strict-mode.last-safe-snapshot``
+    names it.
+    """
     _checked: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -52,7 +56,7 @@ class ReadSnapshotCheck:
         self._checked = self.snapshot
 
     def check(self, head: Snapshot | None, touches: Touches) -> None:
-        """Raise CommitConflictError if another commit changed the same partitions.
+        """Raise CommitConflictError if another commit up to ``head`` changed the same partitions.
 
         Every snapshot is read once, also over several attempts.
         """
@@ -73,7 +77,7 @@ class ReadSnapshotCheck:
         self._checked = max(self._checked, newest)
 
     def _require_same(self, head: Snapshot) -> None:
-        """Raise if the snapshot number that was read now belongs to another snapshot.
+        """Raise CommitConflictError if the number of ``snapshot`` now belongs to another snapshot.
 
         An expired snapshot is accepted.
         """
@@ -113,8 +117,10 @@ class ReadSnapshotCheck:
 
     @property
     def _conflicts_with_appends(self) -> bool:
-        """Return True if added rows conflict: only for appends whose caller has read the
-        snapshot.
+        """True if rows that another commit appended are a conflict.
+
+        They are for an overwrite, and for an append whose caller read the snapshot; never for a
+        compaction.
         """
         if self.who.kind is CommitKind.COMPACT:
             return False
@@ -140,7 +146,9 @@ class ReadSnapshotCheck:
         )
 
     def _index_touches(self, found: Snapshot, touches: Touches) -> bool:
-        """Return True if ``found`` changed index files of partitions in the mask of ``touches``."""
+        """Return True if ``found`` changed index files of the partitions that the commit
+        changes.
+        """
         storage, layout = self._handle.storage, self._handle.layout
         before = read_snapshot_if_present(storage, layout, found.id - 1)
         earlier = before.index_manifest if before else None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replaces an earlier commit of the same user by the new rows of a repeated run.
+"""Replaces the rows of an earlier commit by those of a repeated run of the same user.
 
-The earlier commit is searched at every attempt. So the search notices a rollback in between, and an
-attempt of the earlier run that published late.
+Each attempt searches the earlier commit again. So it notices a rollback in between, and an attempt
+of the earlier run that published late.
 """
 
 from __future__ import annotations
@@ -29,14 +29,19 @@ __all__ = ["Redo", "files_taken_out"]
 
 @dataclass(frozen=True, slots=True)
 class Redo:
-    """Returns the changes of a commit with ``CommitId.replaces``, or refuses it."""
+    """Returns the changes of a commit with ``CommitId.replaces``.
+
+    Raises InvalidRequestError if the earlier rows cannot be replaced exactly.
+    """
 
     handle: TableHandle
     commit: CommitId
     new: SnapshotDelta = field(default_factory=SnapshotDelta)
 
     def __call__(self, head: Snapshot | None) -> SnapshotDelta:
-        """Return the changes of the commit if it builds on the snapshot ``head``."""
+        """Return the changes if the commit builds on the snapshot ``head``; None is an empty
+        table.
+        """
         earlier, later = self._find(head)
         if head is None or earlier is None:
             return self.new  # a rollback has already removed the rows
@@ -47,10 +52,11 @@ class Redo:
         return replace(self.new, table=ManifestColumns.concat([gone, self.new.table]))
 
     def _find(self, head: Snapshot | None) -> tuple[Snapshot | None, list[Snapshot]]:
-        """Return the newest earlier commit, and the snapshots after it.
+        """Return the newest earlier commit of the user, and the snapshots after it, newest first.
 
-        The commit is None if a rollback removed it. Refuse if a snapshot that may be the commit has
-        expired. After a rollback, an attempt that published late may have a lower number.
+        The commit is None if a rollback removed it. Raise InvalidRequestError if a snapshot that
+        may be the commit has expired. All numbers are searched: after a rollback, an attempt that
+        published late may have a lower number than ``replaces``.
         """
         later: list[Snapshot] = []
         assert self.commit.replaces is not None
@@ -76,7 +82,10 @@ class Redo:
     def _live_files(
         self, earlier: Snapshot, later: Sequence[Snapshot], head: Snapshot
     ) -> ManifestColumns:
-        """Return the live files that the earlier commit added; refuse if one was rewritten."""
+        """Return the entries of the live files with the rows of the earlier commit.
+
+        Raise InvalidRequestError if a later commit changed them or mixed them with other rows.
+        """
         if self.handle.options.row_tracking_enabled:
             raise self._refused("the table tracks row ids, which other rows would get")
         names = file_names(_added(self.handle, earlier))
@@ -95,7 +104,7 @@ class Redo:
         return BaseFiles(self.handle, wanted, lambda manifest: True).at(head)
 
     def _require_whole(self, names: Set[str], head: Snapshot) -> None:
-        """Refuse if rows of the files ``names`` were deleted one by one."""
+        """Raise InvalidRequestError if deletion vectors delete rows of the files ``names``."""
         if head.index_manifest is None:
             return
         storage, layout = self.handle.storage, self.handle.layout
@@ -107,7 +116,12 @@ class Redo:
                     )
 
     def _require_new_row_wins(self, earlier: Snapshot, later: Sequence[Snapshot]) -> None:
-        """Refuse if the new rows would not replace the earlier rows, or would undo newer rows."""
+        """Raise InvalidRequestError unless a merge by key makes the new rows replace the earlier
+        ones.
+
+        Without ``sequence.field``, also raise if later commits wrote to the same buckets: the new
+        rows would replace their newer rows.
+        """
         options, names = self.handle.options, self.handle.schema.column_names
         is_by_column = options.merge_engine == "partial-update"
         if options.merge_engine in ("aggregation", "first-row") or (
@@ -141,9 +155,9 @@ class Redo:
 
 
 def files_taken_out(handle: TableHandle, replaces: int, head: Snapshot) -> Set[str]:
-    """Return the files that a commit with ``replaces`` deletes.
+    """Return the names of the files that a commit which replaces snapshot ``replaces`` deletes.
 
-    There are none if the table has a primary key, or if the replaced snapshot has expired.
+    There are none if the table has a primary key, or if that snapshot has expired.
     """
     snapshot = read_snapshot_if_present(handle.storage, handle.layout, replaces)
     if snapshot is None or handle.schema.primary_keys:
@@ -154,6 +168,6 @@ def files_taken_out(handle: TableHandle, replaces: int, head: Snapshot) -> Set[s
 
 
 def _added(handle: TableHandle, snapshot: Snapshot) -> ManifestColumns:
-    """Return the entries of the files that a snapshot added."""
+    """Return the manifest entries of the files that a snapshot added."""
     delta = delta_of(handle, snapshot)
     return delta.filter(~delta.is_delete)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Row ids: each row of a table with row tracking gets a unique, never reused number."""
+"""Row ids: each row of a table with row tracking gets a unique number that is never reused."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["number_rows"]
 def number_rows(
     changes: SnapshotDelta, snapshot_id: int, first: int, *, by_partition: bool
 ) -> tuple[SnapshotDelta, int]:
-    """Assign row ids to new files from ``first`` on; return the changes and the next free id.
+    """Give the rows of new files ids from ``first`` on; return the changes and the next free id.
 
     With ``by_partition`` the files of a partition get consecutive ids. A missing sequence number
-    becomes the snapshot's number. All these numbers depend on the newest snapshot, so every attempt
+    becomes ``snapshot_id``. All these numbers depend on the newest snapshot, so every attempt
     assigns them again.
     """
     table = _stamp(changes.table, snapshot_id)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that a handle still refers to the table it was opened on.
+"""Checks that the path of a handle still has the table that was opened.
 
-A table may be renamed, dropped or created again while a handle is open. Publishing at the old place
+A table may be renamed, dropped or created again while a handle is open. Publishing at the old path
 would create a directory without a schema, or store rows with old columns in a new table.
 """
 
@@ -20,16 +20,20 @@ __all__ = ["SameTable", "is_same_table", "require_same_table", "require_there"]
 
 @dataclass(slots=True)
 class SameTable:
-    """Checks the table before every publication; reads the schema once per commit."""
+    """Checks before every publication that the table is the one that was opened.
+
+    The handle's schema file is read once per commit, and again if snapshot numbers have decreased.
+    """
 
     handle: TableHandle
     _head: int | None = None
-    """The number of the newest snapshot at the last check; a lower number later means another
-    table.
-    """
+    """The id of the newest snapshot at the last check. A lower one later may mean another table."""
 
     def schema_id(self, head: Snapshot | None) -> int:
-        """Return the current schema id, which may be newer than the handle's."""
+        """Return the id of the newest schema, which may be newer than the handle's.
+
+        Raise NotFoundError if the table is missing or was created again.
+        """
         newest, number = require_there(self.handle), head.id if head else 0
         if self._head is None or number < self._head:
             _require_opened(self.handle, newest)
@@ -49,14 +53,18 @@ def require_there(handle: TableHandle) -> int:
 
 
 def require_same_table(handle: TableHandle) -> int:
-    """Return the newest schema id; raise NotFoundError if the table is missing or replaced."""
+    """Return the newest schema id; raise NotFoundError if the table is missing or was created
+    again.
+    """
     newest = require_there(handle)
     _require_opened(handle, newest)
     return newest
 
 
 def is_same_table(handle: TableHandle) -> bool:
-    """Return True if the schema the handle was opened with still exists."""
+    """Return True if the table exists and its schema with the handle's id is the one that was
+    opened.
+    """
     try:
         require_same_table(handle)
     except NotFoundError:
@@ -78,6 +86,8 @@ def _require_opened(handle: TableHandle, newest: int) -> None:
 
 
 def _content(schema: TableSchema) -> tuple[object, ...]:
-    """Return the parts of a schema that never change, without options, which callers may set."""
+    """Return the parts of a schema that identify a table; options are left out, as callers may set
+    them.
+    """
     keys = (schema.partition_keys, schema.primary_keys)
     return (schema.fields, schema.highest_field_id, *keys, schema.time_millis)

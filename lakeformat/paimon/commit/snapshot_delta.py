@@ -25,7 +25,7 @@ __all__ = ["Provider", "SnapshotDelta", "append_changes", "as_deletes", "compact
 
 @dataclass(frozen=True, slots=True)
 class SnapshotDelta:
-    """The changes of one snapshot."""
+    """The changes of one snapshot: entries of data and changelog files, and index files."""
 
     table: ManifestColumns = field(default_factory=partial(columns_of, ()))
     changelog: ManifestColumns = field(default_factory=partial(columns_of, ()))
@@ -42,7 +42,7 @@ class SnapshotDelta:
 
     @property
     def added(self) -> ManifestColumns:
-        """The entries of the added files."""
+        """The manifest entries of the added data files."""
         return self.table.filter(~self.table.is_delete)
 
     @property
@@ -53,24 +53,26 @@ class SnapshotDelta:
 
     @property
     def changes_rows(self) -> bool:
-        """True if rows of the table are deleted: then the commit is not an append."""
+        """True if data files are deleted or get deletion vectors; then the commit is not an
+        append.
+        """
         return bool(self.table.is_delete.any()) or any(
             entry.index_type == DELETION_VECTORS for entry in self.index_added
         )
 
     def partitions(self) -> pa.Array:
-        """Return every changed partition once, as encoded rows."""
+        """Return every changed partition once, as framed binary rows."""
         of_index = [entry.partition for entry in (*self.index_removed, *self.index_added)]
         found = [self.table.partition.to_arrow(), pa.array(of_index, pa.large_binary())]
         return pa.concat_arrays(found).unique()
 
 
 Provider: TypeAlias = Callable[[Snapshot | None], SnapshotDelta]
-"""Returns the changes of a commit, given the snapshot it builds on."""
+"""Returns the changes of a commit, given the snapshot it builds on (None for an empty table)."""
 
 
 def append_changes(handle: TableHandle, messages: Sequence[CommitMessage]) -> SnapshotDelta:
-    """Return the changes that an append publishes for all messages, without their compactions."""
+    """Return the changes of all messages that are not of a compaction."""
     table: list[ManifestEntry] = []
     for message in messages:
         one = (message,)
@@ -87,8 +89,9 @@ def append_changes(handle: TableHandle, messages: Sequence[CommitMessage]) -> Sn
 
 
 def compact_changes(handle: TableHandle, messages: Sequence[CommitMessage]) -> SnapshotDelta:
-    """Return the compaction changes of all messages; within a bucket, deletes come before
-    additions.
+    """Return the changes by the compactions of all messages.
+
+    The entries of each message delete its old files before they add the new ones.
     """
     table: list[ManifestEntry] = []
     for message in messages:
@@ -110,7 +113,7 @@ def compact_changes(handle: TableHandle, messages: Sequence[CommitMessage]) -> S
 
 
 def as_deletes(files: ManifestColumns) -> ManifestColumns:
-    """Return entries that delete ``files``."""
+    """Return the entries with kind DELETE."""
     kinds = np.full(len(files), int(FileKind.DELETE), np.int64)
     return replace(files, kind=NumberColumn(kinds))
 

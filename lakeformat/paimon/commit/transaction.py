@@ -2,9 +2,9 @@
 """Publishes one change as one snapshot, by the optimistic protocol.
 
 An attempt reads the newest snapshot, checks the change against it, writes manifests, and publishes
-the next number. If another writer has taken that number, the next attempt builds on the other
-writer's snapshot. Data files are durable before the first attempt, and no snapshot refers to them
-before publication.
+the snapshot with the next number. If another writer has taken that number, the next attempt builds
+on the snapshot of that writer. Data files are durable before the first attempt, and no snapshot
+refers to them before publication.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _log = logging.getLogger(__name__)
 def publish_once(
     handle: TableHandle, intent: CommitIntent, earlier: EarlierCommits
 ) -> CommitReport:
-    """Publish a change, or find the earlier publication of the same change.
+    """Publish a change, or find the snapshot by which an earlier attempt published it.
 
-    The type of the error shows if the publication failed or if its result is unknown.
+    CommitOutcomeUnknownError means that it may be published; after any other error it is not.
     """
     attempts = Attempts(handle, intent)
     report = _published(attempts, earlier)
@@ -84,7 +84,7 @@ def _try_until_published(attempts: Attempts, earlier: EarlierCommits) -> CommitR
 
 
 def _try_once(attempts: Attempts, earlier: EarlierCommits, number: int) -> CommitReport | None:
-    """Make one attempt on the newest snapshot.
+    """Make attempt ``number`` on the newest snapshot.
 
     Return None if another writer was faster, so that the attempt must be repeated.
     """
@@ -103,7 +103,9 @@ def _try_once(attempts: Attempts, earlier: EarlierCommits, number: int) -> Commi
 def _try_on(
     attempts: Attempts, earlier: EarlierCommits, number: int, head: Snapshot | None
 ) -> CommitReport | None:
-    """Make one attempt on the snapshot ``head``; return None if another writer was faster."""
+    """Make attempt ``number`` on the snapshot ``head``; return None if another writer was
+    faster.
+    """
     # Search ``head``, too: another attempt with the same identity may just have published it.
     if (found := earlier.find(head)) is not None:
         return _found(attempts, found, number)
@@ -114,10 +116,10 @@ def _try_on(
 
 
 def _found(attempts: Attempts, found: Snapshot, number: int) -> CommitReport:
-    """Report the commit that was found.
+    """Return the report on the snapshot ``found``, which has the identity of this commit.
 
-    It belongs to this call if one of its attempts that got no answer published it. Otherwise
-    another writer with the same identity published it, and the files of this call are discarded.
+    If an attempt of this call that got no answer published it, report it as committed. Otherwise
+    another call published it: discard the files of this call and report a replay.
     """
     ours = attempts.resolve_doubt()
     if ours is not None:
@@ -166,7 +168,9 @@ def _outcome_unknown(attempts: Attempts) -> CommitOutcomeUnknownError:
 
 
 def wait_to_retry(handle: TableHandle, failures: int) -> None:
-    """Sleep before the next attempt, as the table options configure."""
+    """Sleep between ``commit.min-retry-wait`` and ``commit.max-retry-wait``, longer after more
+    failures.
+    """
     handle.environment.back_off(
         failures,
         least_millis=handle.options.commit_min_retry_wait_millis,

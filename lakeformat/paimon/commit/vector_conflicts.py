@@ -29,7 +29,7 @@ class VectorConflict:
     files: tuple[str, ...]
     """The names of the files that another commit changed."""
     is_about_index: bool = True
-    """True if the files are index files, False for data files."""
+    """True if ``files`` are index files, False if they are data files."""
 
 
 def find_vector_conflict(
@@ -37,7 +37,7 @@ def find_vector_conflict(
 ) -> VectorConflict | None:
     """Return a conflict between the commit and the table's deletion vectors, or None.
 
-    ``left`` are the files that the changed partitions have after the commit.
+    ``left`` are the entries of the live files that the changed partitions have after the commit.
     """
     added, removed = _vectors(changes.index_added), _vectors(changes.index_removed)
     if not (added or removed or changes.table.is_delete.any()):
@@ -72,9 +72,10 @@ class _Marks:
         return self._unread_vectors() or self._unread_marks(changes)
 
     def _unread_vectors(self) -> VectorConflict | None:
-        """Find a deletion vector file that the commit replaces without having read it.
+        """Return a conflict if the commit replaces a bucket's deletion vectors without having read
+        them.
 
-        A bucket has one such file. Return None if there is no such file.
+        A bucket has one file of deletion vectors, and the commit must remove the one that is live.
         """
         if is_unaware(self.handle):
             return None
@@ -87,10 +88,10 @@ class _Marks:
         return None
 
     def _unread_marks(self, changes: SnapshotDelta) -> VectorConflict | None:
-        """Find a data file that the commit deletes without having read its deletion vectors; None
-        without one.
+        """Return a conflict if the commit deletes a data file without having read its deletion
+        vector.
 
-        If the commit adds the file again with another file index, its vectors remain valid. Tables
+        If the commit adds the file again with another file index, its vector remains valid. Tables
         with a primary key are not checked, as in Paimon. There only compactions write deletion
         vectors, and of two compactions of one file the second is refused anyway.
         """

@@ -19,7 +19,7 @@ __all__ = ["written_paths"]
 def written_paths(
     handle: TableHandle, messages: Sequence[CommitMessage]
 ) -> Iterator[tuple[Storage, str]]:
-    """Yield the path and storage of every file that the writers of the messages wrote."""
+    """Yield the storage and path of every file that the writers of the messages wrote."""
     for message in messages:
         try:
             directory = partition_path(handle.schema, message.partition)

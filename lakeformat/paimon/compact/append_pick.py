@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses the files of an append table that are compacted together: pure functions of the files.
+"""Chooses the files of an append table that a compaction rewrites together, without any I/O.
 
 ``keyed_pick`` chooses for tables with a primary key.
 """
@@ -19,7 +19,7 @@ __all__ = ["AppendPick", "AppendSettings", "Deletions", "pick_queue", "pick_unor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendSettings:
-    """The options by which files of append tables are chosen for a compaction."""
+    """The table options by which files of append tables are chosen for a compaction."""
 
     target_bytes: int
     open_file_cost: int
@@ -49,9 +49,9 @@ class Deletions:
     """The deletion vectors of the files of one bucket."""
 
     rows: Mapping[str, int] = field(default_factory=dict)
-    """The number of deleted rows of each file that has a deletion vector."""
+    """The number of deleted rows by data file name, for files that have a deletion vector."""
     index_file: Mapping[str, str] = field(default_factory=dict)
-    """The index file with the vector of each data file.
+    """The name of the index file with the vector, by data file name.
 
     All data files of one index file are compacted together.
     """
@@ -59,7 +59,9 @@ class Deletions:
 
 @dataclass(frozen=True, slots=True)
 class AppendPick:
-    """The files that are rewritten to one or more larger files, in this order, and the reason."""
+    """Files that a compaction rewrites, in this order, to one or more larger files, and the
+    reason.
+    """
 
     files: tuple[DataFileMeta, ...]
     reason: str
@@ -72,9 +74,9 @@ def pick_unordered(
     deletions: Deletions | None = None,
     full: bool = False,
 ) -> list[AppendPick]:
-    """Return packs of small files of a partition without buckets, smallest first.
+    """Return packs of small files of a partition without buckets, the smallest files first.
 
-    With ``full`` the last pack is returned even if it has few files.
+    A last pack with fewer than ``compaction.min.file-num`` files is returned only if ``full``.
     """
     vectors = deletions or Deletions()
     if full and settings.rewrites_all and files:
@@ -106,10 +108,10 @@ def pick_queue(
     deletions: Deletions | None = None,
     full: bool = False,
 ) -> list[AppendPick]:
-    """Return packs of adjacent files of a bucket whose rows keep their order.
+    """Return packs of adjacent files of a bucket, so that rows keep their order.
 
     With ``full``, or if a file has many deleted rows, the result is at most one pack: all files
-    except the large ones at the beginning.
+    after the large ones at the beginning.
     """
     vectors = deletions or Deletions()
     queue = _oldest_first(files)
@@ -145,8 +147,9 @@ def _packs(run: Iterable[DataFileMeta], settings: AppendSettings) -> Iterator[li
 
 
 def _are_enough(pack: Sequence[DataFileMeta], size: int, settings: AppendSettings) -> bool:
-    """Return True if rewriting a pack leaves fewer files; otherwise every plan would pick
-    it again.
+    """Return True if rewriting ``pack``, of ``size`` bytes, leaves fewer files.
+
+    Otherwise every plan would pick it again.
     """
     return len(pack) >= settings.min_files and size // settings.target_bytes + 1 < len(pack)
 
@@ -154,9 +157,9 @@ def _are_enough(pack: Sequence[DataFileMeta], size: int, settings: AppendSetting
 def _behind_large_files(
     queue: list[DataFileMeta], settings: AppendSettings, vectors: Deletions
 ) -> list[AppendPick]:
-    """Return the files behind the first large files.
+    """Return one pack: the files after the large ones at the beginning of the queue.
 
-    Return them only if most of them are small or some have deleted rows.
+    Return none if fewer than half of them are small and none has deleted rows.
     """
     rest = list(queue)
     while rest and rest[0].file_name not in vectors.rows and not _is_small(rest[0], settings):
@@ -173,7 +176,7 @@ def _behind_large_files(
 def _with_deletions(
     files: Sequence[DataFileMeta], settings: AppendSettings, vectors: Deletions
 ) -> list[AppendPick]:
-    """Return packs of the data files of one index file.
+    """Return packs of the data files whose deletion vectors are in one index file.
 
     A pack is returned if one of its files is small or has many deleted rows.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compacts files of an append table: copies their rows, file after file, into larger files."""
+"""Compacts files of an append table: copies their rows into larger files, in order or sorted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ __all__ = ["compact_append_files"]
 
 
 def compact_append_files(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
-    """Copy the rows that are not deleted into new files; if this raises, no new file remains."""
+    """Copy the rows that are not deleted into new files; return the message to commit.
+
+    If this raises, the new files are deleted.
+    """
     directory, external = bucket_places(handle, Place(unit.partition, unit.bucket))
     names = DataFileNames(handle.options, handle.environment.new_id())
     rows = DataFiles(handle, unit.snapshot, deleted_rows_of(handle, unit.snapshot, unit.vectors))
@@ -63,7 +66,10 @@ def _batches(handle: TableHandle, unit: CompactUnit, files: DataFiles) -> Iterat
 def _described(
     handle: TableHandle, unit: CompactUnit, written: list[WrittenFile]
 ) -> list[DataFileMeta]:
-    """Describe the written files; sequence numbers start at the smallest number of the input."""
+    """Return the manifest entries of the new files.
+
+    Their sequence numbers count from the smallest one of the unit's files.
+    """
     origin = FileOrigin.now(handle.schema, handle.environment, FileSource.COMPACT)
     number = min(entry.file.min_sequence_number for entry in unit.files)
     made = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the columns that a compaction copies dictionary-encoded, without reading their values."""
+"""Finds the columns that a compaction copies dictionary-encoded, without decoding their values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ __all__ = ["carried_columns"]
 
 
 def carried_columns(schema: TableSchema, output_level: int) -> frozenset[str]:
-    """Return the columns whose texts may remain dictionary-encoded through merge and writing."""
+    """Return the names of the columns that neither the merge nor an index looks at.
+
+    Their texts may remain dictionary-encoded from the file that is read to the file that is
+    written.
+    """
     options = schema.table_options
     if not isinstance(merge_engine(schema), Deduplicate) or options.changelog_row_deduplicate:
         return frozenset()
@@ -28,7 +32,7 @@ def carried_columns(schema: TableSchema, output_level: int) -> frozenset[str]:
 
 
 def _formats(options: TableOptions, output_level: int) -> set[str]:
-    """Return the formats of all files that the compaction writes."""
+    """Return the formats of the data and changelog files that the compaction writes."""
     written = [options.of_level(output_level)]
     if options.makes_changelog:
         written.append(options.of_changelog(output_level))

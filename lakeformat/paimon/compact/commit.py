@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes the results of units in small groups, so that a conflict costs little of the work."""
+"""Publishes the results of units in groups of up to 16, so that a conflict costs little of the
+work.
+"""
 
 from __future__ import annotations
 
@@ -23,26 +25,26 @@ GROUP_BYTES = 4 << 30
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A unit of a compaction that has run, with its result."""
+    """A unit of a compaction that was run, with the messages to commit."""
 
     unit: CompactUnit
     messages: tuple[CommitMessage, ...]
-    """One message, or one for each bucket if postponed rows get their buckets."""
+    """One message. If postponed rows got their buckets, one to remove their files and one per
+    bucket.
+    """
     millis: int = 0
 
 
 @dataclass(slots=True)
 class Groups:
-    """Collects the results of units, and publishes them once a group is full."""
+    """Collects the results of units, and publishes them when a group is full."""
 
     handle: TableHandle
     identity: CompactIdentity | None = None
-    """The identity of the snapshots; None for a compaction without ``commit``."""
+    """The identity of the snapshots; None if the call has no ``commit``."""
     published: list[Made] = field(default_factory=list)
     refused: list[tuple[CompactUnit, LakeError]] = field(default_factory=list)
-    """The units with files that another commit changed first, and the error; their new files are
-    deleted.
-    """
+    """The units whose commit was a conflict, each with the error; their new files are deleted."""
     snapshot_ids: list[int] = field(default_factory=list)
     tried: int = 0
     conflicts: int = 0
@@ -51,14 +53,14 @@ class Groups:
     _bytes: int = 0
 
     def add(self, made: Made) -> None:
-        """Take the result of a unit, and publish if a group is full."""
+        """Add the result of a unit to the group, and publish the group if it is full."""
         self._waiting.append(made)
         self._bytes += made.unit.bytes
         if len(self._waiting) >= GROUP_UNITS or self._bytes >= GROUP_BYTES:
             self.flush()
 
     def flush(self) -> None:
-        """Publish the waiting results; if that is refused, publish each unit alone."""
+        """Publish the group; after a conflict publish each of its units alone."""
         group, self._waiting, self._bytes = self._waiting, [], 0
         if not group:
             return
@@ -70,12 +72,15 @@ class Groups:
             self.millis += self.handle.environment.now_millis() - began
 
     def give_up(self) -> None:
-        """Delete the files of the waiting results."""
+        """Delete the new files of the units that are not published."""
         group, self._waiting, self._bytes = self._waiting, [], 0
         self._give_up(group)
 
     def _publish_group(self, group: list[Made]) -> None:
-        """Publish the units of a group together or, if that is refused, one by one."""
+        """Publish the units of a group together or, after a conflict, one by one.
+
+        Published and refused units are removed from ``group``.
+        """
         error = self._publish(group)
         if error is None:
             return
@@ -112,9 +117,10 @@ class Groups:
         return None
 
     def _conflict(self, error: CommitConflictError) -> CommitConflictError:
-        """Count a conflict.
+        """Count a conflict, and return its error.
 
-        Another attempt of the same compaction may have caused it, so its snapshots are searched.
+        Another attempt of the same compaction may have caused it, so the snapshots of that are
+        searched.
         """
         self.conflicts += 1
         if self.identity is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a whole compaction: plan, run, commit, and plan refused buckets again."""
+"""Runs a whole compaction: plan, run, commit, and plan buckets again after a conflict."""
 
 from __future__ import annotations
 
@@ -54,12 +54,10 @@ def compact(
 ) -> CompactReport:
     """Compact a table; concurrent writers are not blocked and their commits are kept.
 
-    If postponed rows of the chosen ``places`` get a bucket, that bucket is planned as well.
-
-    Buckets that another commit has changed meanwhile are planned again, alone. If a unit fails, the
-    other units still run. Its error is raised after all results are published, and has the
-    ``report``. A retry with the same ``commit`` does not repeat the work that an earlier attempt
-    has published.
+    Buckets that another commit changed meanwhile are planned again. A bucket that gets postponed
+    rows is planned, too. If a unit fails, the other units still run; then its error is raised, with
+    the report in its attribute ``report``. A retry with the same ``commit`` does not repeat the
+    work that an earlier attempt has published.
     """
 
     def plan(newest: TableHandle, places: Places | None) -> CompactPlan:
@@ -95,8 +93,9 @@ def run_plans(
 ) -> CompactReport:
     """Plan, run and commit in rounds until a plan has no unit of work.
 
-    The first round plans all buckets. Later rounds plan the buckets whose commit was refused.
-    Unless ``ends_at_once`` returns True, they also plan the buckets just compacted.
+    The first round plans all chosen buckets. Later rounds plan the buckets whose commit was a
+    conflict. Unless ``ends_at_once`` returns True, they also plan the buckets that were just
+    compacted.
     """
     if on_progress is not None and not callable(on_progress):
         raise InvalidRequestError(
@@ -133,13 +132,16 @@ class _Compaction:
     _groups: list[Groups] = field(default_factory=list)
     _planned: CompactPlan | None = None
     _again: Places | None = None
-    """The buckets that the next round plans; None for all that were chosen."""
+    """The buckets that the next round plans; None in the first round, for all chosen buckets."""
     _progress: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
     _plan_millis: int = 0
     _run_millis: int = 0
 
     def until_done(self) -> CompactReport:
-        """Compact until no bucket is due; a bucket that needs no work is reported once."""
+        """Run rounds until no bucket is due, and return the report.
+
+        A bucket that needs no work is in the report once.
+        """
         began = self._now()
         ended = carry_out(
             Steps(
@@ -233,7 +235,7 @@ class _Compaction:
         return replace(plan, units=tuple(due), not_chosen=left)
 
     def _places_to_plan(self, groups: Groups) -> Places:
-        """Return the buckets that the next round plans."""
+        """Return the buckets that the next round plans, without those that failed."""
         assert self._planned is not None
         refused_places = {_place(unit) for unit, _ in groups.refused}
         done = {_place(made.unit) for made in groups.published}

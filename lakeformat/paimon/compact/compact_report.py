@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a compaction, for people and programs."""
+"""The report of a compaction."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["BucketOutcome", "CompactReport"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BucketOutcome:
-    """The outcome of one bucket, or of a pack of its files, and the reason."""
+    """The outcome of one bucket, or of some files of an append table's bucket, and the reason."""
 
     partition: str
     bucket: int
     outcome: str
-    """``compacted``, ``not chosen``, ``refused`` (another commit was first) or ``failed``."""
+    """``compacted``, ``not chosen``, ``refused`` (by a conflict) or ``failed``."""
     reason: str
     rows_in: int = 0
     rows_out: int = 0
@@ -36,48 +36,53 @@ class BucketOutcome:
     changelog_files: int = 0
     changelog_bytes: int = 0
     fresh_bytes_in: int = 0
-    """The bytes of ``bytes_in`` that no compaction had written before."""
+    """The part of ``bytes_in`` that no compaction had written before."""
     millis: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactReport(CompactSummary):
-    """The outcome of one compaction; the sums are over the buckets that were compacted."""
+    """The outcome of one compaction; its sums count only buckets that were compacted."""
 
     files_moved: int
     changelog_rows: int
     changelog_files: int
     changelog_bytes: int
     changelog_guarantee: str
-    """The guarantee of the table's changelog, by any producer: ``complete``, ``net``, ``as
-    written`` or ``none``; see docs/changelog.md."""
+    """``complete``, ``net``, ``as written`` or ``none``: what the table's changelog contains.
+
+    docs/changelog.md explains these words.
+    """
     write_amplification: float | None
-    """The bytes written for each byte that was compacted for the first time; None without such
-    bytes.
+    """The bytes written for each byte that no compaction had written before.
+
+    None if there is no such byte.
     """
     unfinished: str | None = None
     """The reason why more compaction may still be due; None if the compaction is complete."""
     rounds: int
-    """The number of rounds; each round plans the due buckets, or plans again after a conflict."""
+    """The number of rounds; each plans the buckets that are due, or again after a conflict."""
     groups: int
     """The number of commits that were attempted."""
     groups_refused: int
-    """The number of commits that conflicted with a commit that changed the same files."""
+    """The number of commits that were refused because of a conflict."""
     plan_millis: int
     run_millis: int
-    """The sum of the times of all units, although several units run at a time."""
+    """The sum of the times of all units, which may have run at the same time."""
     commit_millis: int
     millis: int
     """The time from the first plan to the last commit."""
     buckets: tuple[BucketOutcome, ...]
     other_compactor: OtherCompactor | None = None
-    """Another program that compacts the table: its commits may conflict with this compaction."""
+    """Another program that also compacts the table, or None. Its commits may conflict with
+    these.
+    """
     reason: str
-    """One sentence for the log."""
+    """One sentence for the log: what was compacted, or why nothing was."""
 
     @property
     def sentence(self) -> str:
-        """The outcome with its numbers, for people."""
+        """The reason with the numbers of files and bytes, for the log."""
         if not self.snapshot_ids:
             return self.reason
         moved = f", {self.files_moved} moved to another level" if self.files_moved else ""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The identity of a compaction, and all snapshots that its attempts have published.
 
-A compaction publishes as many snapshots as it needs. Their commit user is made of the given
-identity, and their numbers count from 0. So no other commit of the given user has the same
-identity.
+A compaction publishes as many snapshots as it needs. Their commit user is made of the user and
+identifier of the given ``CommitId``, and their identifiers count from 0. So no other commit of that
+user has the same identity.
 """
 
 from __future__ import annotations
@@ -26,21 +26,20 @@ _File = tuple[bytes | None, int, str | None]
 
 @dataclass(slots=True)
 class CompactIdentity:
-    """Numbers the snapshots of one compaction, after those of its earlier attempts."""
+    """Gives the snapshots of one compaction identifiers, after those of its earlier attempts."""
 
     handle: TableHandle
     commit: CommitId
     earlier: tuple[int, ...] = ()
-    """The snapshots that earlier attempts have published, oldest first."""
+    """The ids of the snapshots that earlier attempts have published, oldest first."""
     _made: frozenset[_File] = frozenset()
     _looked: Snapshot | None = None
-    """The newest snapshot when snapshots of this compaction were last searched."""
+    """The newest snapshot at the last search."""
     _next: int = 0
     _own: set[int | None] = field(default_factory=set)
 
     def next_commit(self) -> EarlierCommits:
-        """Return the identity of the next snapshot, after a search for an earlier snapshot that
-        already has it."""
+        """Return the identity of the next snapshot, as a search that finds a snapshot with it."""
         found = EarlierCommits(
             self.handle, CommitId(self.user, self._next), (CommitKind.COMPACT,), is_new=True
         )
@@ -48,12 +47,17 @@ class CompactIdentity:
         return found
 
     def published(self, snapshot_id: int | None) -> None:
-        """Record a snapshot of this attempt, without a request to the storage, which could fail."""
+        """Record the id of a snapshot that this attempt has published.
+
+        This sends no request to the storage, so it cannot fail after the publication.
+        """
         self._own.add(snapshot_id)
         self._next += 1
 
     def look(self) -> None:
-        """Search the snapshots that other attempts of this compaction have published meanwhile."""
+        """Find the snapshots that other attempts of this compaction published since the last
+        search.
+        """
         head = latest_snapshot(self.handle.storage, self.handle.layout)
         down_to = self._looked.id if self._looked else 0
         new = newest_first(self.handle, head, down_to) if head else ()
@@ -66,11 +70,11 @@ class CompactIdentity:
         self._looked = head
 
     def made(self, unit: CompactUnit) -> bool:
-        """Return True if an earlier attempt has done the work of a unit.
+        """Return True if an earlier attempt has published the work of a unit.
 
-        A merge or a sort counts as done if one file of the unit is a result of that attempt, even
-        if rows were added since. A pack of append files counts as done only if all its files are
-        results of that attempt.
+        A bucket of a primary-key table, or a sorted partition, is done if one file of the unit is a
+        result of that attempt, even if rows were added since. Other files of append tables are done
+        only if all of them are results of that attempt.
         """
         there = [
             (entry.partition, entry.bucket, entry.file.file_name) in self._made
@@ -86,9 +90,9 @@ class CompactIdentity:
 
 
 def find_earlier_tries(handle: TableHandle, commit: CommitId) -> CompactIdentity:
-    """Find the existing snapshots of earlier attempts of a compaction.
+    """Return the identity of a compaction, with the snapshots of its earlier attempts.
 
-    If a snapshot has expired, its work is done again, which changes no row.
+    If one of these snapshots has expired, its work is done again, which changes no row.
     """
     require_commit_id(commit)
     head = latest_snapshot(handle.storage, handle.layout)
@@ -112,7 +116,10 @@ def find_earlier_tries(handle: TableHandle, commit: CommitId) -> CompactIdentity
 
 
 def _added(handle: TableHandle, snapshot: Snapshot) -> list[_File]:
-    """Return the files that a snapshot added; an empty list if its metadata files have expired."""
+    """Return partition, bucket and name of the files that a snapshot added.
+
+    Return none if its metadata files have expired.
+    """
     try:
         delta = delta_of(handle, snapshot)
     except LakeError:

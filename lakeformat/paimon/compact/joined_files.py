@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joins small files that share no key into one file, without decoding them.
+"""Joins small files that share no key into one file by copying their row groups undecoded.
 
 The result equals that of a rewrite that neither merges nor drops rows. Files are rewritten instead
 if a row may change, or if the joined file would be slower to read.
@@ -36,11 +36,11 @@ __all__ = ["FileJoiner"]
 
 _LEAST_GROUP_ROWS = ROW_GROUP_ROWS // 4
 _LEAST_GROUP_BYTES = 4 << 20
-"""The smallest row group to copy: smaller ones cost readers more time than the copy saves."""
+"""The smallest row group to copy: a smaller one costs readers more time than the copy saves."""
 
 
 class FileJoiner:
-    """Joins the files of rewrites that neither merge nor drop rows."""
+    """Joins the files of a unit where a rewrite would neither merge nor drop rows."""
 
     def __init__(self, handle: TableHandle, unit: CompactUnit, names: KeyValueFiles) -> None:
         self._handle, self._unit, self._names = handle, unit, names
@@ -50,7 +50,7 @@ class FileJoiner:
         self._started: list[str] = []
 
     def join(self, step: Rewrite, origin: FileOrigin) -> list[DataFileMeta] | None:
-        """Join the files of a step.
+        """Join the files of a step; return the manifest entries of the new files.
 
         Return None, without a new file, if the rows must be decoded.
         """
@@ -65,11 +65,13 @@ class FileJoiner:
             return None
 
     def abort(self) -> None:
-        """Delete the files written so far."""
+        """Delete the new files."""
         self._remove(self._started)
 
     def _may_join(self, step: Rewrite) -> bool:
-        """Return True if the manifest and the options allow to join the files of a step."""
+        """Return True if manifest entries and options show no reason to decode the files of a
+        step.
+        """
         options, files = self._options, step.files
         return (
             len(files) > 1
@@ -107,8 +109,8 @@ class FileJoiner:
     def _parts(
         self, found: Sequence[tuple[DataFileMeta, RowGroups]]
     ) -> Iterator[list[tuple[DataFileMeta, RowGroups]]]:
-        """Yield the files of each output file, which is complete once it reaches the target
-        size.
+        """Yield the files to join into one output file; each reaches the target size, except the
+        last.
         """
         part: list[tuple[DataFileMeta, RowGroups]] = []
         for each in found:

@@ -25,10 +25,10 @@ __all__ = ["plan_bucket"]
 def plan_bucket(
     bucket: CompactUnit, handle: TableHandle, settings: PickSettings, *, full: bool
 ) -> list[CompactUnit] | str:
-    """Return the unit of a bucket, or the reason why it needs no work. ``bucket`` has all files of
-    it.
+    """Return the unit of a bucket, or the reason why it needs no work.
 
-    With ``full`` all rows are moved to the highest level.
+    ``bucket`` is a unit with all files of the bucket. With ``full`` all rows are moved to the
+    highest level.
     """
     levels = Levels.of_files((entry.file for entry in bucket.files), handle.options.level_count)
     planner = _BucketSteps(bucket, handle, levels)
@@ -53,7 +53,7 @@ def plan_bucket(
 
 
 class _BucketSteps:
-    """The files of a bucket, and the decision which step each of them needs."""
+    """Decides which files of a bucket are rewritten, and which only change their level."""
 
     def __init__(self, bucket: CompactUnit, handle: TableHandle, levels: Levels) -> None:
         self._bucket, self._handle, self._levels = bucket, handle, levels
@@ -61,12 +61,14 @@ class _BucketSteps:
         self._marked = {each.data_file_name: each.cardinality or 0 for each in ranges}
 
     def is_stale(self, file: DataFileMeta) -> bool:
-        """Return True if a full compaction must rewrite a file, even on its target level."""
+        """Return True if a full compaction must rewrite the file, even on the highest level."""
         forced = self._handle.options.compaction_force_rewrite_all_files
         return forced or file.file_name in self._marked
 
     def steps(self, pick: Pick) -> list[Step]:
-        """Return the steps to run; a file that is already on the target level needs none."""
+        """Return the steps for the picked runs; a file that is already on the output level needs
+        none.
+        """
         options = self._handle.options.of_level(pick.output_level)
         picked = {file.file_name for run in pick.runs for file in run.files}
         # In commit order, as in scans. So a scan and a compaction keep the same one of two equal
@@ -99,8 +101,7 @@ class _BucketSteps:
         ]
 
     def _is_looked_up(self, file: DataFileMeta, *, is_last: bool) -> bool:
-        """Return True if a merge with rows of higher levels may change the rows of a file of level
-        0.
+        """Return True if a merge with rows of higher levels may change a row of a file of level 0.
 
         ``is_last`` is True if the output is the highest level, so that no higher level has rows.
         """
@@ -120,7 +121,7 @@ class _BucketSteps:
         return tuple(each for each in self._bucket.files if each.file.level > output_level)
 
     def unit(self, steps: Sequence[Step], output_level: int, reason: str) -> CompactUnit:
-        """Return the unit with only those files that a step changes."""
+        """Return the unit with ``steps`` and only the files that a step changes."""
         touched = {file.file_name for step in steps for file in _files(step)}
         target = self._handle.options.of_level(output_level).target_file_size_bytes
         return replace(

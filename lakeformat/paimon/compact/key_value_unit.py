@@ -37,7 +37,10 @@ __all__ = ["compact_key_values"]
 
 
 def compact_key_values(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
-    """Merge the sections and move the other files; if this raises, no new file remains."""
+    """Run the steps of a unit; return the message to commit.
+
+    If this raises, the new files are deleted.
+    """
     files = _new_files(handle, unit)
     made: list[DataFileMeta] = []
     changelog = files.new_changelog(unit.output_level)
@@ -79,24 +82,26 @@ def _rows(handle: TableHandle, unit: CompactUnit, changelog: KeyValueWriter) -> 
 
 
 class _UnitRows(Protocol):
-    """The merged rows of the files of a unit, with all columns of the table."""
+    """Merges the rows of a unit's files, with all columns of the table."""
 
     @property
     def marked(self) -> Mapping[str, Positions]:
-        """The positions of replaced rows in files of higher levels, by file."""
+        """The replaced rows in files of higher levels: row positions by file name."""
         ...
 
     def of(self, step: Rewrite) -> Iterator[pa.Table]:
-        """Yield merged rows in key order, each key once; deletes are included."""
+        """Yield the merged rows of a step in key order, each key once; rows of kind DELETE are
+        included.
+        """
         ...
 
     def move(self, step: Upgrade) -> None:
-        """Record a file that only changes its level."""
+        """Process a file that only changes its level: write its changelog if the unit makes one."""
         ...
 
 
 class _MergedUnitRows:
-    """The rows of a unit that needs neither a changelog nor lookups."""
+    """Merges the rows of a unit that needs neither a changelog nor a lookup of old rows."""
 
     def __init__(self, handle: TableHandle, unit: CompactUnit) -> None:
         self._schema = handle.schema
@@ -113,7 +118,7 @@ class _MergedUnitRows:
             yield from self._merged(section)
 
     def move(self, step: Upgrade) -> None:
-        """Do nothing: a file that only changes its level keeps its rows."""
+        """Do nothing: the file keeps its rows, and there is no changelog."""
 
     def _merged(self, section: FileRuns) -> Iterator[pa.Table]:
         rows = batch_rows_of(len(section)) if len(section) > 1 else BATCH_ROWS

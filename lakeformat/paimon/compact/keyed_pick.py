@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses the runs of a bucket that are compacted together: pure functions of runs and options.
+"""Chooses the sorted runs of a primary-key table's bucket to compact, without any I/O.
 
-It is for tables with a primary key; ``append_pick`` chooses for append tables.
+``append_pick`` chooses for append tables.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Pick", "pick_all", "pick_level_0", "pick_universal"]
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """The runs that become files of one level, and the reason."""
+    """The sorted runs that a compaction merges to one run of ``output_level``, and the reason."""
 
     runs: tuple[SortedRun, ...]
     output_level: int
@@ -27,7 +27,10 @@ class Pick:
 
 
 def pick_universal(levels: Levels, settings: PickSettings) -> Pick | None:
-    """Return the runs that are due by their size and number; None if no run is due."""
+    """Return the runs that are due by universal compaction: by their sizes, number and age.
+
+    Return None if no run is due.
+    """
     return _unless_done(
         _early_full(levels, settings)
         or _too_large(levels, settings)
@@ -37,9 +40,9 @@ def pick_universal(levels: Levels, settings: PickSettings) -> Pick | None:
 
 
 def pick_level_0(levels: Levels, settings: PickSettings) -> Pick | None:
-    """Pick like ``pick_universal``; if nothing is due, pick all of level 0.
+    """Pick like ``pick_universal``; if no run is due, pick all of level 0.
 
-    This is for tables whose reads see compacted rows only.
+    This is for tables whose readers do not see rows on level 0.
     """
     if picked := pick_universal(levels, settings):
         return picked
@@ -51,7 +54,7 @@ def pick_level_0(levels: Levels, settings: PickSettings) -> Pick | None:
 
 
 def pick_all(levels: Levels) -> Pick | None:
-    """Pick all runs for the highest level; None if all of them are there already."""
+    """Pick all runs for the highest level; None if all files are there already."""
     if all(run.level == levels.max_level for run in levels.runs):
         return None
     return _whole(levels, f"full compaction of {_many(len(levels.runs), 'sorted run')}")
@@ -80,9 +83,9 @@ def _early_full(levels: Levels, settings: PickSettings) -> Pick | None:
 
 
 def _is_due(levels: Levels, settings: PickSettings, interval_millis: int) -> bool:
-    """Return True if a full compaction is due by time.
+    """Return True if the last full compaction is too old.
 
-    It is due if the newest file of the highest level is too old, or if that level has no file.
+    Its age is that of the newest file of the highest level. Without a file there, return True.
     """
     made = [
         file.creation_time
@@ -126,10 +129,9 @@ def _too_many(levels: Levels, settings: PickSettings) -> Pick | None:
 
 
 def _extended(runs: Sequence[SortedRun], count: int, settings: PickSettings) -> int:
-    """Return the number of runs to take.
+    """Return the number of runs to take: ``count``, and as many of the next ones as are not larger.
 
-    These are the first ``count`` runs, and each next run that is not larger than all runs before
-    it.
+    Each next run is compared with the sum of the runs before it, by ``size_ratio``.
     """
     size, is_extended = sum(run.size for run in runs[:count]), False
     for run in runs[count:]:
@@ -141,8 +143,9 @@ def _extended(runs: Sequence[SortedRun], count: int, settings: PickSettings) -> 
 
 
 def _from(levels: Levels, count: int, reason: str) -> Pick:
-    """Pick the first ``count`` runs; the output level is one below the next run, which is not
-    changed.
+    """Pick the first ``count`` runs, and more if they would otherwise become files of level 0.
+
+    The output level is one below the level of the next run, or the highest level without one.
     """
     runs = levels.runs
     output = max(runs[count].level - 1, 0) if count < len(runs) else levels.max_level
@@ -159,9 +162,9 @@ def _whole(levels: Levels, reason: str) -> Pick:
 
 
 def _unless_done(pick: Pick | None) -> Pick | None:
-    """Return the pick, or None if it has nothing to do.
+    """Return None if the pick has no files, or a single file that is already on the output level.
 
-    That is a pick without files, or with a single file that is already on the output level.
+    Otherwise return the pick.
     """
     files = [file for run in pick.runs for file in run.files] if pick else []
     if pick is None or not files:

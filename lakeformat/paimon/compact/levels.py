@@ -28,7 +28,7 @@ class SortedRun:
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """All runs of a bucket: the runs of level 0, newest first, then one run for each higher
+    """The sorted runs of a bucket: each file of level 0, newest first, then one run per higher
     level.
     """
 
@@ -37,9 +37,9 @@ class Levels:
 
     @classmethod
     def of_files(cls, files: Iterable[DataFileMeta], level_count: int) -> Levels:
-        """Sort files into runs.
+        """Return the sorted runs of a bucket's files.
 
-        A level that has files is included, even if the options have fewer levels.
+        A level that has files is included, even if ``level_count`` is lower.
         """
         by_level: dict[int, list[DataFileMeta]] = {}
         for file in files:
@@ -51,12 +51,12 @@ class Levels:
 
     @property
     def level_0(self) -> tuple[SortedRun, ...]:
-        """Return the runs of level 0, which were not compacted yet."""
+        """The runs of level 0, whose files no compaction has written."""
         return tuple(run for run in self.runs if run.level == 0)
 
     @property
     def highest(self) -> int:
-        """Return the highest level that has files."""
+        """The highest level that has files; 0 without files."""
         return max((run.level for run in self.runs), default=0)
 
     @property
@@ -65,9 +65,10 @@ class Levels:
 
 
 def _newest_first(file: DataFileMeta) -> tuple[int, int, datetime, str]:
-    """Sort larger sequence numbers first.
+    """Return the key to sort files of level 0 by, larger sequence numbers first.
 
-    In a tie, the smaller first number is first, then the older file.
+    Of two files with the same largest number, the one with the smaller first number is first, then
+    the older one.
     """
     created = file.creation_time or _UNKNOWN
     return (-file.max_sequence_number, file.min_sequence_number, created, file.file_name)

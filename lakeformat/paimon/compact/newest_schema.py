@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Returns a table with its newest schema, or with another one of its schemas."""
+"""Opens a handle again with the newest schema, or with another one of the table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["newest_schema", "under_schema"]
 
 
 def newest_schema(handle: TableHandle) -> TableHandle:
-    """Return the table with its newest schema.
+    """Return the handle with the newest schema.
 
     Call this after you read a snapshot: then no file of the snapshot has a newer schema.
     """
@@ -21,7 +21,7 @@ def newest_schema(handle: TableHandle) -> TableHandle:
 
 
 def under_schema(handle: TableHandle, schema_id: int) -> TableHandle:
-    """Return the table with the schema that has this id."""
+    """Return the handle with the schema that has this id."""
     if schema_id == handle.schema.id:
         return handle
     return replace(handle, schema=read_schema(handle.storage, handle.layout, schema_id))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detects another program that compacts the table, such as a Flink writer that is not
+"""Detects another program that compacts the table, such as a Flink writer without
 ``write-only``.
 """
 
@@ -23,7 +23,7 @@ from lakeformat.types.duration_text import duration
 __all__ = ["OtherCompactor", "find_other_compactor", "warn_of_other_compactor"]
 
 _NEWEST = 100
-"""The number of snapshots to read: a writer compacts every few commits."""
+"""The number of snapshots to search: a writer compacts every few commits."""
 _TOGETHER = 16
 _RECENT_MILLIS = 14 * 24 * 60 * 60 * 1000
 """A program whose last compaction is older than this has probably stopped."""
@@ -32,21 +32,19 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherCompactor:
-    """A program other than this one that has compacted the table, and may do so again."""
+    """Another program that has compacted the table, and may do so again."""
 
     table: str
-    """The name of the table, ``shop.orders``."""
+    """The table's name for commands, such as ``shop.orders``."""
     commit_user: str
     snapshot_id: int
-    """The newest compaction of the program."""
+    """The id of the newest snapshot that the program's compactions published."""
     time_millis: int
     age_millis: int
 
     @property
     def finding(self) -> str:
-        """Return a sentence with the name of the program, and the harm that a second compactor
-        does.
-        """
+        """A sentence that names the program, and the harm that two compactors do."""
         return (
             f"another program compacts the table too: commit user {self.commit_user!r}, last in "
             f"snapshot {self.snapshot_id}, {duration(self.age_millis)} ago. If `lake compact` "
@@ -56,14 +54,14 @@ class OtherCompactor:
 
     @property
     def advice(self) -> str:
-        """Return the command that stops the compactions of the other program."""
+        """The command by which the other program stops compacting."""
         return (
             f"lake set-option {shlex.quote(self.table)} write-only=true, then restart that writer"
         )
 
     @property
     def warning(self) -> str:
-        """Return finding and advice in one line, for a log."""
+        """Finding and advice in one line, for the log."""
         return f"{self.table}: {self.finding}. To do: {self.advice}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,10 +75,10 @@ class OtherCompactor:
 
 
 def find_other_compactor(handle: TableHandle) -> OtherCompactor | None:
-    """Return the program with the newest compaction that lacks the property of ``marked``.
+    """Return the program of the newest compaction that this library did not publish, or None.
 
-    None if the table is ``write-only``: its writers do not compact. At most the newest 100
-    snapshots of the last 14 days are read, and only until such a compaction is found.
+    Return None if the table is ``write-only``: its writers do not compact. At most the newest 100
+    snapshots of the last 14 days are searched.
     """
     if handle.options.write_only:
         return None
@@ -112,9 +110,9 @@ def warn_of_other_compactor(handle: TableHandle) -> OtherCompactor | None:
 
 
 def _newest_first(handle: TableHandle, ids: Sequence[int]) -> Iterator[Snapshot]:
-    """Yield the snapshots ``ids`` in their order; unreadable ones are skipped.
+    """Yield the snapshots with these ids in their order, without missing and damaged ones.
 
-    Several files are read at a time.
+    Several files are read at the same time.
     """
     with ThreadPoolExecutor(_TOGETHER) as pool:
         for start in range(0, len(ids), _TOGETHER):
@@ -123,9 +121,8 @@ def _newest_first(handle: TableHandle, ids: Sequence[int]) -> Iterator[Snapshot]
 
 
 def _readable(handle: TableHandle, number: int) -> Snapshot | None:
-    """Return a snapshot; None if it has expired meanwhile or is damaged.
-
-    A later read reports the damage.
+    """Return a snapshot; None if it has expired or is damaged. Damage is reported by a later
+    read.
     """
     try:
         return read_snapshot_if_present(handle.storage, handle.layout, number)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes reports from the results of units."""
+"""Makes the report of a compaction from the results of its units."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["compacted", "failed", "not_chosen", "refused", "report_of"]
 _SHOWN_REASONS = 3
 
 _ORDER = ("compacted", "failed", "refused", "not chosen")
-"""The outcomes in the order of a report."""
+"""The order in which a report lists the outcomes of buckets."""
 
 
 def compacted(made: Made) -> BucketOutcome:
@@ -46,17 +46,17 @@ def compacted(made: Made) -> BucketOutcome:
 
 
 def refused(unit: CompactUnit, error: LakeError) -> BucketOutcome:
-    """Return the outcome of a unit whose files another commit changed first."""
+    """Return the outcome of a unit that was not published because of a conflict."""
     return _without_result(unit, "refused", str(error))
 
 
 def failed(unit: CompactUnit, error: LakeError) -> BucketOutcome:
-    """Return the outcome of a unit that ended in an error."""
+    """Return the outcome of a unit that raised an error."""
     return _without_result(unit, "failed", str(error))
 
 
 def not_chosen(other: NotChosen) -> BucketOutcome:
-    """Return the outcome of a bucket that the plan does not compact."""
+    """Return the outcome of a bucket that needs no work, or whose work was done before."""
     return BucketOutcome(
         partition=other.path, bucket=other.bucket, outcome="not chosen", reason=other.reason
     )
@@ -76,7 +76,10 @@ def report_of(
     millis: int,
     other: OtherCompactor | None = None,
 ) -> CompactReport:
-    """Return the report, with sums over the buckets that were compacted."""
+    """Return the report of a compaction; its sums count only buckets that were compacted.
+
+    ``earlier`` are the ids of snapshots of earlier attempts.
+    """
     done = [each for each in buckets if each.outcome == "compacted"]
     fresh = sum(each.fresh_bytes_in for each in done)
     written = sum(each.bytes_out for each in done)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The choice of the partitions and buckets that an operation works on."""
+"""The choice of the partitions and buckets that a compaction or rescale works on."""
 
 from __future__ import annotations
 
@@ -36,30 +36,34 @@ __all__ = [
 ]
 
 Idle: TypeAlias = timedelta | str
-"""An age, as a timedelta or a text such as ``"1 h"``."""
+"""The time since the last write to a partition, as a timedelta or a text such as ``"1 h"``."""
 
 Places: TypeAlias = Collection[tuple[bytes, int]]
 """Buckets, each as a pair: the partition (its framed binary row) and the bucket number."""
 
 BucketFiles: TypeAlias = dict[tuple[bytes, int], list[ManifestEntry]]
-"""The files of each bucket; a bucket is a pair of partition and bucket number."""
+"""The entries of each bucket's files; the key is the partition (a framed binary row) and the
+bucket.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """The partitions and buckets that an operation works on; the whole table by default."""
+    """The partitions and buckets that a compaction or rescale works on; by default the whole
+    table.
+    """
 
     where: Where | None = None
     """A condition on partition columns."""
     partitions: Partitions | None = None
     idle: Idle | None = None
-    """The minimum age of the newest file of a partition."""
+    """Choose only partitions without a file newer than this."""
     buckets: Collection[int] | None = None
     places: Places | None = None
-    """The only buckets to work on; None for no limit."""
+    """Choose only these buckets; None for no limit."""
 
     def at(self, places: Places | None) -> Chosen:
-        """Return the same choice at ``places`` only; None changes nothing."""
+        """Return the same choice with only the buckets ``places``; None changes nothing."""
         return self if places is None else replace(self, places=places)
 
 
@@ -67,9 +71,9 @@ WHOLE_TABLE = Chosen()
 
 
 class ChosenFiles:
-    """The live files of a snapshot, and those of them that were chosen.
+    """Reads the live files of a snapshot that the choice selects.
 
-    Its constructor checks the choice, so that a wrong choice is refused even for an empty table.
+    The constructor raises InvalidRequestError for a wrong choice, even if the table is empty.
     """
 
     def __init__(self, handle: TableHandle, chosen: Chosen) -> None:
@@ -80,9 +84,9 @@ class ChosenFiles:
         self._live: list[ManifestEntry] = []
 
     def by_bucket(self, snapshot: Snapshot) -> BucketFiles:
-        """Return the chosen files of a snapshot by bucket.
+        """Return the entries of the chosen files of a snapshot, by bucket.
 
-        Refuse a bucket number that the table does not have.
+        Raise InvalidRequestError for a bucket number that the table does not have.
         """
         self._live = entries = self._entries(snapshot, self._numbers)
         places = self._places
@@ -97,7 +101,9 @@ class ChosenFiles:
         return found
 
     def all_live(self, snapshot: Snapshot) -> list[ManifestEntry]:
-        """Return the files of all buckets, chosen or not; call ``by_bucket`` first."""
+        """Return the entries of the files of all buckets, chosen or not; call ``by_bucket``
+        first.
+        """
         return self._live if self._numbers is None else self._entries(snapshot, None)
 
     def _entries(self, snapshot: Snapshot, buckets: frozenset[int] | None) -> list[ManifestEntry]:
@@ -105,8 +111,9 @@ class ChosenFiles:
 
 
 def chosen_partitions(schema: TableSchema, chosen: Chosen) -> Callable[[set[bytes]], set[bytes]]:
-    """Return a function that filters partitions by the choice; partitions are framed binary
-    rows.
+    """Return a function that returns the chosen ones of a set of partitions (framed binary rows).
+
+    Raise InvalidRequestError if ``where`` names a column that is not a partition column.
     """
     asked = row_filter(schema, chosen.where, chosen.partitions)
     if asked is None:
@@ -136,9 +143,8 @@ def chosen_partitions(schema: TableSchema, chosen: Chosen) -> Callable[[set[byte
 
 
 def _bucket_numbers(buckets: object) -> frozenset[int] | None:
-    """Return the checked numbers of ``buckets``; None if none are given.
-
-    Callers may pass any value.
+    """Return the bucket numbers as ints; None for None. Raise InvalidRequestError for other
+    types.
     """
     if buckets is None:
         return None
@@ -155,7 +161,7 @@ def _bucket_numbers(buckets: object) -> frozenset[int] | None:
 def _require_buckets(
     handle: TableHandle, asked: frozenset[int] | None, found: Iterable[ManifestEntry]
 ) -> None:
-    """Refuse bucket numbers that the table does not have."""
+    """Raise InvalidRequestError for a number in ``asked`` that no bucket of the table has."""
     count = 1 if is_unaware(handle) else handle.options.bucket
     if asked is None or count < 0:  # the number of buckets is not fixed
         return

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses the buckets to compact, with a reason for each other bucket; reads no data file."""
+"""Chooses the buckets to compact, with a reason for each bucket that needs no work.
+
+Planning reads metadata only.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +46,9 @@ __all__ = ["has_left_table", "plan_compaction"]
 
 
 def has_left_table(handle: TableHandle, unit: CompactUnit) -> bool:
-    """Return True if files or deletion vectors of a unit are not live any more.
+    """Return True if a file or deletion vector of the unit is not live in the newest snapshot.
 
-    That explains a failed read.
+    Then an expiry may have deleted the file, which explains an error of the unit.
     """
     snapshot = latest_snapshot(handle.storage, handle.layout)
     if snapshot is None or snapshot.id == unit.snapshot.id:
@@ -61,7 +64,7 @@ def has_left_table(handle: TableHandle, unit: CompactUnit) -> bool:
 def plan_compaction(
     handle: TableHandle, *, strategy: str = "full", chosen: Chosen = WHOLE_TABLE
 ) -> CompactPlan:
-    """Plan a compaction of the newest snapshot as units; nothing is changed."""
+    """Return the plan to compact the newest snapshot; nothing is changed."""
     snapshot = latest_snapshot(handle.storage, handle.layout)
     # The schema is read after the snapshot. Otherwise columns of its files could be lost.
     handle = newest_schema(handle)
@@ -95,9 +98,10 @@ def _planned(
     live: list[ManifestEntry],
     fresh: Mapping[bytes, str],
 ) -> tuple[list[CompactUnit], list[NotChosen]]:
-    """Plan bucket by bucket.
+    """Return the units of all buckets, and the buckets that need no work.
 
-    ``fresh`` has the reason for each partition that is not planned because it is not idle yet.
+    ``live`` are the entries of all files of partitions with postponed rows. ``fresh`` has the
+    partitions that were written too recently, with the reason.
     """
     units: list[CompactUnit] = []
     others: list[NotChosen] = []
@@ -119,14 +123,14 @@ def _planned(
 
 
 def _waiting(places: Iterable[tuple[bytes, int]]) -> set[bytes]:
-    """Return the partitions with postponed rows, which have no bucket yet."""
+    """Return the partitions of those buckets that are ``bucket-postpone``."""
     return {partition for partition, bucket in places if bucket == POSTPONE_BUCKET}
 
 
 def _written_since(
     by_place: Mapping[tuple[bytes, int], list[ManifestEntry]], now: datetime, millis: int | None
 ) -> dict[bytes, str]:
-    """Return the partitions that are not idle yet, each with the reason."""
+    """Return the partitions that were written less than ``millis`` ago, each with the reason."""
     if millis is None:
         return {}
     written: dict[bytes, datetime] = {}
@@ -147,7 +151,9 @@ def _written_since(
 
 @dataclass(slots=True)
 class _CompactionPlanner:
-    """Plans the compaction of one bucket at a time."""
+    """Plans the compaction of one bucket at a time, and counts files for
+    ``compaction.file-num-limit``.
+    """
 
     handle: TableHandle
     snapshot: Snapshot
@@ -167,7 +173,7 @@ class _CompactionPlanner:
     def give_buckets(
         self, files: list[ManifestEntry], live: list[ManifestEntry]
     ) -> list[CompactUnit]:
-        """Return the unit that gives buckets to the postponed rows of a partition."""
+        """Return the unit that moves the postponed rows of a partition to buckets."""
         require_whole_rows(self.handle, files)
         return [plan_postponed(self._unit(files, ""), self.handle, live)]
 

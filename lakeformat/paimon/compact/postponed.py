@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moves postponed rows to the buckets of their keys; ``commit`` publishes the result.
+"""Moves rows of ``bucket-postpone`` to the buckets of their keys.
 
 One COMPACT snapshot removes the files of a partition and adds files of level 0. The rows keep the
 order of their commits, and are newer than the rows that the bucket already has.
@@ -29,13 +29,16 @@ __all__ = ["give_buckets", "with_buckets"]
 
 
 def with_buckets(handle: TableHandle, count: int) -> TableHandle:
-    """Return the table as if each partition had ``count`` buckets."""
+    """Return the handle with ``'bucket' = count``."""
     options = {**handle.schema.options, "bucket": str(count)}
     return replace(handle, schema=replace(handle.schema, options=options))
 
 
 def give_buckets(handle: TableHandle, unit: CompactUnit) -> tuple[CommitMessage, ...]:
-    """Run a unit: return the files to remove, and the files to add in each bucket."""
+    """Write the rows of a unit to their buckets.
+
+    Return a message that removes the unit's files, and one for each bucket that adds files.
+    """
     assert unit.buckets is not None
     target = with_buckets(handle, unit.buckets)
     assign = Assigner(target.schema, PartitionNumbers(target.schema, None))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans the buckets for rows that were written without one (``bucket = -2``)."""
+"""Plans the buckets of rows that were written without one (``'bucket' = '-2'``)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ __all__ = ["plan_postponed"]
 def plan_postponed(
     unit: CompactUnit, handle: TableHandle, live: Sequence[ManifestEntry]
 ) -> CompactUnit:
-    """Return the unit of a partition's postponed files; ``live`` are all its files."""
+    """Return the unit of a partition's postponed files; ``live`` are the entries of all its
+    files.
+    """
     files = [entry.file for entry in unit.files]
     count, reason = _bucket_count(handle, live)
     return replace(
@@ -31,7 +33,7 @@ def plan_postponed(
 
 
 def _bucket_count(handle: TableHandle, live: Sequence[ManifestEntry]) -> tuple[int, str]:
-    """Return the number of buckets that a partition has or gets, and the reason."""
+    """Return the number of buckets that the partition has or will have, and the reason."""
     options = handle.options
     counts = {entry.total_buckets for entry in live if entry.bucket >= 0}
     if counts:

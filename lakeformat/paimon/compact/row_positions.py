@@ -17,11 +17,13 @@ __all__ = ["PLACE_COLUMNS", "MarkedRows", "PositionedRows", "with_places"]
 
 _FILE, _ROW = "_FILE", "_ROW"
 PLACE_COLUMNS = (_FILE, _ROW)
-"""The columns with the number of a row's file, and with the row's position in this file."""
+"""The columns with the number of a row's file, and with the position of the row in that file."""
 
 
 class PositionedRows(DeletedRows):
-    """Deletion vectors that also record the positions of the rows kept from the last batch."""
+    """Applies deletion vectors, and keeps in ``last`` the positions of the rows that the last batch
+    has.
+    """
 
     last: Positions
 
@@ -37,9 +39,9 @@ class PositionedRows(DeletedRows):
 
 
 def with_places(batch: pa.RecordBatch, file: int, rows: Positions | None) -> pa.RecordBatch:
-    """Return rows with columns for file and position.
+    """Return the batch with the columns ``PLACE_COLUMNS``; ``rows`` are positions in file ``file``.
 
-    Pass None as ``rows`` if the rows can never be replaced.
+    None as ``rows`` is for rows that are never replaced.
     """
     positions = np.zeros(batch.num_rows, np.int64) if rows is None else rows
     files = pa.array(np.full(batch.num_rows, file, np.int32))
@@ -52,26 +54,28 @@ def with_places(batch: pa.RecordBatch, file: int, rows: Positions | None) -> pa.
 
 @dataclass(slots=True)
 class MarkedRows:
-    """The rows that a compaction replaces, by file."""
+    """Collects the rows of files of higher levels that a compaction replaces."""
 
     names: list[str] = field(default_factory=list)
-    """The names of the files of higher levels; a file's number is its index here."""
+    """The names of the files; the index of a name is the number of the file."""
     _found: dict[int, list[Positions]] = field(default_factory=dict)
 
     def number(self, name: str) -> int:
-        """Give a file the next number, and return the number."""
+        """Return the number of a new file in the column for the file."""
         self.names.append(name)
         return len(self.names) - 1
 
     def add(self, rows: pa.Table, superseded: Positions) -> None:
-        """Record the ``superseded`` rows of ``rows``, which has the columns of ``with_places``."""
+        """Record the rows at the indexes ``superseded``; ``rows`` has the columns
+        ``PLACE_COLUMNS``.
+        """
         places = rows.select(PLACE_COLUMNS).take(pa.array(superseded))
         files, positions = (places[name].to_numpy() for name in PLACE_COLUMNS)
         for number in np.unique(files).tolist():
             self._found.setdefault(number, []).append(positions[files == number])
 
     def by_file(self) -> dict[str, Positions]:
-        """Return the positions to add to the deletion vector of each file."""
+        """Return the row positions to add to deletion vectors, by file name."""
         by_name: dict[str, list[Positions]] = {}
         for number, parts in self._found.items():
             by_name.setdefault(self.names[number], []).extend(parts)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one unit: reads its files, writes new ones, returns the messages; never publishes."""
+"""Runs one unit of a compaction: reads its files, writes new ones, and returns messages to
+commit.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from lakeformat.paimon.read.instant_zones import rewriting_instants
 __all__ = ["UnitOutcome", "UnitWork", "run_messages", "run_unit"]
 
 UnitOutcome: TypeAlias = tuple[CompactUnit, tuple[CommitMessage, ...], LakeError | None, int]
-"""A unit, its messages or its error, and the milliseconds it took."""
+"""A unit, its messages, its error or None, and the milliseconds it took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class UnitWork:
     handle: TableHandle
 
     def __call__(self, unit: CompactUnit) -> UnitOutcome:
-        """Compact a unit; return a ``LakeError`` in the result instead of raising it."""
+        """Compact a unit; a ``LakeError`` is returned, not raised."""
         began = self._now()
         try:
             messages = run_messages(self.handle, unit)
@@ -41,7 +43,7 @@ class UnitWork:
 
 
 def run_messages(handle: TableHandle, unit: CompactUnit) -> tuple[CommitMessage, ...]:
-    """Compact a unit; return a message for each bucket if postponed rows get their buckets."""
+    """Compact a unit; return its message, or several if postponed rows get their buckets."""
     if unit.buckets is None:
         return (run_unit(handle, unit),)
     where = _require_schema(handle, unit)
@@ -52,7 +54,7 @@ def run_messages(handle: TableHandle, unit: CompactUnit) -> tuple[CommitMessage,
 
 
 def run_unit(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
-    """Compact a unit, in any thread or process; if this raises, no new file remains."""
+    """Compact a unit, in any thread or process; if this raises, the new files are deleted."""
     where = _require_schema(handle, unit)
     try:
         handle = rewriting_instants(handle, unit.snapshot, unit.files)
@@ -64,7 +66,9 @@ def run_unit(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
 
 
 def _require_schema(handle: TableHandle, unit: CompactUnit) -> str:
-    """Refuse a unit of another schema; return the beginning of error messages."""
+    """Raise CommitConflictError for a unit of another schema; return the beginning of other
+    errors.
+    """
     where = f"compaction of {unit.place} of {handle.uri}, planned at snapshot {unit.snapshot.id}"
     if unit.schema_id != handle.schema.id:
         raise CommitConflictError(

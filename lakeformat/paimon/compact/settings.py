@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The settings by which the files to compact are chosen."""
+"""The settings of universal compaction, which choose the sorted runs to compact."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["PickSettings"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PickSettings:
-    """The options of universal compaction, and the time of the plan."""
+    """The table options of universal compaction, and the time of the plan."""
 
     now: datetime
     """The local time of the plan; files record their creation as local time."""
     trigger: int = 5
     size_amplification_percent: int = 200
     size_ratio: int = 1
-    """The size ratio in percent, with the addition for off-peak hours."""
+    """The size ratio in percent, with the addition for off-peak hours if it is one."""
     optimization_interval_millis: int | None = None
     total_size_threshold: int | None = None
     incremental_size_threshold: int | None = None

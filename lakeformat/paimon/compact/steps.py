@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a unit: to merge files with each other, or to move one file to its level
-unchanged.
+"""The steps of a unit: merge and rewrite some files, or move one file unchanged to another
+level.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 __all__ = ["FileRuns", "Rewrite", "Step", "Upgrade", "steps_of"]
 
 FileRuns: TypeAlias = tuple[tuple[DataFileMeta, ...], ...]
-"""The runs of a section, oldest first.
+"""The sorted runs of a section, oldest first.
 
 A section is a group of files whose keys overlap each other, but no file outside of the group.
 """
@@ -29,7 +29,9 @@ class Upgrade:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """A step for sections whose rows are merged and written again, one section after the other."""
+    """A step for sections whose rows are merged and written to new files, one section after the
+    other.
+    """
 
     sections: tuple[FileRuns, ...]
 
@@ -47,9 +49,10 @@ def steps_of(
     small_bytes: int,
     must_rewrite: Callable[[DataFileMeta], bool],
 ) -> list[Step]:
-    """Return steps in key order; small files are written together with their neighbours.
+    """Return the steps for sections in key order.
 
-    ``must_rewrite`` returns True for a file that cannot be moved unchanged.
+    Files below ``small_bytes`` are rewritten together with their neighbours. ``must_rewrite``
+    returns True for a file that cannot be moved unchanged.
     """
     steps: list[Step] = []
     waiting: list[FileRuns] = []
@@ -84,7 +87,7 @@ def _is_one_file(sections: Sequence[FileRuns]) -> bool:
 
 
 def _joined(steps: Sequence[Step]) -> Iterator[Step]:
-    """Join adjacent rewrites, so that an output file may hold rows of several."""
+    """Join adjacent rewrites, so that an output file may have rows of several."""
     waiting: list[FileRuns] = []
     for step in steps:
         if isinstance(step, Rewrite):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refuses the tables that this version does not compact."""
+"""Refuses tables that this version does not compact."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STRATEGIES = ("full", "minor")
 
 
 def require_strategy(strategy: str) -> None:
-    """Refuse an unknown strategy."""
+    """Raise InvalidRequestError unless the strategy is ``full`` or ``minor``."""
     if strategy not in STRATEGIES:
         raise InvalidRequestError(
             f"strategy must be 'full' (all files) or 'minor' (only what is due), got {strategy!r}"
@@ -31,7 +31,9 @@ def require_strategy(strategy: str) -> None:
 
 
 def require_supported(handle: TableHandle, strategy: str) -> None:
-    """Refuse a table whose compaction needs work that this version cannot do."""
+    """Raise UnsupportedError for a table whose compaction needs work that this version cannot
+    do.
+    """
     require_strategy(strategy)
     require_allowed(handle, Operation.COMPACT)
     reason = _keyed(handle) if handle.schema.primary_keys else _append(handle)
@@ -42,7 +44,7 @@ def require_supported(handle: TableHandle, strategy: str) -> None:
 
 
 def why_not_compacted(handle: TableHandle) -> str | None:
-    """Return why this version does not compact a table, with the next step; None if it does."""
+    """Return the message of the error that a compaction would raise, or None."""
     try:
         require_supported(handle, "full")
     except InvalidRequestError as reason:
@@ -51,7 +53,7 @@ def why_not_compacted(handle: TableHandle) -> str | None:
 
 
 def require_whole_rows(handle: TableHandle, files: Iterable[ManifestEntry]) -> None:
-    """Refuse files that keep only some columns of their rows."""
+    """Raise UnsupportedError for files that have only some columns of their rows."""
     for entry in files:
         if entry.file.write_cols is not None:
             raise UnsupportedError(

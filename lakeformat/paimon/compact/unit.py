@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of a compaction: units of work, and the buckets that need none."""
+"""The plan of a compaction: units of work, and the buckets that need no work."""
 
 from __future__ import annotations
 
@@ -24,51 +24,48 @@ __all__ = ["CompactPlan", "CompactUnit", "NotChosen"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactUnit:
-    """One unit of work: a bucket of a primary-key table, or files of an append table that become
-    larger files.
+    """One unit of work: a bucket of a primary-key table, or files of an append table to join.
 
-    It can be pickled and compacted in another process. The commit of a unit fails if one of its
-    files is not live any more.
+    It can be pickled and run in another process. Its commit conflicts if one of its files is not
+    live any more.
     """
 
     snapshot: Snapshot
     """The snapshot on which the unit was planned."""
     schema_id: int
     path: str
-    """The partition as a directory below the table, for people; empty without partitions."""
+    """The directory of the partition below the table, for messages; empty without partitions."""
     files: tuple[ManifestEntry, ...]
-    """The files to replace.
+    """The entries of the files to replace.
 
-    A file that only changes its level is added again with the new level.
+    A file that only changes its level is among them, and is added again with the new level.
     """
     steps: tuple[Step, ...]
     output_level: int = 0
     drop_delete: bool = False
-    """True to drop deletes, because no older row of their keys exists."""
+    """True to drop rows of kind DELETE, because no older row of their keys exists."""
     is_last: bool = False
-    """True if the output is at the highest level."""
+    """True if the output level is the highest level."""
     looked_up: tuple[ManifestEntry, ...] = ()
-    """Files of higher levels with the earlier rows of keys; these files are read, but not
-    changed.
-    """
+    """The entries of files of higher levels with the old rows of keys; they are only read."""
     marked_elsewhere: frozenset[str] = frozenset()
-    """Other files of the bucket that ``vectors`` name; the deletion vectors of these remain
+    """Names of other files of the bucket with deletion vectors in ``vectors``, which remain
     valid.
     """
     vectors: tuple[IndexManifestEntry, ...] = ()
     """The index files with the deletion vectors of the unit's files."""
     deleted_rows: int = 0
-    """The number of rows that the deletion vectors mark as deleted."""
+    """The number of rows of ``files`` that deletion vectors delete."""
     expected_files: int = 1
     buckets: int | None = None
-    """The number of buckets for postponed rows; None for a unit without postponed rows."""
+    """The number of buckets among which postponed rows are distributed; None for any other unit."""
     order: RowOrder | None = None
-    """The order of the rows of an append table; None keeps the order of the files."""
+    """The order in which rows of an append table are written; None keeps the order of the files."""
     reason: str
 
     @property
     def partition(self) -> bytes:
-        """Return the partition's framed binary row."""
+        """The partition as a framed binary row."""
         return self.files[0].partition
 
     @property
@@ -77,11 +74,14 @@ class CompactUnit:
 
     @property
     def place(self) -> str:
-        """The name of the bucket, for people."""
+        """The partition and bucket, for messages."""
         return f"partition {self.path}, bucket {self.bucket}" if self.path else _bucket(self.bucket)
 
     def message(self, handle: TableHandle, made: Iterable[DataFileMeta]) -> CommitMessage:
-        """Return the message to commit, without changelog and index files."""
+        """Return the message that replaces the unit's files by ``made``.
+
+        The caller adds changelog and index files.
+        """
         return CommitMessage(
             table=handle.uri,
             partition=self.partition,
@@ -95,27 +95,27 @@ class CompactUnit:
 
     @property
     def rewritten(self) -> list[DataFileMeta]:
-        """Return the files whose rows are read and written again."""
+        """The files whose rows are read and written again."""
         return [file for step in self.steps if isinstance(step, Rewrite) for file in step.files]
 
     @property
     def moved(self) -> list[DataFileMeta]:
-        """The files that only change their level, without reading or writing their rows."""
+        """The files that only change their level; their rows are not written again."""
         return [step.file for step in self.steps if isinstance(step, Upgrade)]
 
     @property
     def rows(self) -> int:
-        """Return the number of rows to read."""
+        """The number of rows to read and write."""
         return sum(file.row_count for file in self.rewritten) - self.deleted_rows
 
     @property
     def bytes(self) -> int:
-        """Return the number of bytes to read."""
+        """The number of bytes to read."""
         return sum(file.file_size for file in self.rewritten)
 
     @property
     def expected_gain(self) -> str:
-        """The gain for readers as text, estimated from metadata."""
+        """The gain for readers, as text for the plan, estimated from metadata."""
         fewer = len(self.files) - self.expected_files
         found = [
             f"{counted(fewer, 'file')} fewer to open" if fewer > 0 else "",
@@ -129,7 +129,7 @@ class CompactUnit:
 
     @property
     def _ends_merging(self) -> bool:
-        """True if the unit merges all runs of its bucket into one."""
+        """True if the unit merges several runs of its bucket into one run on the highest level."""
         places = {entry.file.level or entry.file.file_name for entry in self.files}
         return self.is_last and len(places) > 1
 
@@ -152,7 +152,7 @@ class CompactUnit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotChosen:
-    """A bucket that is not compacted, and the reason."""
+    """A bucket that a plan does not compact, and the reason."""
 
     path: str
     bucket: int
@@ -174,27 +174,27 @@ class NotChosen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactPlan:
-    """The plan of a compaction.
+    """The plan of a compaction: units of work, and buckets that need none.
 
-    Planning reads no data file and changes nothing.
+    Planning reads metadata only and changes nothing.
     """
 
     table: str
     strategy: str
     snapshot_id: int | None
-    """The planned snapshot; None for a table without a snapshot."""
+    """The id of the snapshot that the plan is for; None for a table without a snapshot."""
     schema_id: int
-    """The newest schema at the time of the plan; files of older schemas are rewritten with this
-    schema.
-    """
+    """The id of the newest schema at the time of the plan, with which files are rewritten."""
     units: tuple[CompactUnit, ...] = ()
     not_chosen: tuple[NotChosen, ...] = ()
     other_compactor: OtherCompactor | None = None
-    """Another program that compacts the table: its commits may conflict with this compaction."""
+    """Another program that also compacts the table, or None. Its commits may conflict with
+    these.
+    """
 
     @property
     def bytes(self) -> int:
-        """Return the number of bytes to read; about as many are written."""
+        """The number of bytes that all units read; they write about as many."""
         return sum(unit.bytes for unit in self.units)
 
     def to_dict(self) -> dict[str, Any]:

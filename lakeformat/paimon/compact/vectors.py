@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Updates the deletion vectors of a bucket after a compaction.
 
-Replaced rows are added, and the vectors of rewritten files are dropped.
+Rows that it replaced are added, and the vectors of rewritten files are dropped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["VectorChange", "write_vectors"]
 
 @dataclass(frozen=True, slots=True)
 class VectorChange:
-    """The change of the index files of a bucket in a commit."""
+    """The index files that a commit adds to a bucket and deletes from it."""
 
     new: tuple[IndexManifestEntry, ...] = ()
     deleted: tuple[IndexManifestEntry, ...] = ()
@@ -33,9 +33,9 @@ def write_vectors(
     unit: CompactUnit,
     marked: Mapping[str, Positions],
 ) -> VectorChange:
-    """Replace the index files of a bucket by one file, if any of its vectors changes.
+    """Write a file with the new deletion vectors of a bucket, if one of them changes.
 
-    ``marked`` has the positions of replaced rows by data file. The vector of a file that is not
+    ``marked`` are the replaced rows: positions by data file name. The vector of a file that is not
     live any more is dropped: this unit has rewritten the file, or another engine has compacted it.
     """
     old = deleted_rows_of(handle, unit.snapshot, unit.vectors).vectors(unit.partition, unit.bucket)

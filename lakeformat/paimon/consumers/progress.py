@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The progress of a table's consumers, and the snapshots that they keep."""
+"""The progress of a table's consumers, and the snapshots that are kept for them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
 __all__ = ["FORWARDING", "Guard", "Progress", "available_ids", "read_progress"]
 
 FORWARDING = "fast-forward-of-main"
-"""The consumer that keeps a branch's snapshots while main is fast-forwarded to them."""
+"""The id of the consumer that keeps a branch's snapshots while main is fast-forwarded to them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A consumer, with the first snapshot that it has not read.
-
-    This and later snapshots are kept.
+    """A consumer, with the id of the first snapshot that it has not read; later snapshots are kept,
+    too.
     """
 
     what: str
@@ -31,20 +30,24 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The snapshots that the consumers of a table keep."""
+    """The consumers for which the oldest snapshots and changelogs are kept."""
 
     guard: Guard | None
-    """The consumer that is furthest behind."""
+    """The consumer that is furthest behind; None without consumers."""
     stale: tuple[str, ...]
-    """Consumers whose next snapshot and its changelog have expired; nothing is kept for them."""
+    """The ids of consumers whose next snapshot and changelog have expired; nothing is kept for
+    them.
+    """
     of_snapshots: Guard | None = None
-    """The consumer that needs the snapshots themselves: a changelog in their place is not
+    """The consumer of a fast-forward, which needs snapshots: changelogs in their place are not
     enough.
     """
 
 
 def read_progress(handle: TableHandle, *, without: Collection[str] = ()) -> Progress:
-    """Find the consumer that is furthest behind; consumers in ``without`` are ignored."""
+    """Return the consumer that is furthest behind; consumers with an id in ``without`` do not
+    count.
+    """
     found = [
         consumer
         for consumer in read_consumers(handle.storage, handle.layout, handle.environment)
@@ -67,6 +70,9 @@ def _guard(consumer: Consumer) -> Guard:
 
 
 def available_ids(handle: TableHandle) -> list[int]:
-    """Return the snapshots whose changes can still be read, ascending."""
+    """Return the ids of the snapshots whose changes can still be read, ascending.
+
+    Expired snapshots that are kept as changelogs are among them.
+    """
     storage, layout = handle.storage, handle.layout
     return sorted({*changelog_ids(storage, layout), *snapshot_ids(storage, layout)})

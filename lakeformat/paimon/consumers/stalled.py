@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds consumers that have not moved for long, and so keep snapshots or changelogs from
+"""Finds consumers that have not moved for long, and so prevent snapshots or changelogs from
 expiring.
 """
 
@@ -23,13 +23,15 @@ __all__ = ["Rules", "StalledConsumer", "find_stalled"]
 
 _DAY = 24 * 60 * 60 * 1000
 _LONG_FOR_A_STREAM = _DAY
-"""A day. A running stream has its consumer for seconds, a crashed stream until it restarts."""
+"""One day: a running stream has its consumer for seconds, a crashed stream until it restarts."""
 _LONG = 7 * _DAY
-"""A week, because some readers run only once a week."""
+"""One week, because some readers run only once a week."""
 
 
 class Rules(Protocol):
-    """The rules of an expiry, as numbers and times, without the effect of consumers."""
+    """The numbers and times by which an expiry keeps snapshots or changelogs, apart from
+    consumers.
+    """
 
     @property
     def retain_max(self) -> int: ...
@@ -43,11 +45,13 @@ class Rules(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StalledConsumer:
-    """A consumer that keeps due snapshots although it seems to have stopped reading."""
+    """A consumer that has not moved for long, and for which due snapshots are kept."""
 
     id: str
     next_snapshot: int | None
-    """This and later snapshots are kept; None for a damaged file, which keeps everything."""
+    """The id of the first snapshot that is kept for it; None for a damaged file, which keeps
+    all.
+    """
     unmoved_millis: int
     is_of_stream: bool = False
     """True if the consumer belongs to a stream into this table that crashed during a batch."""
@@ -57,7 +61,7 @@ class StalledConsumer:
 
     @property
     def finding(self) -> str:
-        """The problem in one sentence."""
+        """The problem in one sentence, with the consumer's id, age and next snapshot."""
         if self.damage is not None:
             return f"nothing expires, because consumer {self.id!r} is damaged ({self.damage})"
         whose = " of a stream that crashed while publishing" if self.is_of_stream else ""
@@ -67,7 +71,9 @@ class StalledConsumer:
         )
 
     def advice(self, table: str) -> str:
-        """Return the advice: to restart the reader, or the command that moves the consumer."""
+        """Return what to do: restart the reader, or run a command that moves or deletes the
+        consumer.
+        """
         name = shlex.quote(self.id)
         if self.damage is not None:
             return f"lake consumer set {table} {name} --next NUMBER, or delete the file"
@@ -77,7 +83,9 @@ class StalledConsumer:
         return f"restart its reader or, if it has ended, {command}"
 
     def advice_to_maintain(self, table: str) -> str:
-        """Return the advice: a restart, or a maintenance that also deletes the consumer."""
+        """Return what to do: restart the reader, or run a maintenance that also deletes the
+        consumer.
+        """
         if self.damage is not None:
             return self.advice(table)
         command = f"lake maintain {table} --expire-consumers '{duration(self.unmoved_millis)}'"
@@ -85,7 +93,7 @@ class StalledConsumer:
         return f"restart {reader} or, if it has ended, {command}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return plain values, ready for JSON."""
         return {
             "consumer_id": self.id,
             "next_snapshot_id": self.next_snapshot,
@@ -103,15 +111,16 @@ def find_stalled(
     without: Collection[str] = (),
     unmoved_for: int | None = None,
 ) -> tuple[StalledConsumer, ...]:
-    """Find stalled consumers that keep snapshots or changelogs which would expire without them.
+    """Return the consumers that have not moved for long, and that prevent an expiry.
 
-    A consumer is stalled if it has not moved for ``unmoved_for`` milliseconds. The default is a
-    week, or a day for a consumer of a stream or with a damaged file. If the table sets
-    ``consumer.expiration-time``, this option decides instead of the default.
+    A consumer is stalled if it has not moved for ``unmoved_for`` milliseconds, by default for a
+    week. Without ``unmoved_for`` and with ``consumer.expiration-time``, readers expire by
+    themselves and are not returned. A consumer of a stream, or one with a damaged file, is stalled
+    after one day.
 
-    The rules ``snapshots`` and ``changelogs`` decide what would expire. ``snapshots`` is None if
-    consumers keep only changelogs, ``changelogs`` if these never expire. The consumer of an
-    interrupted fast-forward is not reported: the snapshots are still needed.
+    ``snapshots`` and ``changelogs`` are the rules by which these would expire. Pass None as
+    ``snapshots`` if consumers keep only changelogs, and as ``changelogs`` if these never expire.
+    The consumer of an interrupted fast-forward is not returned: its snapshots are still needed.
     """
     now = handle.environment.now_millis()
     long = unmoved_for
@@ -155,10 +164,7 @@ def _state_of(handle: TableHandle, name: str, unmoved: int) -> StalledConsumer |
 
 
 class _KeptSnapshots:
-    """Finds the snapshots and changelogs that a consumer keeps.
-
-    The directories are listed once for all consumers.
-    """
+    """Decides if a consumer prevents an expiry; lists the directories once for all consumers."""
 
     def __init__(
         self, handle: TableHandle, snapshots: Rules | None, changelogs: Rules | None
@@ -170,8 +176,8 @@ class _KeptSnapshots:
         self._changelogs = changelog_ids(handle.storage, handle.layout)
 
     def by(self, number: int) -> str | None:
-        """Return what a consumer at ``number`` keeps: ``snapshot``, ``changelog``, or None for
-        nothing.
+        """Return ``snapshot`` or ``changelog``, what is kept only for a consumer at ``number``; or
+        None.
         """
         if number < min([*self._changelogs, *self._snapshots], default=0):
             return None  # The changes that the consumer would read next have expired.
@@ -182,7 +188,7 @@ class _KeptSnapshots:
         return "changelog" if is_kept else None
 
     def _keeps_snapshots(self, number: int, rules: Rules) -> bool:
-        """Return True if the oldest snapshot that the consumer keeps would expire without it.
+        """Return True if the oldest snapshot that is kept for the consumer would otherwise expire.
 
         The age of a snapshot counts from the commit of the next snapshot.
         """
@@ -196,7 +202,7 @@ class _KeptSnapshots:
         return follower is not None and follower.time_millis < rules.older_than
 
     def _keeps_changelogs(self, number: int, rules: Rules) -> bool:
-        """Return True if the oldest changelog that the consumer keeps would expire without it.
+        """Return True if the oldest changelog that is kept for the consumer would otherwise expire.
 
         The age of a changelog counts from its own commit. The newest changelog never expires.
         """

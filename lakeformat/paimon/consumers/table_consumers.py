@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists and moves the consumers of a table; their positions are snapshot numbers."""
+"""``table.consumers``: lists and moves the consumers of a table; positions are snapshot ids."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class TableConsumers(AnyTableConsumers[int]):
             )
 
     def _require_kept(self, consumer_id: str, place: int) -> None:
-        """Raise if an expiry began to delete the snapshot before the consumer was written."""
+        """Raise if an expiry began to delete snapshot ``place`` before the consumer was written."""
         handle = self._handle
         ids = available_ids(handle)
         if place > max(ids, default=0):
@@ -108,10 +108,12 @@ class TableConsumers(AnyTableConsumers[int]):
 def expire_consumers(
     handle: TableHandle, *, older_than: int, dry_run: bool = False
 ) -> ConsumerReport:
-    """Delete the consumers whose file was last written before a time in epoch milliseconds."""
+    """Delete the consumers whose files were last written before ``older_than`` (epoch
+    milliseconds).
+    """
     return files_of(handle).expire(handle.uri, older_than, dry_run=dry_run)
 
 
 def files_of(handle: TableHandle) -> ConsumerFiles:
-    """Return the listing entries of the files of all consumers."""
+    """Return the consumer files of the branch, which list ids and times of the last progress."""
     return consumer_files(handle.storage, handle.layout)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changelog rows of a compaction: for each changed key the row before, the row after, or both."""
+"""Changelog rows of a compaction: for each changed key the old row, the new row, or both."""
 
 from __future__ import annotations
 
@@ -23,35 +23,38 @@ __all__ = ["ChangelogMerge", "Merged", "Unchanged", "changes_of", "inserted"]
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The result of merging some rows of a compaction."""
+    """The rows to write and the changelog rows of one merge."""
 
     rows: pa.Table
-    """One row for each key, in key order; deletes are included."""
+    """The merged rows, one for each key, in key order; rows of kind DELETE are included."""
     changelog: pa.Table
     """Changelog rows, in key order."""
     superseded: Positions | None = None
-    """The positions of rows of higher levels that the merge replaces."""
+    """The indexes, in the rows before the merge, of rows of higher levels that are replaced."""
 
 
 class ChangelogMerge(Protocol):
-    """Merges the rows of a compaction and finds their changelog."""
+    """Merges rows by key, and finds their changelog."""
 
     def merge(self, rows: pa.Table, groups: KeyGroups | None) -> Merged:
-        """Merge rows with a column of file levels; ``groups`` is None if each key occurs once."""
+        """Merge ``rows``, which have the level of their file in the column ``LEVEL``.
+
+        ``groups`` are the rows of each key; None if each key occurs once.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """Compares rows, to omit updates that change no value:
-    ``changelog-producer.row-deduplicate``.
-    """
+    """Finds updates that change no value, which ``changelog-producer.row-deduplicate`` omits."""
 
     columns: tuple[str, ...]
 
     @classmethod
     def of_schema(cls, schema: TableSchema) -> Unchanged | None:
-        """Return the columns that are compared; None if the changelog holds every update."""
+        """Return the comparison that the options require; None if the changelog has every
+        update.
+        """
         options = schema.table_options
         if not options.changelog_row_deduplicate:
             return None
@@ -59,7 +62,7 @@ class Unchanged:
         return cls(tuple(name for name in schema.column_names if name not in ignored))
 
     def mask(self, before: pa.Table, after: pa.Table) -> Mask:
-        """Return a mask of the rows that are equal in two tables."""
+        """Return a mask of the rows with equal values in ``before`` and ``after``."""
         return equal_rows(before.select(self.columns), after.select(self.columns))
 
 
@@ -71,10 +74,10 @@ def changes_of(
     seen: Mask,
     unchanged: Unchanged | None,
 ) -> pa.Table:
-    """Return one changelog row for each added or deleted key, two for each updated key.
+    """Return the changelog: one row for each added or deleted key, two for each updated key.
 
-    ``before`` has each key's position in ``rows``, or ``NOWHERE`` for a new key; ``after`` has a
-    row for every key. ``seen`` masks the keys that may have changed.
+    ``before`` has the index in ``rows`` of each key's old row, or ``NOWHERE`` for a new key.
+    ``after`` has the new row of every key. ``seen`` masks the keys that may have changed.
     """
     had, has = _were_there(rows, before) & seen, ~_retracts(after) & seen
     if unchanged is not None:
@@ -101,9 +104,7 @@ def changes_of(
 
 
 def inserted(rows: pa.Table) -> pa.Table:
-    """Return changelog rows of new keys; deletes of a new key change nothing, so they are
-    left out.
-    """
+    """Return changelog rows of kind INSERT for new keys, without keys whose row is a delete."""
     retracts = _retracts(rows)
     if retracts.any():
         rows = take_rows(rows, np.flatnonzero(~retracts))

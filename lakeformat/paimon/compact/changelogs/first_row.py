@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compactions of the engine ``first-row``: a key is in the changelog once, when it leaves
-level 0.
+"""Compactions of the merge engine ``first-row``.
+
+A key gets one changelog row, by the compaction that moves its first row out of level 0.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ __all__ = ["FirstRowMerge"]
 
 @dataclass(frozen=True, slots=True)
 class FirstRowMerge:
-    """Keeps the first row of each new key, and no row of a key that a higher level has."""
+    """Keeps the first row of each key, and drops rows of keys that a higher level has."""
 
     engine: FirstRow
     output_level: int
-    """The level of the new files. Rows of higher levels are read for lookups only."""
+    """The level of the new files. Files of higher levels are only read, to find known keys."""
 
     def merge(self, rows: pa.Table, groups: KeyGroups | None) -> Merged:
         levels = rows[LEVEL].to_numpy()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Producer ``full-compaction``: the difference between two compactions into the highest level."""
+"""Producer ``full-compaction``: the difference between two full compactions."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ __all__ = ["FullChangelogMerge"]
 
 @dataclass(frozen=True, slots=True)
 class FullChangelogMerge:
-    """Compares the merged rows with the rows of the highest level, the state published last.
+    """Compares the merged rows with those of the highest level, the state after the last full
+    compaction.
 
-    A key that has a row only there is unchanged.
+    A key without a row of a lower level is unchanged.
     """
 
     engine: MergeEngine

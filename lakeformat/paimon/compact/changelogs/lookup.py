@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compactions that look up the earlier row of a key: for producer ``lookup``, or to mark old
-rows.
+"""Compactions that look up the old row of a key: for producer ``lookup``, or for deletion vectors.
 
 Files of levels above the output are read together with the compacted files if their keys overlap.
 One pass over all of them finds every row that is replaced. The files of higher levels are not
@@ -28,15 +27,14 @@ __all__ = ["LookupMerge", "keys_without", "trivial_groups", "without_ignored"]
 
 @dataclass(frozen=True, slots=True)
 class LookupMerge:
-    """Merges rows of level 0 with the newest row of a higher level, if there is one.
+    """Merges the rows of level 0 with the newest row of a higher level, if the key has one.
 
-    The engine also merges a key that has no such row. The result for a key with rows of level 0 is
-    the change of this key.
+    Each key with a row of level 0 has changed, and gets changelog rows.
     """
 
     engine: MergeEngine
     output_level: int
-    """The level of the new files. Rows of higher levels are read for lookups only."""
+    """The level of the new files. Files of higher levels are only read, to find old rows."""
     unchanged: Unchanged | None = None
     makes_changelog: bool = True
     """True to make the changelog; False if only deletion vectors are needed."""
@@ -69,23 +67,20 @@ class LookupMerge:
 
 
 def trivial_groups(rows: pa.Table) -> KeyGroups:
-    """Return groups of one row each, for rows whose keys all differ."""
+    """Return a group of one row for each of ``rows``, whose keys all differ."""
     positions = np.arange(rows.num_rows)
     return KeyGroups(positions, positions)
 
 
 def without_ignored(engine: MergeEngine, rows: pa.Table, groups: KeyGroups) -> KeyGroups:
-    """Return the groups without the keys that have no row after the merge.
-
-    These keys have only deletes, which the engine ignores.
-    """
+    """Return the groups without keys that only have deletes which ``ignore-delete`` drops."""
     if isinstance(engine, Deduplicate | FirstRow) and engine.ignore_delete:
         return without(groups, meeting_retracts(rows, groups))
     return groups
 
 
 def keys_without(groups: KeyGroups, levels: Levels, output_level: int) -> KeyGroups:
-    """Return the groups without the keys that have only rows of levels above the output."""
+    """Return the groups without keys whose rows are all in levels above the output."""
     if not len(groups) or levels.max(initial=0) <= output_level:
         return groups
     is_input = np.minimum.reduceat(levels[groups.order], groups.starts) <= output_level

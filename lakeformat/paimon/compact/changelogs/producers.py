@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses the merge of compactions that write a changelog, or need the earlier row of a key."""
+"""Chooses how a compaction merges: with a changelog, with a lookup of old rows, or with neither."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ _GUARANTEES = {"none": "none", "input": "as written", _LOOKUP: "complete", _FULL
 
 
 def guarantee(options: TableOptions) -> str:
-    """Return the guarantee of a table's changelog in one word; see docs/changelog.md."""
+    """Return ``complete``, ``net``, ``as written`` or ``none``: what a table's changelog contains.
+
+    docs/changelog.md explains these words.
+    """
     return _GUARANTEES[options.changelog_producer]
 
 
 def changelog_merge(schema: TableSchema, unit: CompactUnit) -> ChangelogMerge | None:
-    """Return the merge that also makes the changelog of a unit; None if the engine alone is
-    enough.
+    """Return the merge that makes a changelog or looks up old rows; None if the unit needs
+    neither.
     """
     options, engine = schema.table_options, merge_engine(schema)
     unchanged = Unchanged.of_schema(schema)

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merges the rows of a unit with changelog or lookups: rows to write, changelog, deleted
-positions.
-"""
+"""Merges the files of a unit that needs a changelog or a lookup of old rows."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ __all__ = ["ChangelogRows"]
 
 
 class ChangelogRows:
-    """Merges the files of a unit and writes their changelog."""
+    """Merges the files of a unit, and writes their changelog to ``changelog``."""
 
     def __init__(
         self,
@@ -60,18 +58,21 @@ class ChangelogRows:
 
     @property
     def marked(self) -> Mapping[str, Positions]:
-        """The positions of replaced rows in files of higher levels, by file."""
+        """The replaced rows in files of higher levels: row positions by file name."""
         return self._marked.by_file()
 
     def of(self, step: Rewrite) -> Iterator[pa.Table]:
-        """Yield the rows to write in key order, each key once; deletes are included."""
+        """Yield the merged rows of a step in key order, each key once; rows of kind DELETE are
+        included.
+        """
         for section in step.sections:
             yield from self._merged(section)
 
     def move(self, step: Upgrade) -> None:
-        """Write the changelog of a file that only changes its level.
+        """Write the changelog of a file that only changes its level, and find the rows that it
+        replaces.
 
-        The file is read only if the changelog needs it.
+        The file is read only if one of the two is needed.
         """
         if step.file.level == self._output_level:
             return
@@ -110,8 +111,10 @@ class ChangelogRows:
             yield rows, self._order.group(rows, numbered=numbered)
 
     def _above(self, fresh: Sequence[DataFileMeta]) -> list[tuple[DataFileMeta, ...]]:
-        """Return the files of higher levels that may share keys with ``fresh``: one run for each
+        """Return the files of higher levels that may share keys with ``fresh``, a run for each
         level.
+
+        The highest level is first.
         """
         others = [entry.file for entry in self._looked_up.values()]
         if not fresh or not others:

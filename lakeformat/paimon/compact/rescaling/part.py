@@ -31,53 +31,55 @@ __all__ = ["Part", "PartOutcome", "Rewriting", "classes_of", "scan_of"]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Buckets of a partition whose rows are written to the same new buckets; it can be pickled."""
+    """Buckets of a partition whose rows go to the same new buckets; it can be pickled."""
 
     partition: bytes
     splits: tuple[Split, ...]
     classes: int
-    """The divisor of bucket numbers: all bucket numbers of a part have the same remainder."""
+    """The divisor of bucket numbers: all old and new buckets of a part have ``remainder`` by it."""
     remainder: int
 
     @property
     def bytes(self) -> int:
-        """The size of the part's files in storage."""
+        """The size of the part's files in bytes."""
         return sum(split.size_bytes for split in self.splits)
 
 
 PartOutcome = tuple[Part, list[CommitMessage], LakeError | None]
-"""A part, its messages, and the error if it failed."""
+"""A part, the messages to commit, and the error if it failed."""
 
 
 def classes_of(handle: TableHandle, before: Sequence[int], count: int) -> int:
     """Return the number of parts of a partition that can be rewritten independently.
 
-    The number is the greatest common divisor of the old and the new bucket count. Divided by it,
-    the old and the new bucket number of a row have the same remainder. This holds only for buckets
-    by primary key, so other tables get 1: there, the type of the bucket column may have changed.
+    ``before`` are its bucket counts now, ``count`` is the new one. The result is their greatest
+    common divisor: divided by it, the old and the new bucket number of a row have the same
+    remainder. This holds only for buckets by primary key, so other tables get 1: there, the type of
+    the bucket column may have changed.
     """
     return gcd(count, *before) if handle.schema.primary_keys else 1
 
 
 def scan_of(handle: TableHandle, snapshot: Snapshot) -> Scan:
-    """Return a scan of the rows that readers see, except postponed rows."""
+    """Return a scan of the rows that readers see, without postponed rows."""
     options = {**handle.schema.options, "postpone.merge-on-read": "false"}
     return Scan(replace(handle, schema=replace(handle.schema, options=options)), snapshot, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """Rewrites one part; it can be pickled and called in another process."""
+    """Writes the rows of a part to new buckets; it can be pickled and called in another process."""
 
     handle: TableHandle
-    """The table with the schema of the plan: no file of the snapshot has newer columns."""
+    """The table with the schema of the plan; no file of the snapshot has a newer one."""
     scan: Scan
     base_snapshot: int
     count: int
 
     def __call__(self, part: Part) -> PartOutcome:
-        """Write new files with the rows of a part; return a ``LakeError`` in the result instead of
-        raising it.
+        """Write new files with the rows of a part; a ``LakeError`` is returned, not raised.
+
+        After an error the new files are deleted.
         """
         entries = [entry for split in part.splits for entry in split.files]
         instants_kept = rewriting_instants(self.handle, self.scan.snapshot, entries)
@@ -92,7 +94,9 @@ class Rewriting:
         return part, messages, None
 
     def _rewritten(self, target: TableHandle, part: Part) -> list[CommitMessage]:
-        """Write the files; if this raises, no new file remains."""
+        """Write the files, and return the messages to commit; if this raises, the new files are
+        deleted.
+        """
         schema = target.schema
         assign = Assigner(schema, PartitionNumbers(schema, None))
         sequences = SequenceNumbers(target, None)
@@ -127,9 +131,9 @@ class Rewriting:
             yield from (batch for batch in self.scan.read(split) if batch.num_rows)
 
     def _require_apart(self, part: Part, messages: Sequence[CommitMessage]) -> None:
-        """Refuse rows that belong to a bucket of another part.
+        """Raise CorruptTableError if a row belongs to a new bucket of another part.
 
-        Both parts would give the same sequence numbers to rows of that bucket.
+        Both parts would give rows of that bucket the same sequence numbers.
         """
         for message in messages:
             if message.bucket % part.classes != part.remainder:

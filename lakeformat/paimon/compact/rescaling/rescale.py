@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rewrites partitions with another number of buckets, each in one OVERWRITE.
+"""Rewrites partitions with another number of buckets, each by one OVERWRITE.
 
 The merged rows of a partition are written with the new number of buckets and replace the partition.
-If another commit has changed the partition meanwhile, it is planned again. Older snapshots are not
+If another commit changes the partition meanwhile, it is planned again. Older snapshots are not
 changed.
 """
 
@@ -59,7 +59,9 @@ def rescale(
     dry_run: bool = False,
     executor: str | Executor | None = None,
 ) -> RescaleReport:
-    """Rewrite partitions with ``bucket`` buckets; default: the number in the table's options."""
+    """Rewrite partitions with ``bucket`` buckets; None for the value of the table option
+    ``bucket``.
+    """
     where = where_to_work("serial" if executor is None else executor)
     handle = newest_schema(handle)
     count = _require_count(handle, bucket)
@@ -70,10 +72,10 @@ def rescale(
 
 @dataclass(frozen=True, slots=True)
 class _RescaledPartition:
-    """A partition to rescale, as it is in one snapshot."""
+    """A partition to rescale to ``count`` buckets, with its files in one snapshot."""
 
     handle: TableHandle
-    """The table with the schema of the plan: no file of the snapshot has newer columns."""
+    """The table with the schema of the plan; no file of the snapshot has a newer one."""
     snapshot: Snapshot
     partition: bytes
     files: tuple[ManifestEntry, ...]
@@ -81,12 +83,12 @@ class _RescaledPartition:
 
     @property
     def is_due(self) -> bool:
-        """True if a file has another number of buckets than the new one."""
+        """True if a file has another number of buckets than ``count``."""
         return any(entry.total_buckets != self.count for entry in self.files)
 
     @property
     def outcome(self) -> RescaledPartition:
-        """The outcome of a partition that is not rewritten."""
+        """The outcome if the partition is not rewritten."""
         return RescaledPartition(
             partition=partition_path(self.handle.schema, self.partition),
             buckets_before=self.files[0].total_buckets,
@@ -98,7 +100,11 @@ class _RescaledPartition:
 
 
 def _require_count(handle: TableHandle, bucket: object) -> int:
-    """Return the checked number of buckets; refuse a table that has no fixed number."""
+    """Return the new number of buckets.
+
+    Raise UnsupportedError for a table that cannot be rescaled, InvalidRequestError for a wrong
+    number.
+    """
     require_writable(handle)
     require_allowed(handle, Operation.COMPACT)
     option = int(handle.options.bucket)
@@ -148,7 +154,7 @@ def _planned(unit: _RescaledPartition) -> RescaledPartition:
 
 @dataclass(slots=True)
 class _Rescale:
-    """One rescale, from the first plan of its partitions to their outcomes."""
+    """One rescale, from its first plan to the outcome of each partition."""
 
     handle: TableHandle
     count: int
@@ -156,14 +162,16 @@ class _Rescale:
     are_meant: Callable[[set[bytes]], set[bytes]]
     outcomes: dict[bytes, RescaledPartition] = field(default_factory=dict)
     _wanted: list[bytes] | None = None
-    """The partitions to plan again; None before the first plan."""
+    """The partitions (framed binary rows) to plan again; None before the first plan."""
     _made: _Made = field(init=False)
 
     def planned(self) -> list[RescaledPartition]:
         return [*map(_planned, again_if_overtaken(self.handle, self._units))]
 
     def until_done(self) -> list[RescaledPartition]:
-        """Read, write and publish partitions; repeat a partition if another commit changed it."""
+        """Read, write and publish partitions; repeat those that another commit changed
+        meanwhile.
+        """
         carry_out(
             Steps(
                 name=f"rescaling {self.handle.uri}",
@@ -196,7 +204,7 @@ class _Rescale:
         return Round(units=parts, work=work)
 
     def _units(self) -> list[_RescaledPartition]:
-        """Return the partitions to rewrite as they are in the newest snapshot."""
+        """Return the partitions to look at, with their files in the newest snapshot."""
         newest = _units_now(self.handle, self.count)
         if self._wanted is None:
             meant = self.are_meant({*newest})
@@ -222,7 +230,7 @@ class _Rescale:
 
 
 class _Made:
-    """The files written for partitions that are not published yet."""
+    """The messages of partitions that are not published yet."""
 
     def __init__(
         self, target: TableHandle, units: Sequence[_RescaledPartition], parts: Sequence[Part]
@@ -234,10 +242,10 @@ class _Made:
         self._messages: dict[bytes, list[CommitMessage]] = {}
 
     def add(self, part: Part, messages: list[CommitMessage]) -> list[CommitMessage] | None:
-        """Keep the messages of a part. Return all messages of the partition after its last part,
-        otherwise None.
+        """Keep the messages of a part; after the partition's last part, return the messages of all
+        parts.
 
-        If the partition was refused, the files of the part are deleted.
+        Return None before that. If the partition was refused, delete the files of the part.
         """
         if part.partition in self.refused:
             delete_written(self.target, messages)
@@ -248,7 +256,7 @@ class _Made:
         return None if self._lacking[part.partition] else self._messages.pop(part.partition)
 
     def refuse(self, part: Part) -> None:
-        """Mark a partition for the next plan, and delete the files written for it."""
+        """Mark the part's partition for the next plan, and delete the files written for it."""
         self.refused[part.partition] = self.units[part.partition]
         delete_written(self.target, self._messages.pop(part.partition, []))
 
@@ -260,7 +268,9 @@ class _Made:
 
 
 def _parts(units: Sequence[_RescaledPartition], scan: Scan, *, in_one: bool) -> list[Part]:
-    """Return the parts of each partition: one with ``in_one``, otherwise as many as possible."""
+    """Return the parts of each partition: a single one with ``in_one``, otherwise as many as
+    possible.
+    """
     splits: dict[bytes, list[Split]] = {unit.partition: [] for unit in units}
     for split in scan.splits():
         if split.partition in splits and split.bucket >= 0:
@@ -280,9 +290,9 @@ def _parts(units: Sequence[_RescaledPartition], scan: Scan, *, in_one: bool) -> 
 
 
 def _require_seen(unit: _RescaledPartition) -> None:
-    """Refuse a partition with rows that a rescale would lose.
+    """Raise InvalidRequestError for a partition with rows that a rescale would lose.
 
-    They are rows that no reader sees yet, or that no changelog contains yet.
+    These are rows that no reader sees yet, or that the changelog does not contain yet.
     """
     require_whole_rows(unit.handle, unit.files)
     levels = {entry.file.level for entry in unit.files}
@@ -301,7 +311,7 @@ def _require_seen(unit: _RescaledPartition) -> None:
 
 
 def _level_without_changelog(options: TableOptions, levels: Collection[int]) -> int:
-    """Return the highest level with rows that only a later compaction adds to the changelog."""
+    """Return the highest level whose rows the changelog may not contain yet."""
     if options.changelog_producer == "lookup":
         return 0
     return max(options.level_count - 1, *levels) - 1
@@ -310,7 +320,9 @@ def _level_without_changelog(options: TableOptions, levels: Collection[int]) -> 
 def _published(
     target: TableHandle, unit: _RescaledPartition, messages: list[CommitMessage]
 ) -> RescaledPartition:
-    """Replace a partition by its new files; delete them if the commit is refused."""
+    """Replace a partition by its new files, and return its outcome; after a conflict delete the
+    files.
+    """
     replaced = these_partitions(target.schema, pa.array([unit.partition], pa.large_binary()))
     options = CommitOptions(read_snapshot=unit.snapshot.id)
     with kept_if_published(lambda: delete_written(target, messages)):

@@ -15,15 +15,16 @@ __all__ = ["RescaleReport", "RescaledPartition"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RescaledPartition:
-    """The outcome of one partition."""
+    """The outcome of one partition of a rescale."""
 
     partition: str
-    """The directory below the table; empty without partitions."""
+    """The directory of the partition below the table; empty for a table without partitions."""
     buckets_before: int
     buckets: int
     outcome: str
-    """``rescaled``; ``planned`` in a dry run; ``not due`` if it has the new number of buckets
-    already."""
+    """``rescaled``, ``planned`` in a dry run, or ``not due``: it has the new number of buckets
+    already.
+    """
     rows_in: int
     bytes_in: int
     rows_out: int = 0
@@ -33,9 +34,7 @@ class RescaledPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RescaleReport(Report):
-    """The outcome of a rescale, by partition; each rescaled partition is published as a snapshot of
-    its own.
-    """
+    """The outcomes of a rescale; each rescaled partition is published as its own snapshot."""
 
     table: str
     bucket: int
@@ -43,7 +42,7 @@ class RescaleReport(Report):
     snapshot_ids: tuple[int, ...]
     partitions: tuple[RescaledPartition, ...]
     reason: str
-    """One sentence for the log."""
+    """One sentence for the log: what was rescaled, or why nothing was."""
 
     @classmethod
     def of(
@@ -54,7 +53,7 @@ class RescaleReport(Report):
         *,
         dry_run: bool,
     ) -> RescaleReport:
-        """Return the report on ``partitions``."""
+        """Return the report with the outcomes ``partitions``."""
         snapshots = [each.snapshot_id for each in partitions if each.snapshot_id is not None]
         return cls(
             table=handle.uri,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of rows on a Hilbert curve: neighbours on it are neighbours in every column.
+"""Indexes of rows on a Hilbert curve: neighbours on the curve are neighbours in every column.
 
 This is the transposed form of John Skilling ("Programming the Hilbert curve", 2004), for all rows
-at a time. First the rotations are undone bit by bit, then the Gray code.
+at the same time. First the rotations are undone bit by bit, then the Gray code.
 """
 
 from __future__ import annotations
@@ -16,19 +16,21 @@ from lakeformat.rows.curves import ByteRows, Words, words_of, z_order
 __all__ = ["hilbert", "hilbert_index"]
 
 HILBERT_BITS = 63
-"""The number of the highest bits of each column that are used."""
+"""The number of leading bits of each column that determine the index."""
 _ROWS_AT_ONCE = 1 << 13
-"""The number of rows that fit into the processor's cache while hundreds of steps pass over them."""
+"""The number of rows that fit into the processor's cache during hundreds of passes over them."""
 
 
 def hilbert(columns: Sequence[ByteRows]) -> ByteRows:
-    """Return the index of rows whose columns are given as ordered bytes."""
+    """Return the Hilbert index of each row; each column is given as bytes that sort like its
+    values.
+    """
     points = np.stack([words_of(column[:, :8])[:, 0] for column in columns], axis=1)
     return hilbert_index(points >> np.uint64(64 - HILBERT_BITS), HILBERT_BITS)
 
 
 def hilbert_index(points: Words, bits: int) -> ByteRows:
-    """Return the index of points whose coordinates, a column each, have ``bits`` bits."""
+    """Return the index of each point (a row of ``points``) with coordinates of ``bits`` bits."""
     rows, dimensions = points.shape
     found = np.empty((rows, -(-dimensions * bits // 8)), np.uint8)
     for start in range(0, rows, _ROWS_AT_ONCE):
@@ -40,8 +42,10 @@ def hilbert_index(points: Words, bits: int) -> ByteRows:
 
 
 def _transposed(axes: Words, bits: int) -> Words:
-    """Return the index with its bits spread over the dimensions; ``axes`` has a row per
-    dimension."""
+    """Return the indexes in transposed form: their bits are spread over the dimensions.
+
+    ``axes`` has a row per dimension and a column per point; it is changed in place.
+    """
     first = axes[0]
     is_set, swapped = np.empty_like(first), np.empty_like(first)
     for bit in range(bits - 1, 0, -1):

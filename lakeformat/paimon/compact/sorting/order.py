@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order to sort rows by, and the sort key of a batch of them."""
+"""The order by which a sort compaction writes rows."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class RowOrder:
     strategy: str
     """``order``, ``zorder`` or ``hilbert``."""
     text_bytes: int
-    """The number of bytes of a text that are used on a curve."""
+    """The number of leading bytes of a text that count on a curve."""
 
     def positions(self, rows: pa.Table) -> Positions:
-        """Return the positions of the rows in this order, nulls first; equal rows keep
-        their order.
+        """Return the indexes of the rows in this order, nulls first; equal rows keep their
+        order.
         """
         columns = [rows.column(name).combine_chunks() for name in self.columns]
         if self.strategy == "order":
@@ -49,7 +49,10 @@ class RowOrder:
 
 
 def row_order(schema: TableSchema, order_by: Sequence[str], strategy: str) -> RowOrder:
-    """Check the columns and the strategy of an order."""
+    """Return the order; raise InvalidRequestError for an unknown strategy or column.
+
+    Columns whose values have no order are refused, too.
+    """
     if strategy not in ORDER_STRATEGIES:
         raise InvalidRequestError(
             f"order_strategy must be one of {', '.join(ORDER_STRATEGIES)}, got {strategy!r}"
@@ -86,6 +89,6 @@ def _require_comparable(field: DataField) -> None:
 
 
 def _by_values(columns: Sequence[pa.Array]) -> Positions:
-    """Return the positions of rows sorted by one column after the other; nulls are first."""
+    """Return the indexes of rows sorted by one column after the other, nulls first."""
     keys = [key for each in columns for key in (pc.is_valid(each).cast(pa.int8()), each)]
     return positions_by_values(keys, ["ascending"] * len(keys))

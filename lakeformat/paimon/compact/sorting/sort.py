@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sort compaction: writes the rows of an append table in an order that lets queries skip files."""
+"""Sort compaction: writes the rows of an append table in an order by which queries skip files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def sort_compact(
     executor: str | Executor | None = None,
     on_progress: OnUnit | None = None,
 ) -> CompactReport:
-    """Write all rows again, sorted by columns or along a curve through them.
+    """Write all rows of the chosen partitions again, sorted by columns or along a curve through
+    them.
 
     ``strategy`` is ``order``, one column after the other; or ``zorder`` or ``hilbert``, with equal
     weight for all columns. Each partition is sorted and published as a compaction. Files that a
@@ -68,7 +69,10 @@ def sort_compact(
 def asked_order(
     order_by: Sequence[str] | None, order_strategy: str | None, strategy: str, idle: Idle | None
 ) -> tuple[Sequence[str], str] | None:
-    """Return the columns to sort by and the strategy; None if the call asks for no order."""
+    """Return the columns to sort by and the order strategy; None without ``order_by``.
+
+    Raise InvalidRequestError for arguments that contradict each other.
+    """
     if order_by is None:
         if order_strategy is not None:
             raise InvalidRequestError(
@@ -90,7 +94,9 @@ def plan_sort(
     *,
     chosen: Chosen = WHOLE_TABLE,
 ) -> CompactPlan:
-    """Plan to sort the newest snapshot: a unit for each partition; nothing is changed."""
+    """Return the plan to sort the newest snapshot, a unit for each partition; nothing is
+    changed.
+    """
     snapshot = latest_snapshot(handle.storage, handle.layout)
     # The schema is read after the snapshot. Otherwise columns of its files could be lost.
     handle = newest_schema(handle)
