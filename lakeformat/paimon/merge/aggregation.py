@@ -31,11 +31,12 @@ Kinds = npt.NDArray[np.int8]
 class Aggregation:
     """Combines the rows of a key, column by column: adds are aggregated, retracts are subtracted.
 
-    The resulting row is an insert.
+    If a key has several rows, the merged row has the kind INSERT, or DELETE if the newest row is a
+    DELETE and ``removes_on_delete`` is True.
     """
 
     keys: tuple[str, ...]
-    """The columns that identify a row, for errors."""
+    """The primary-key columns, which error messages print."""
     functions: Mapping[str, AggregateFunction]
     removes_on_delete: bool = False
     """True if a delete removes the row; otherwise it is subtracted."""
@@ -66,7 +67,9 @@ class Aggregation:
 
 @dataclass(frozen=True)
 class _Aggregation:
-    """One merge. Keys that have only adds are reduced at once, other keys row by row."""
+    """The merge of one table of rows. Keys whose rows are all adds are reduced at once; other keys
+    are merged row by row.
+    """
 
     engine: Aggregation
     rows: pa.Table
@@ -133,13 +136,13 @@ class _Aggregation:
     def _several(self) -> Mask:
         """Return a mask of the keys to merge.
 
-        A key with a single row is kept unchanged, unless the compaction looks up older rows.
+        A key with a single row is not merged, except in a compaction that looks up older rows.
         """
         return self.groups.meets
 
     @cached_property
     def _walked(self) -> Positions:
-        """Return the keys with several rows, of which at least one is a retract."""
+        """Return the numbers of the keys to merge that have at least one retract."""
         if not self._retracts.any():
             return np.empty(0, np.int64)
         has_retract = np.zeros(len(self.groups), bool)
@@ -148,7 +151,7 @@ class _Aggregation:
 
     @cached_property
     def _reduced(self) -> Positions:
-        """Return the keys with several rows that are all adds."""
+        """Return the numbers of the keys to merge that have only adds."""
         is_reduced = self._several.copy()
         is_reduced[self._walked] = False
         return np.flatnonzero(is_reduced)

@@ -21,14 +21,14 @@ class MergeEngine(Protocol):
     """
 
     def needs(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Return ``columns``, and the other columns that are read to merge them."""
+        """Return ``columns``, followed by the other columns that a merge of them must read."""
         ...
 
     def merge(self, rows: pa.Table, groups: KeyGroups) -> pa.Table:
         """Return one row per key, in key order, with the columns of ``rows``.
 
-        A resulting row may be a retract. Reads leave such a row out, writers keep it. Its sequence
-        number is that of the last row that was not ignored. A key is absent if all of its rows were
-        ignored because of ``ignore-delete``.
+        A merged row may be a retract: reads drop it, writers keep it. Its sequence number is that
+        of the last row that was not ignored. A key whose rows were all ignored because of ``ignore-
+        delete`` has no row in the result.
         """
         ...

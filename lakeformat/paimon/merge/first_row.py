@@ -22,7 +22,7 @@ class FirstRow:
     """Keeps the first row of each key in merge order, with its own kind and sequence number."""
 
     keys: tuple[str, ...] = ()
-    """The columns that identify a row, for errors."""
+    """The primary-key columns, which error messages print."""
     ignore_delete: bool = False
 
     def needs(self, columns: Sequence[str]) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds deletes that an engine ignores by ``ignore-delete``; older files may still contain such
-deletes.
+"""Finds the deletes and update-befores that ``ignore-delete`` makes an engine ignore.
+
+Files written before the option was set may contain them.
 """
 
 from __future__ import annotations
@@ -16,9 +17,7 @@ __all__ = ["meeting_retracts", "without"]
 
 
 def meeting_retracts(rows: pa.Table, groups: KeyGroups) -> Mask:
-    """Return a mask of the places of ``groups.order`` that have a retract and a key with other
-    rows.
-    """
+    """Return a mask, in the order of ``groups.order``, of the retracts whose key must be merged."""
     retracts = is_retract(rows[VALUE_KIND.name].to_numpy())
     if not retracts.any():
         return np.zeros(len(groups.order), dtype=bool)
@@ -27,7 +26,10 @@ def meeting_retracts(rows: pa.Table, groups: KeyGroups) -> Mask:
 
 
 def without(groups: KeyGroups, ignored: Mask) -> KeyGroups:
-    """Return the groups without the rows that ``ignored`` masks; a key without rows is left out."""
+    """Return the groups without the rows that the mask ``ignored`` marks.
+
+    The mask is in the order of ``groups.order``. A key without remaining rows is left out.
+    """
     if not ignored.any():
         return groups
     kept = np.flatnonzero(~ignored)

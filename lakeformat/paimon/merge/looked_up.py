@@ -53,7 +53,9 @@ def supersedes(options: TableOptions) -> bool:
 
 
 def with_level(batch: pa.RecordBatch, level: int) -> pa.RecordBatch:
-    """Add a column with the level of the file from which rows were read."""
+    """Append the column ``LEVEL`` with ``level``, the level of the file from which the batch was
+    read.
+    """
     levels = pa.array(np.full(batch.num_rows, level, np.int32))
     return pa.RecordBatch.from_arrays(
         [*batch.columns, levels], schema=batch.schema.append(pa.field(LEVEL, pa.int32()))
@@ -62,7 +64,10 @@ def with_level(batch: pa.RecordBatch, level: int) -> pa.RecordBatch:
 
 @dataclass(frozen=True, slots=True)
 class CurrentRows:
-    """The rows of each key, without the rows that a row of a lower level already includes."""
+    """The rows of each key, without the rows that a row of a lower level already includes.
+
+    Positions of rows are positions in the table that was grouped.
+    """
 
     groups: KeyGroups
     compacted: Positions
@@ -72,7 +77,7 @@ class CurrentRows:
 
 
 def current_rows(groups: KeyGroups, levels: Levels) -> CurrentRows:
-    """Return the rows of each key that must still be merged."""
+    """Return the rows of each key that must still be merged, given the level of each row."""
     found = levels[groups.order]
     places = np.flatnonzero(found > 0)
     is_fresh = np.zeros(len(groups), np.bool_)
@@ -86,9 +91,10 @@ def current_rows(groups: KeyGroups, levels: Levels) -> CurrentRows:
 def _without_superseded(
     groups: KeyGroups, levels: Levels, places: Positions
 ) -> tuple[KeyGroups, Positions]:
-    """Keep one row above level 0 of each key; return the groups and the places of these rows.
+    """Keep, of the rows above level 0, only the one at the lowest level of each key.
 
-    ``places`` are the places of all rows above level 0.
+    ``places`` are the positions in ``groups.order`` of all rows above level 0. Return the new
+    groups, and the positions in their ``order`` of the kept rows above level 0.
     """
     keys = groups.key_of[places]
     is_first = np.append(True, keys[1:] != keys[:-1])[: len(places)]
@@ -106,9 +112,9 @@ def _without_superseded(
 
 @dataclass(frozen=True, slots=True)
 class LookedUp:
-    """A merge engine for reads.
+    """A merge engine for reads: drops the rows that a row of a lower level includes, then merges.
 
-    Its input has a column with the level of each row, its result has not.
+    Its input has a column ``LEVEL`` with the level of each row; its result has no such column.
     """
 
     engine: MergeEngine

@@ -31,7 +31,10 @@ def merge_order(schema: TableSchema) -> MergeOrder:
 
 
 def merge_engine(schema: TableSchema) -> MergeEngine:
-    """Return the merge engine; raise if a column and its function do not fit together."""
+    """Return the merge engine of the table.
+
+    Raise InvalidRequestError if an aggregate function does not support its column's type.
+    """
     options = schema.table_options
     match options.merge_engine:
         case "aggregation":

@@ -22,21 +22,21 @@ __all__ = ["MergeOrder"]
 
 @dataclass(frozen=True, slots=True)
 class MergeOrder:
-    """The order of a table's rows."""
+    """The order in which the rows of one table are merged."""
 
     keys: tuple[str, ...]
-    """The primary key without partition columns, in its own order."""
+    """The primary key without partition columns, in the order of the primary key."""
     sequence: tuple[str, ...] = ()
     """The columns of ``sequence.field``."""
     descending: bool = False
     """True if the smallest sequence value is the newest; null is always the oldest."""
 
     def group(self, rows: pa.Table, *, numbered: bool = True) -> KeyGroups:
-        """Group rows by key, and sort them; of rows that compare equal, the later one in ``rows``
-        is newer.
+        """Group rows by key, and sort the rows of each key from oldest to newest.
 
-        ``numbered=False``: the sequence numbers of a key's rows are absent or rise with their
-        positions, so they are not compared.
+        If rows of a key compare equal, the later one in ``rows`` is newer. ``numbered=False``: the
+        sequence numbers of a key's rows are absent or rise with their positions, so they are not
+        compared.
         """
         words = chain.from_iterable(column_words(rows[key]) for key in self.keys)
         groups = sort_by_words(words, rows.num_rows)
@@ -72,7 +72,7 @@ def _adds(rows: pa.Table, positions: Positions | None) -> Words:
 
 
 def _in_sequence(groups: KeyGroups, words: list[KeyWord]) -> KeyGroups:
-    """Sort the rows of the keys whose rows are not in sequence order yet."""
+    """Sort the rows of those keys whose rows are not in sequence order yet."""
     order = groups.order
     falls = _falls(groups, words)
     if not falls.any():
@@ -88,7 +88,9 @@ def _in_sequence(groups: KeyGroups, words: list[KeyWord]) -> KeyGroups:
 
 
 def _falls(groups: KeyGroups, words: list[KeyWord]) -> Mask:
-    """Return a mask of the places whose row is older than the row before it of the same key."""
+    """Return a mask, in the order of ``groups.order``, of rows older than the row of their key
+    before them.
+    """
     pairs = np.ones(len(groups.order), np.bool_)
     pairs[groups.starts] = False
     falls = np.zeros(len(groups.order), np.bool_)

@@ -25,15 +25,18 @@ __all__ = ["PartialUpdate"]
 
 @dataclass(frozen=True, slots=True)
 class PartialUpdate:
-    """Takes each column from the last row with a value, or from the row that its sequence group
-    chooses.
+    """Takes each column from the newest row in which it is not null.
+
+    A column of a sequence group is taken from the row with the largest sequence of that group.
     """
 
     rules: PartialUpdateRules
 
     def needs(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Return ``columns``, their sequence columns, and those of groups that may remove the
-        row.
+        """Return ``columns``, followed by the columns that must be read to merge them.
+
+        These are the sequence columns of their groups, and of each group in which a delete removes
+        the row.
         """
         wanted = set(columns)
         for group in self.rules.groups:
@@ -50,7 +53,10 @@ class PartialUpdate:
 
 
 class _PartialUpdate:
-    """One merge. It finds the source row of each group of columns that change together."""
+    """The merge of one table of rows.
+
+    A unit is a list of columns that take their values from the same source row of a key.
+    """
 
     def __init__(self, rules: PartialUpdateRules, rows: pa.Table, groups: KeyGroups) -> None:
         self._rules, self._rows, self._groups = rules, rows, groups
@@ -61,7 +67,6 @@ class _PartialUpdate:
         self._sequences = [read_sequences(rows, group.sequence) for group in rules.groups]
 
     def result(self) -> pa.Table:
-        """Return the merged row of each key."""
         keys = self._keys_by_row()
         columns = self._units()
         positions = self._of_adds(columns, keys)
@@ -83,9 +88,7 @@ class _PartialUpdate:
         return pa.table([values[name] for name in schema.names], schema=schema)
 
     def _units(self) -> dict[str, list[str]]:
-        """Return the columns, except the row kind, grouped by the columns that have the same source
-        row.
-        """
+        """Return the columns of each unit, by a name of the unit; the row kind is in no unit."""
         units: dict[str, list[str]] = {}
         for name in self._rows.column_names:
             if name != VALUE_KIND.name:
@@ -127,9 +130,9 @@ class _PartialUpdate:
         return merged
 
     def _of_adds(self, columns: Mapping[str, Sequence[str]], others: Positions) -> _Sources:
-        """Return, for each group of columns, the source row of each key.
+        """Return, for each unit, the source row of each key.
 
-        Keys that need a row-by-row merge are not set here: the caller overwrites their rows.
+        Those of keys that need a row-by-row merge are arbitrary: the caller overwrites them.
         """
         is_added = self._meets.copy()
         is_added[others] = False
@@ -152,7 +155,9 @@ class _PartialUpdate:
         return found
 
     def _among(self, keys: Positions, name: str, values: pa.Array) -> pa.ChunkedArray:
-        """Return a column with ``values`` at ``keys`` and its own values elsewhere."""
+        """Return the column ``name``, one value per key: ``values`` for ``keys``, the newest row's
+        value for other keys.
+        """
         column = self._rows[name]
         is_other = np.ones(len(self._groups), dtype=bool)
         is_other[keys] = False
@@ -167,11 +172,15 @@ class _PartialUpdate:
 _Sources: TypeAlias = dict[str, Positions]
 
 _LAST = "last row"
-"""The name of the group of the sequence number, which is from the last row that was not ignored."""
+"""The name of the unit whose only column is the sequence number: its source row is the last row
+that was not ignored.
+"""
 
 
 def _validity(rules: PartialUpdateRules, rows: pa.Table) -> Iterator[tuple[str, Mask]]:
-    """Yield a mask of the values of each column that has nulls and no sequence group."""
+    """Yield, for each column with nulls and without a sequence group, its name and a mask of its
+    non-null values.
+    """
     for name in rules.columns:
         if name in rows.column_names and name not in rules.group_of and rows[name].null_count:
             yield name, pc.is_valid(rows[name]).to_numpy()

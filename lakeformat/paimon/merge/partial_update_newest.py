@@ -16,7 +16,7 @@ from lakeformat.rows.groups import KeyGroups, Mask, Positions
 __all__ = ["NOWHERE", "newest_by_sequence", "newest_valid"]
 
 NOWHERE = -1
-"""Stands for a source row that does not exist, so the value is null."""
+"""The position of a source row that does not exist; the merged value is then null."""
 _BITS = 8
 _STEPS = 8
 """The number of rows per key that are checked one after the other; then all are compared at
@@ -27,9 +27,10 @@ once.
 def newest_valid(
     validity: Mapping[str, Mask], groups: KeyGroups, newest: Positions
 ) -> dict[str, Positions]:
-    """Return the last row with a value of each key and column; ``NOWHERE`` without one.
+    """Return, for each column, the position of the last row of each key whose value is not null.
 
-    ``newest`` is the last row of each key, with or without a value.
+    It is ``NOWHERE`` if the key has no such row. ``newest`` has the position of the last row of
+    each key.
     """
     found: dict[str, Positions] = {}
     columns = iter(validity.items())
@@ -70,7 +71,7 @@ def _newest_valid(
 
 
 def _slices(groups: KeyGroups, keys: Positions, sizes: Positions) -> KeyGroups:
-    """Return the first rows of each key in ``keys``, as many as ``sizes`` has for it."""
+    """Return groups of ``keys`` with only the first rows of each: ``sizes`` has their number."""
     ends = np.cumsum(sizes)
     starts = ends - sizes
     places = np.arange(sizes.sum()) + np.repeat(groups.starts[keys] - starts, sizes)
@@ -78,9 +79,9 @@ def _slices(groups: KeyGroups, keys: Positions, sizes: Positions) -> KeyGroups:
 
 
 def newest_by_sequence(sequences: Sequences, groups: KeyGroups) -> Positions:
-    """Return the row of each key with the largest sequence.
+    """Return the position of the row of each key with the largest sequence.
 
-    Of equal sequences it is the last row; ``NOWHERE`` if no row has a sequence.
+    Of equal sequences, the last row is taken; the position is ``NOWHERE`` if no row has a sequence.
     """
     numbers = sequences.numbers[groups.order]
     largest = np.maximum.reduceat(numbers, groups.starts)
@@ -91,7 +92,10 @@ def newest_by_sequence(sequences: Sequences, groups: KeyGroups) -> Positions:
 
 
 def _last(marked: Mask, groups: KeyGroups) -> Positions:
-    """Return the last marked row of each key."""
+    """Return the row position of the last marked place of each key.
+
+    ``marked`` is a mask in the order of ``groups.order``.
+    """
     if not len(groups):
         return groups.order
     places = np.where(marked, np.arange(len(marked)), NOWHERE)

@@ -28,7 +28,7 @@ __all__ = ["RowByRow", "refuse_nulls"]
 
 
 class RowByRow:
-    """The states of keys, one slot for each key: keys with more rows come first."""
+    """The merged state of several keys, one slot per key; keys with more rows have lower slots."""
 
     def __init__(
         self,
@@ -40,8 +40,10 @@ class RowByRow:
         sequences: Sequence[Sequences],
         slots: int,
     ) -> None:
-        """Start with empty states; ``validity`` has the columns that have nulls and no sequence
-        group.
+        """Start with empty states.
+
+        ``validity`` has masks of the non-null values of the columns with nulls and without a
+        sequence group; ``sequences`` has the sequences of each group.
         """
         self._rules, self._rows, self._kinds = rules, rows, kinds
         self._validity, self._sequences = validity, sequences
@@ -49,7 +51,7 @@ class RowByRow:
         self._has_added = np.zeros(slots, dtype=bool)
         self._is_deleted = np.zeros(slots, dtype=bool)
         self.last = np.full(slots, NOWHERE)
-        """The last row that was not ignored."""
+        """For each slot, the position of the last row that was not ignored."""
         self._newest_add = np.full(slots, NOWHERE)
         self._values = {name: np.full(slots, NOWHERE) for name in validity}
         self._reached = [np.full(slots, NEVER) for _ in rules.groups]
@@ -65,7 +67,9 @@ class RowByRow:
         ]
 
     def run(self, groups: KeyGroups, keys: Positions) -> None:
-        """Merge the rows of ``keys``; the key at position i uses slot i."""
+        """Merge the rows of ``keys``, which are sorted by falling number of rows; ``keys[i]`` uses
+        slot i.
+        """
         sizes, starts = groups.sizes[keys], groups.starts[keys]
         for number in range(int(sizes[0])):
             active = int(np.searchsorted(-sizes, -number, side="left"))
@@ -84,8 +88,8 @@ class RowByRow:
         return np.where(self._is_deleted | ~self._has_added, DELETE, INSERT).astype(np.int8)
 
     def positions(self, name: str) -> Positions:
-        """Return the position of the row from which each key, by its slot, takes the value of a
-        column.
+        """Return, for each slot, the position of the row from which the column ``name`` takes its
+        value.
         """
         number = self._rules.group_of.get(name)
         if number is None:
@@ -95,7 +99,7 @@ class RowByRow:
         return self._protected_rows[number]
 
     def aggregated(self) -> Iterator[tuple[str, pa.Array]]:
-        """Yield the aggregated columns with their values in each slot."""
+        """Yield the name of each aggregated column, and its value in each slot."""
         for accumulators in self._aggregated:
             for name, accumulator in accumulators.items():
                 yield name, accumulator.result()
@@ -159,9 +163,10 @@ class RowByRow:
         self._remove(slots[removed], rows[removed])
 
     def _removal_places(self, compared: Sequence[tuple[Mask, Mask]], deletes: Mask) -> Positions:
-        """Return the column from which on the values of a removing row are not applied.
+        """Return, for each row, the position of the first column that the row does not change.
 
-        A removing row is a delete that removes its key.
+        If the row is a delete that removes its key, this is the first sequence column of the group
+        that removes it; otherwise it is the number of columns, so the row changes all columns.
         """
         places = np.full(len(deletes), len(self._rules.columns))
         for group, (present, late) in zip(self._rules.groups, compared, strict=True):
@@ -177,23 +182,26 @@ class RowByRow:
     # ------------------------------------------------------------------ the state
 
     def _compare(self, number: int, slots: Positions, rows: Positions) -> tuple[Mask, Mask]:
-        """Return two masks for the group ``number``.
+        """Return two masks of ``rows`` for the sequence group ``number``.
 
-        They are the rows that have a sequence in this group, and the rows that are older than its
-        state.
+        The first marks rows that have a sequence in the group; the second marks those of them that
+        are older than the sequence of their slot.
         """
         present = self._sequences[number].present[rows]
         late = present & (self._sequences[number].numbers[rows] < self._reached[number][slots])
         return present, late
 
     def _move(self, number: int, slots: Positions, rows: Positions, protected: Positions) -> None:
-        """Set the newest sequence of the group ``number`` and its source rows."""
+        """Set the sequence of the group ``number`` in ``slots`` to that of ``rows``.
+
+        ``protected`` are the source rows of the columns that the group protects.
+        """
         self._reached[number][slots] = self._sequences[number].numbers[rows]
         self._sequence_rows[number][slots] = rows
         self._protected_rows[number][slots] = protected
 
     def _fill(self, slots: Positions, rows: Positions) -> None:
-        """Set every column to the values of these rows, which are retracts."""
+        """Set every column of ``slots`` to the values of ``rows``, which are retracts."""
         if not len(slots):
             return
         refuse_nulls(self._rules, self._rows, lambda: rows)
@@ -207,13 +215,17 @@ class RowByRow:
                 accumulator.reset(slots, rows)
 
     def _remove(self, slots: Positions, rows: Positions) -> None:
-        """Delete the row of each key; its values are still used when later rows are merged."""
+        """Mark the keys of ``slots`` as deleted; the values of ``rows`` are the start for later
+        adds.
+        """
         self._is_deleted[slots] = True
         self._fill(slots, rows)
 
 
 def refuse_nulls(rules: PartialUpdateRules, rows: pa.Table, taken: Callable[[], Positions]) -> None:
-    """Raise InvalidRequestError if one of the rows has a null in a NOT NULL column."""
+    """Raise InvalidRequestError if a NOT NULL column is null in one of the rows that ``taken``
+    returns.
+    """
     for name in rules.columns:
         if name not in rules.not_null or name not in rows.column_names:
             continue

@@ -15,26 +15,27 @@ __all__ = ["PartialUpdateRules"]
 
 @dataclass(frozen=True)
 class PartialUpdateRules:
-    """The rules of a table: the sequence of each column, aggregated columns, and the effect of
-    deletes.
-    """
+    """The rules of a table: its sequence groups, aggregated columns, and the effect of deletes."""
 
     columns: tuple[str, ...]
     """Every column of the table, in its order."""
     keys: tuple[str, ...] = ()
-    """The columns that identify a row, for errors."""
+    """The primary-key columns, which error messages print."""
     not_null: frozenset[str] = frozenset()
     groups: tuple[SequenceGroup, ...] = ()
     functions: Mapping[str, AggregateFunction] = field(default_factory=dict)
-    """The functions of the columns in sequence groups that are aggregated."""
+    """The aggregate functions of columns in sequence groups, by column name."""
     ignore_delete: bool = False
     remove_on_delete: bool = False
     remove_on_groups: frozenset[str] = frozenset()
-    """The sequence columns whose group removes the row on a delete, unless the delete is late."""
+    """The sequence columns of the groups in which a delete removes the row.
+
+    A delete that is older than the group's sequence removes nothing.
+    """
 
     @cached_property
     def group_of(self) -> Mapping[str, int]:
-        """The group of each sequence or protected column."""
+        """The number of the sequence group of each sequence column and each protected column."""
         return {
             name: number
             for number, group in enumerate(self.groups)
@@ -43,7 +44,7 @@ class PartialUpdateRules:
 
     @cached_property
     def place_of(self) -> Mapping[str, int]:
-        """The position of each column; columns are processed from left to right."""
+        """The position of each column in the table; columns are processed from left to right."""
         return {name: place for place, name in enumerate(self.columns)}
 
     def removes(self, group: SequenceGroup) -> bool:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts the sequence columns of a group to one whole number per row, to compare rows."""
+"""Converts the sequence columns of a group to one whole number per row; a newer row has a larger
+one.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,12 @@ from lakeformat.rows.word_order import sort_by_words
 __all__ = ["NEVER", "Sequences", "read_sequences"]
 
 NEVER = np.iinfo(np.int64).min
-"""The number of a state without a row, and of a row without sequence values."""
+"""The sequence of a key without a row, and of a row whose sequence columns are all null."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sequences:
-    """The age of each row by the columns of one group."""
+    """The sequence of each row in one sequence group."""
 
     numbers: Positions
     """The sequence of each row: a larger number is newer; ``NEVER`` where all columns are null."""
@@ -33,10 +35,10 @@ class Sequences:
 
 
 def read_sequences(rows: pa.Table, names: Sequence[str]) -> Sequences:
-    """Return the sequences of all rows, compared from left to right, null the smallest.
+    """Return the sequence of each row; columns are compared from left to right, null is smallest.
 
-    If the columns of a group are not read, its rows have no sequence: no other column that is read
-    depends on the group.
+    If the columns of a group were not read, no row has a sequence: no column that was read belongs
+    to the group.
     """
     if not set(names) <= set(rows.column_names):
         return Sequences(np.full(rows.num_rows, NEVER), np.zeros(rows.num_rows, dtype=bool))
@@ -51,7 +53,9 @@ def read_sequences(rows: pa.Table, names: Sequence[str]) -> Sequences:
 
 
 def _whole_numbers(column: pa.ChunkedArray) -> Positions | None:
-    """Return the values as whole numbers, which saves a sort; None for values of another kind."""
+    """Return the values as whole numbers, which saves a sort; None for types that have no such
+    numbers.
+    """
     ordered = orderable(column)
     if pa.types.is_date32(ordered.type) or pa.types.is_time32(ordered.type):
         ordered = ordered.cast(pa.int32())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the kinds of rows, which files store as one byte per row."""
+"""Drops retracts, which are rows of the kinds DELETE and UPDATE_BEFORE."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ __all__ = ["without_retracts"]
 
 
 def without_retracts(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows of a batch that are not retracts."""
+    """Return the rows of a batch without those of kind DELETE or UPDATE_BEFORE."""
     retracts = is_retract(batch.column(VALUE_KIND.name).to_numpy())
     return batch.filter(pa.array(~retracts)) if retracts.any() else batch

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Divides files into sections that share no keys, and each section into few sorted runs."""
+"""Divides files into sections that share no keys, and the files of each section into few sorted
+runs.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,13 @@ from lakeformat.types.types import DataType
 __all__ = ["Run", "Section", "is_interleaved", "key_sections", "overlapping"]
 
 Run: TypeAlias = tuple[int, ...]
-"""Positions of files whose keys do not overlap, in the order of their keys."""
+"""Positions in a list of files whose key ranges do not overlap, in key order."""
 
 Section: TypeAlias = tuple[Run, ...]
-"""Files whose key ranges overlap and form one range; a file of another section has no key in it."""
+"""The runs of files whose key ranges overlap, directly or through other files of the section.
+
+No key of a section is in a file of another section.
+"""
 
 
 def key_sections(files: Sequence[DataFileMeta], key_types: Sequence[DataType]) -> list[Section]:
@@ -71,8 +76,10 @@ def is_interleaved(runs: Sequence[Sequence[DataFileMeta]]) -> bool:
 
 
 def _runs(section: Sequence[int], least: Positions, most: Positions) -> list[list[int]]:
-    """Divide a section into runs: add each file to the run that ends first, if it ends before the
-    file.
+    """Divide the files of a section into as few runs as possible.
+
+    ``least`` and ``most`` have the ranks of the first and last key of each file. Each file is added
+    to the run that ends first, if that run ends before the file begins.
     """
     runs: list[list[int]] = []
     ends: list[tuple[int, int]] = []
@@ -100,7 +107,9 @@ def _by_age(runs: list[list[int]], files: Sequence[DataFileMeta]) -> Section:
 def _ranks(
     files: Sequence[DataFileMeta], key_types: Sequence[DataType]
 ) -> tuple[Positions, Positions]:
-    """Return the first and last key of each file as numbers in the same order."""
+    """Return the ranks of the first keys and of the last keys of all files, among all of these
+    keys.
+    """
     framed = [file.min_key for file in files] + [file.max_key for file in files]
     with naming_row(
         len(framed), lambda row: _columns(framed[row : row + 1], key_types), _named(files)

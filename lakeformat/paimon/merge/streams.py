@@ -28,8 +28,8 @@ __all__ = ["Round", "batch_rows_of", "merge_runs", "rounds_of"]
 CHUNK_ROWS = 256 * 1024
 """The most rows merged at once: few enough for the processor's cache."""
 FEWEST, MOST = 4 * 1024, 32 * 1024
-"""The fewest and the most rows of a batch: enough for fast work by column, and divisors of a row
-group.
+"""The fewest and the most rows of a batch: enough for fast work by column, and divisors of the
+number of rows in a row group.
 """
 
 Round: TypeAlias = list[tuple[int, list[pa.RecordBatch]]]
@@ -39,7 +39,9 @@ For each run with such rows, oldest first: the number of the run, and the batche
 """
 
 Key: TypeAlias = tuple[tuple[bool, object], ...]
-"""A key in a form that Python compares: nulls first."""
+"""The primary key of a row as pairs of (is not null, value), which Python compares in key order:
+nulls first.
+"""
 
 
 def batch_rows_of(runs: int) -> int:
@@ -55,8 +57,7 @@ def merge_runs(
     numbered: bool = True,
     ahead: Callable[[Iterator[Round]], Iterator[Round]] = iter,
 ) -> Iterator[pa.Table]:
-    """Yield the merged rows of all runs in key order, each key once; remaining retracts are
-    included.
+    """Yield the merged rows of all runs in key order, each key once; merged rows may be retracts.
 
     Each run has its keys in order and each key once; if rows compare equal, the row of the later
     run is newer. ``numbered=False``: all rows of a run are newer than those of earlier runs, so
@@ -76,7 +77,7 @@ def merge_runs(
 
 
 def rounds_of(runs: Sequence[Iterator[pa.RecordBatch]], keys: Sequence[str]) -> Iterator[Round]:
-    """Yield all rows in rounds; all rows of a key are in one round, and keys ascend."""
+    """Yield the rows of all runs in rounds: all rows of a key are in one round, and keys ascend."""
     target = batch_rows_of(len(runs))
     active = [_UnmergedRun(number, run, keys) for number, run in enumerate(runs)]
     while True:
@@ -99,14 +100,14 @@ class _UnmergedRun:
         self._newest: Key | None = None
         self.rows = 0
         self.is_complete = False
-        """True at the end of the run."""
+        """True once the last batch of the run was read."""
 
     @property
     def last_key(self) -> Key:
         return self._waiting[-1].last_key
 
     def fill(self, rows: int) -> None:
-        """Read batches until there are ``rows`` rows or the run ends."""
+        """Read batches until at least ``rows`` rows are in memory or the run ends."""
         while self.rows < rows and not self.is_complete:
             batch = next(self._batches, None)
             if batch is None:
@@ -127,7 +128,7 @@ class _UnmergedRun:
         self.rows += len(batch)
 
     def take(self, last: Key | None) -> list[pa.RecordBatch]:
-        """Remove and return the rows up to a key, inclusive; None means all rows."""
+        """Remove and return the rows whose key is at most ``last``; None takes all rows."""
         parts: list[pa.RecordBatch] = []
         while self._waiting:
             batch = self._waiting[0]
@@ -142,7 +143,7 @@ class _UnmergedRun:
 
 
 class _RunBatch:
-    """A batch in key order; its rows before a first row were already taken."""
+    """A batch in key order, without the rows that ``take`` has already returned."""
 
     def __init__(self, batch: pa.RecordBatch, keys: Sequence[str]) -> None:
         self._batch = batch

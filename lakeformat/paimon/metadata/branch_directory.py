@@ -29,14 +29,14 @@ class Branch:
 
     name: str
     create_millis: int
-    """The time of the last change of its directory, in epoch milliseconds.
+    """The time of the last change of the branch's directory, in epoch milliseconds.
 
-    If the storage has no such time, it is that of the branch's first file.
+    In a storage without times of directories, it is the time of the branch's oldest schema file.
     """
 
 
 def branches(storage: Storage, layout: TableLayout) -> list[Branch]:
-    """Return the branches of a table by name, without main and unfinished ones."""
+    """Return the branches of a table, sorted by name, without main and unfinished ones."""
     found, there = [], storage.list(layout.branches_directory)
     unfinished = {suffixed(info.name, UNFINISHED_BRANCH) for info in there}
     for info in there:
@@ -56,7 +56,7 @@ def unfinished_branches(storage: Storage, layout: TableLayout) -> list[str]:
 
 
 def require_branch(storage: Storage, layout: TableLayout) -> None:
-    """Raise ``NotFoundError`` unless the branch of this layout exists."""
+    """Raise ``NotFoundError`` if ``layout.branch`` does not exist or is unfinished."""
     if storage.directory_exists(layout.metadata_root):
         if not storage.exists(layout.unfinished_branch(layout.branch)):
             return
@@ -74,14 +74,16 @@ def require_branch(storage: Storage, layout: TableLayout) -> None:
 def require_branch_still(storage: Storage, layout: TableLayout) -> None:
     """Raise ``NotFoundError`` if the branch was deleted since it was opened; main always exists.
 
-    Call it before each write: a write would create the directory of a deleted branch again.
+    Call it before each write, because a write would create the directory of a deleted branch again.
     """
     if layout.branch != MAIN_BRANCH:
         require_branch(storage, layout)
 
 
 def check_branch_name(name: str) -> None:
-    """Raise InvalidRequestError if no branch can have this name."""
+    """Raise InvalidRequestError unless ``name`` is allowed for a branch; ``main`` is not
+    allowed.
+    """
     if name == MAIN_BRANCH:
         raise InvalidRequestError(
             f"the branch {MAIN_BRANCH!r} is the table itself: leave the branch out of the name"

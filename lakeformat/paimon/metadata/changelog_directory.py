@@ -33,7 +33,10 @@ def changelog_ids(storage: Storage, layout: TableLayout) -> list[int]:
 
 
 def read_changelog(storage: Storage, layout: TableLayout, snapshot_id: int) -> Snapshot:
-    """Return the snapshot kept as a changelog; ``NotFoundError`` if it is missing or expired."""
+    """Return the snapshot stored in ``changelog-<snapshot_id>``.
+
+    Raise ``NotFoundError`` if the file does not exist.
+    """
     path = layout.changelog(snapshot_id)
     try:
         content = storage.read(path)
@@ -55,7 +58,9 @@ def read_changelog(storage: Storage, layout: TableLayout, snapshot_id: int) -> S
 def read_changelog_if_present(
     storage: Storage, layout: TableLayout, snapshot_id: int
 ) -> Snapshot | None:
-    """Return the snapshot kept as a changelog; None if it is missing or expired."""
+    """Return the snapshot stored in ``changelog-<snapshot_id>``; None if the file does not
+    exist.
+    """
     try:
         return read_changelog(storage, layout, snapshot_id)
     except NotFoundError:
@@ -63,7 +68,9 @@ def read_changelog_if_present(
 
 
 def write_changelog(storage: Storage, layout: TableLayout, snapshot: Snapshot) -> None:
-    """Write the changelog file of a snapshot that is about to expire; a retry changes nothing."""
+    """Write ``changelog-<n>`` for a snapshot that is about to expire; a retry writes the same file
+    again.
+    """
     storage.overwrite(layout.changelog(snapshot.id), snapshot.to_json())
     try:
         numbered_changelogs(storage, layout).write_latest_hint(snapshot.id)

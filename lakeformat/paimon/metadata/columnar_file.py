@@ -30,7 +30,7 @@ _ARROW = {
 def encode_rows(
     schema: dict[str, Any], records: Iterable[dict[str, Any]], file_format: str, codec: str
 ) -> bytes:
-    """Return records of an Avro schema as a file that Java reads to the same records."""
+    """Return records of an Avro schema as the content of an ORC or Parquet file."""
     rows = pa.Table.from_pylist(list(records), _arrow_schema(schema))
     buffer = io.BytesIO()
     if file_format == PARQUET:
@@ -45,7 +45,11 @@ def encode_rows(
 
 
 def decode_rows(content: bytes) -> list[dict[str, Any]]:
-    """Return every record of a file; ``ValueError`` if it is damaged or claims too many rows."""
+    """Return every record of an ORC or Parquet file.
+
+    Raise ``ValueError`` if it is damaged, or if it claims more rows than a file of its size can
+    have.
+    """
     source = pa.BufferReader(content)
     try:
         rows = _read(source, is_parquet=content.startswith(PARQUET_MAGIC), size=len(content))
@@ -98,7 +102,7 @@ def _arrow_type(avro: Any) -> pa.DataType:
 
 
 def _in_millis(field: pa.Field) -> pa.Field:
-    """Return the field with all timestamps in milliseconds and without a zone, as records need."""
+    """Return the field with all of its timestamps in milliseconds and without a time zone."""
     kind = field.type
     if pa.types.is_timestamp(kind):
         return field.with_type(pa.timestamp("ms"))

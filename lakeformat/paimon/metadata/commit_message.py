@@ -65,10 +65,16 @@ class CommitMessage:
     compact_new_index_files: tuple[IndexManifestEntry, ...] = ()
     compact_deleted_index_files: tuple[IndexManifestEntry, ...] = ()
     assigned_by: str | None = None
-    """The source of buckets: hash index files or a writer; None for a bucket function."""
+    """A digest of the hash index files, or the name of the writer, by which keys got their buckets.
+
+    None if the table assigns buckets by a hash function of the bucket key.
+    """
 
     def written_files(self) -> Iterator[DataFileMeta]:
-        """Return the data and changelog files that were written for this message."""
+        """Yield the data and changelog files that were written for this message.
+
+        Files that a compaction only moved to another level are left out.
+        """
         # these files only moved to another level
         kept = {file.file_name for file in self.compact_before}
         yield from self.new_files
@@ -77,7 +83,7 @@ class CommitMessage:
         yield from self.compact_changelog_files
 
     def append_alone(self) -> CommitMessage:
-        """Return this message without the changes of a compaction."""
+        """Return this message without the files of its compact increment."""
         return replace(
             self,
             compact_before=(),
@@ -88,7 +94,7 @@ class CommitMessage:
         )
 
     def compaction_alone(self) -> CommitMessage:
-        """Return this message without the appended changes."""
+        """Return this message without the files of its append increment."""
         return replace(
             self,
             new_files=(),
@@ -99,12 +105,12 @@ class CommitMessage:
         )
 
     def written_index_files(self) -> Iterator[IndexManifestEntry]:
-        """Return the index files that were written for this message."""
+        """Yield the index files that were written for this message."""
         yield from self.new_index_files
         yield from self.compact_new_index_files
 
     def to_bytes(self) -> bytes:
-        """Return the message as bytes for queues, files and other processes."""
+        """Return the message as bytes, which ``from_bytes`` reads in any process."""
         record: dict[str, Any] = {
             "version": MESSAGE_VERSION,
             "partition": self.partition,
@@ -123,9 +129,9 @@ class CommitMessage:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> CommitMessage:
-        """Read a message that ``to_bytes`` of the same version has written.
+        """Return the message that ``to_bytes`` of the same format version has encoded.
 
-        Raise InvalidRequestError for anything else, damaged bytes included.
+        Raise InvalidRequestError if ``content`` is anything else, or damaged.
         """
         require_bytes(content, "CommitMessage.to_bytes()")
         try:
@@ -158,12 +164,16 @@ class CommitMessage:
 
 
 def check_messages(messages: Iterable[CommitMessage]) -> list[CommitMessage]:
-    """Return the messages as a list; raise if they are not CommitMessages."""
+    """Return the messages as a list; raise InvalidRequestError if one is not a CommitMessage."""
     return require_messages(messages, CommitMessage, _ADVICE)
 
 
 def _record_of(content: bytes) -> dict[str, Any]:
-    """Return the record of a message; check that each member has its type in ``_SCHEMA``."""
+    """Return the Avro record of a message.
+
+    Raise an error if its version is another one, or if a member has a type other than in
+    ``_SCHEMA``.
+    """
     [record] = decode_avro_file(content, "commit message")
     if record["version"] != MESSAGE_VERSION:
         raise ValueError(f"its version is {record['version']}, not {MESSAGE_VERSION}")

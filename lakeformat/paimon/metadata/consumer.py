@@ -43,12 +43,12 @@ class Consumer:
 
     @classmethod
     def from_json(cls, consumer_id: str, members: Mapping[str, Any]) -> Consumer:
-        """Read the members of a consumer file; unknown ones are ignored."""
+        """Return the consumer of a parsed consumer file; unknown members are ignored."""
         return cls(consumer_id, **read_members(_MEMBERS, members))
 
 
 def consumer_files(storage: Storage, layout: TableLayout) -> ConsumerFiles:
-    """Return the listing entries of the files of all consumers."""
+    """Return the directory entries of all consumer files."""
     return ConsumerFiles(storage, layout.consumer_directory)
 
 
@@ -74,10 +74,10 @@ def read_consumer(
 
 
 def write_consumer(storage: Storage, layout: TableLayout, consumer: Consumer) -> None:
-    """Write the progress of a consumer."""
+    """Write the file of a consumer; an existing file is replaced."""
     consumer_files(storage, layout).write(consumer.id, consumer.to_json())
 
 
 def delete_consumer(storage: Storage, layout: TableLayout, consumer_id: str) -> None:
-    """Delete a consumer: snapshots are no longer kept for it."""
+    """Delete the file of a consumer; its snapshots can then expire."""
     consumer_files(storage, layout).delete(consumer_id)

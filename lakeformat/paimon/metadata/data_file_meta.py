@@ -21,7 +21,7 @@ __all__ = ["DATA_FILE_FIELDS", "DataFileMeta", "FileSource", "local_wall_clock",
 
 
 class FileSource(IntEnum):
-    """The kind of work that wrote a file."""
+    """The kind of work that wrote a data file: a write or a compaction."""
 
     APPEND = 0
     COMPACT = 1
@@ -29,7 +29,7 @@ class FileSource(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFileMeta:
-    """One data file; members that older writers lack are None."""
+    """The metadata of one data file; members that an older writer did not write are None."""
 
     file_name: str
     file_size: int
@@ -49,14 +49,14 @@ class DataFileMeta:
     embedded_file_index: bytes | None = None
     file_source: int | None = None
     value_stats_cols: tuple[str, ...] | None = None
-    """None: the statistics cover every column; empty: they cover none."""
+    """The columns that ``value_stats`` covers: None for every column, empty for none."""
     external_path: str | None = None
     first_row_id: int | None = None
     write_cols: tuple[str, ...] | None = None
     write_cols_sequences: tuple[int, ...] | None = None
 
     def to_record(self) -> dict[str, Any]:
-        """Return the ``_FILE`` record of a manifest."""
+        """Return the file as the Avro record ``_FILE`` of a manifest entry."""
         record = {avro: getattr(self, name) for avro, name in _PLAIN.items()}
         record["_KEY_STATS"] = self.key_stats.to_record()
         record["_VALUE_STATS"] = self.value_stats.to_record()
@@ -69,7 +69,9 @@ class DataFileMeta:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> DataFileMeta:
-        """Read a ``_FILE`` record; trailing fields that an old writer omits become None."""
+        """Return the file of a ``_FILE`` record; fields that an older writer did not write become
+        None.
+        """
         known = {name: record[avro] for avro, name in _PLAIN.items() if avro in record}
         for avro, name in _LISTS.items():
             values = record.get(avro)
@@ -155,7 +157,7 @@ DATA_FILE_FIELDS: list[dict[str, Any]] = [
     optional_field("_WRITE_COLS", _array("string")),
     optional_field("_WRITE_COLS_SEQUENCES", _array("long")),
 ]
-"""The fields of a data file; the format fixes their order and if they may be null.
+"""The Avro fields of a data file; the format fixes their order and which of them may be null.
 
 New fields are only added at the end.
 """

@@ -18,13 +18,16 @@ __all__ = ["has_expired_changes", "without_expired_changes"]
 
 
 def has_expired_changes(storage: Storage, layout: TableLayout, snapshot: Snapshot) -> bool:
-    """Return True if the changelog list of a tag, or of a branch's first snapshot, is missing."""
+    """Return True if the snapshot names a changelog list that does not exist.
+
+    Call it only for a tag, or for the first snapshot of a branch or after a rollback.
+    """
     name = snapshot.changelog_manifest_list
     return name is not None and not storage.exists(layout.manifest(name))
 
 
 def without_expired_changes(storage: Storage, layout: TableLayout, snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot; drop the name of its changelog list if that list is missing."""
+    """Return the snapshot; if its changelog list does not exist, without the name of that list."""
     if not has_expired_changes(storage, layout, snapshot):
         return snapshot
     return replace(snapshot, changelog_manifest_list=None, changelog_manifest_list_size=None)

@@ -43,17 +43,20 @@ class Fence:
     """The content of one fence: the snapshots that a rollback removed."""
 
     removed: frozenset[str]
-    """The identities of the snapshots to be deleted."""
+    """The ``Snapshot.identity`` of each snapshot that the rollback deletes."""
     note: Mapping[str, Any] | None
-    """The target and the report of a rollback, for its retries; None for a fence without a note."""
+    """The target snapshot id and the report of a rollback, which its retry returns; None if not
+    stored.
+    """
 
 
 def write_fence(
     storage: Storage, layout: TableLayout, unique: str, removed: Iterable[Snapshot]
 ) -> None:
-    """Write the list of snapshots to remove, before they are deleted; replace an older list.
+    """Write the fence of the rollback ``unique`` before it deletes the snapshots ``removed``.
 
-    A crash leaves a new list whole or absent: half of one would stop every expiry.
+    An existing fence of this rollback is replaced. After a crash the new content is complete or
+    absent: half of it would stop every expiry.
     """
     path, content = layout.fence(unique), _content(removed)
     if not storage.create(path, content):
@@ -67,9 +70,9 @@ def create_fence(
     removed: Iterable[Snapshot],
     note: Mapping[str, Any],
 ) -> bool:
-    """Create a fence with a note for retries, and return True.
+    """Create the fence of the rollback ``unique`` with a note for its retries; return True.
 
-    If the fence exists, it is not changed, and the result is False.
+    Return False, and change nothing, if this fence exists.
     """
     return storage.create(layout.fence(unique), _content(removed, note))
 
@@ -92,7 +95,9 @@ def is_fenced(
 
 
 def remove_old_fences(storage: Storage, layout: TableLayout, now_millis: int) -> None:
-    """Delete fences that no writer can need any more."""
+    """Delete the fences that are older than ``KEPT_MILLIS``: no commit that needs them can be
+    running.
+    """
     for info in storage.list(layout.snapshot_directory):
         if suffixed(info.name, FENCE) and info.modified_millis < now_millis - KEPT_MILLIS:
             storage.delete(info.path)
@@ -108,7 +113,7 @@ def _names(storage: Storage, layout: TableLayout, newer_than: int | None) -> lis
 
 
 def read_fence(storage: Storage, layout: TableLayout, unique: str) -> Fence | None:
-    """Return one fence; None if it does not exist."""
+    """Return the fence of the rollback ``unique``; None if it does not exist."""
     path = layout.fence(unique)
     try:
         content = storage.read(path, LARGE_FILE)
@@ -128,10 +133,7 @@ def _texts(said: object) -> frozenset[str]:
 
 
 def _note(said: dict[str, Any] | None) -> Mapping[str, Any] | None:
-    """Return the note of a fence after a check, or None.
-
-    The note has the target and the report of a finished rollback.
-    """
+    """Return the note of a fence; raise TypeError if its target is not a snapshot id."""
     if said is not None and type(said["target"]) is not int:
         raise TypeError(f"the target {said['target']!r} is not a snapshot number")
     return said

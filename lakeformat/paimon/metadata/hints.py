@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbered files with hints: ``snapshot-<n>`` or ``changelog-<n>``, and LATEST and EARLIEST.
+"""Numbered files with hints: ``snapshot-<n>`` or ``changelog-<n>``, with LATEST and EARLIEST.
 
-A hint is a number that a program stored earlier. A right hint saves a listing; a wrong hint is
-ignored, and no result depends on it. EARLIEST is written for other engines and never read here.
+A hint is a file with the number that its last writer knew. A right hint saves a listing; a wrong
+hint is ignored, and no result depends on it. EARLIEST is written for other engines and never read
+here.
 """
 
 from __future__ import annotations
@@ -61,11 +62,11 @@ class NumberedFiles:
         return newest
 
     def write_latest_hint(self, number: int) -> None:
-        """Write a number to LATEST."""
+        """Replace the content of LATEST by ``number``."""
         self.storage.overwrite(f"{self.directory}/LATEST", str(number).encode())
 
     def write_earliest_hint(self, number: int) -> None:
-        """Write a number to EARLIEST."""
+        """Replace the content of EARLIEST by ``number``."""
         self.storage.overwrite(f"{self.directory}/EARLIEST", str(number).encode())
 
     def _exists(self, number: int) -> bool:
@@ -82,12 +83,10 @@ class NumberedFiles:
 
 
 def numbered_snapshots(storage: Storage, layout: TableLayout) -> NumberedFiles:
-    """Return the numbered files of a table's or branch's snapshots, with their hints."""
+    """Return the files ``snapshot-<n>`` of the table or branch of ``layout``, with their hints."""
     return NumberedFiles(storage, layout.snapshot_directory, "snapshot-")
 
 
 def numbered_changelogs(storage: Storage, layout: TableLayout) -> NumberedFiles:
-    """Return the numbered files of changelogs that are kept after their snapshots, with their
-    hints.
-    """
+    """Return the files ``changelog-<n>`` of the table or branch of ``layout``, with their hints."""
     return NumberedFiles(storage, layout.changelog_directory, "changelog-")

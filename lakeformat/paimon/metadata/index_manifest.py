@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 FORMAT_VERSION = 1
-"""The version of index manifests; other values are refused.
+"""The version of index manifests; a file with another version is refused as damaged.
 
 New fields do not change the version.
 """
@@ -48,7 +48,10 @@ DELETION_VECTORS = "DELETION_VECTORS"
 
 @dataclass(frozen=True, slots=True)
 class GlobalIndexMeta:
-    """The columns and rows of a global index, which this version keeps but does not use."""
+    """The columns and row ids that a global index file covers.
+
+    This library copies such files from snapshot to snapshot, but does not use them.
+    """
 
     row_range_start: int
     row_range_end: int
@@ -76,7 +79,7 @@ class IndexManifestEntry:
     external_path: str | None = None
     global_index: GlobalIndexMeta | None = None
     kind: FileKind = FileKind.ADD
-    """Always ADD in a file; commit messages also carry DELETE."""
+    """Always ADD in an index manifest; DELETE only in commit messages."""
 
 
 def write_index_manifest(
@@ -86,7 +89,10 @@ def write_index_manifest(
     entries: Iterable[IndexManifestEntry],
     options: TableOptions,
 ) -> int:
-    """Write a whole state under a unique name; return its size in bytes."""
+    """Write all index files of a snapshot to ``manifest/<name>``; return the file's size in bytes.
+
+    No file of this name may exist yet.
+    """
     content = encode_record_file(_SCHEMA, map(_state_record, entries), options)
     with storage.open_output(layout.manifest(name)) as stream:
         stream.write(content)
@@ -96,7 +102,9 @@ def write_index_manifest(
 def read_index_manifest(
     storage: Storage, layout: TableLayout, name: str
 ) -> list[IndexManifestEntry]:
-    """Return every index file of a snapshot, in the order they were written."""
+    """Return the entries of the index manifest ``name``, in the order in which they were
+    written.
+    """
     content, uri = read_manifest_bytes(storage, layout, name)
     records = decode_record_file(content, uri, version=FORMAT_VERSION)
     try:
@@ -138,7 +146,7 @@ def _global_index_record(meta: GlobalIndexMeta) -> dict[str, Any]:
 
 
 def index_entry_from_record(record: Mapping[str, Any]) -> IndexManifestEntry:
-    """Return the entry of a record; ``TypeError`` if a value has another type."""
+    """Return the entry of an Avro record; raise ``TypeError`` if a value has a wrong type."""
     ranges = record.get("_DELETIONS_VECTORS_RANGES")
     meta = record.get("_GLOBAL_INDEX")
     return IndexManifestEntry(
@@ -159,7 +167,9 @@ def _global_index(record: Mapping[str, Any]) -> GlobalIndexMeta:
 
 
 def _members(record: Mapping[str, Any], members: Mapping[str, tuple[str, type]]) -> dict[str, Any]:
-    """Return the attributes of a record by name; raise TypeError if a type is wrong."""
+    """Return the values of a record by attribute name; raise TypeError if a value has a
+    wrong type.
+    """
     return {
         name: None
         if avro in _NULLABLE and record.get(avro) is None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manifests: ``manifest/manifest-<uuid>-<n>``, each with files that one commit added and
-removed.
+"""Manifests: ``manifest/manifest-<uuid>-<n>``, each with data files that a commit added or
+deleted.
 """
 
 from __future__ import annotations
@@ -63,7 +63,11 @@ _READERS = 4
 
 
 def live_files(entries: Iterable[ManifestEntry], source: str) -> list[ManifestEntry]:
-    """Return the files that remain after each DELETE; ``source`` names the table in errors."""
+    """Return the ADD entries that no later DELETE cancels.
+
+    Raise CorruptTableError, in which ``source`` names the table, for a second ADD or a stray DELETE
+    of a file.
+    """
     added: dict[tuple[object, ...], ManifestEntry] = {}
     unmatched: list[ManifestEntry] = []
     for entry in entries:
@@ -86,7 +90,7 @@ def write_manifest(
     entries: Iterable[ManifestEntry],
     options: TableOptions,
 ) -> int:
-    """Write entries under a unique name; return its size in bytes."""
+    """Write entries to the new file ``manifest/<name>``; return its size in bytes."""
     found = list(entries)
     if len(found) >= _FEW_ENTRIES:
         content = encode_columns(columns_of(found), options)
@@ -102,14 +106,16 @@ def write_columns(
     columns: ManifestColumns,
     options: TableOptions,
 ) -> int:
-    """Write entries given as columns under a unique name; return the size in bytes."""
+    """Write entries, given as columns, to the new file ``manifest/<name>``; return its size in
+    bytes.
+    """
     if len(columns) < _FEW_ENTRIES:
         return write_manifest(storage, layout, name, columns.entries(), options)
     return write_content(storage, layout, name, encode_columns(columns, options))
 
 
 def encode_columns(columns: ManifestColumns, options: TableOptions) -> bytes:
-    """Return the content of a manifest with the entries ``columns``."""
+    """Return the content of a manifest with these entries, in the format ``manifest.format``."""
     if options.manifest_format != AVRO:
         return _encode_records(columns.entries(), options)
     return encode_manifest(
@@ -124,7 +130,7 @@ def _encode_records(entries: Iterable[ManifestEntry], options: TableOptions) -> 
 
 
 def write_content(storage: Storage, layout: TableLayout, name: str, content: bytes) -> int:
-    """Write an encoded manifest under a unique name; return its size in bytes."""
+    """Write an encoded manifest to the new file ``manifest/<name>``; return its size in bytes."""
     with storage.open_output(layout.manifest(name)) as stream:
         stream.write(content)
     return len(content)
@@ -135,9 +141,9 @@ def read_manifests(
 ) -> ManifestColumns:
     """Return the entries of many manifests as columns, one manifest after the other.
 
-    The counts in their manifest list are checked: a manifest truncated between two Avro blocks is a
-    valid file, and its rows would be lost silently. A manifest given by name has no counts to
-    check.
+    The numbers of added and deleted files are compared with those of the manifest list: a manifest
+    truncated between two Avro blocks is a valid file, and its rows would be lost silently. For a
+    manifest given by its file name, there are no numbers to compare.
     """
 
     def read(manifest: ManifestMeta | str) -> OpenManifest:
@@ -181,7 +187,10 @@ def _check_counts(
 def read_manifest_bytes(
     storage: Storage, layout: TableLayout, name: str, *, size: int | None = None
 ) -> tuple[bytes, str]:
-    """Return content and URI of a manifest or manifest list that another file refers to."""
+    """Return the content and the URI of the manifest or manifest list ``manifest/<name>``.
+
+    Raise CorruptTableError if it is missing, or if it does not have ``size`` bytes.
+    """
     path = layout.manifest(name)
     uri = storage.uri(path)
     try:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manifest lists: ``manifest/manifest-list-<uuid>-<n>``, each with manifests of one snapshot."""
+"""Manifest lists: ``manifest/manifest-list-<uuid>-<n>``, each with some manifests of one
+snapshot.
+"""
 
 from __future__ import annotations
 
@@ -44,14 +46,16 @@ __all__ = [
 
 
 class ListKind(Enum):
-    """The lists of a snapshot, each with the attributes that hold its name and size."""
+    """The manifest lists of a snapshot; a value has the attributes of Snapshot with the name and
+    size.
+    """
 
     BASE = ("base_manifest_list", "base_manifest_list_size")
-    """The manifests from before the commit."""
+    """The manifests that the snapshot keeps from earlier commits."""
     DELTA = ("delta_manifest_list", "delta_manifest_list_size")
-    """The changes of the commit."""
+    """The manifests of the data files that the commit added or deleted."""
     CHANGELOG = ("changelog_manifest_list", "changelog_manifest_list_size")
-    """The changelog files of the commit, if it has any."""
+    """The manifests of the commit's changelog files; None if it has none."""
 
 
 def summarise(
@@ -60,7 +64,7 @@ def summarise(
     entries: Sequence[ManifestEntry],
     partition_types: Sequence[DataType] = (),
 ) -> ManifestMeta:
-    """Return the entry of a written manifest for a manifest list."""
+    """Return the manifest-list entry for a manifest that was written with these entries."""
     return summarise_columns(file_name, file_size, columns_of(entries), partition_types)
 
 
@@ -70,7 +74,9 @@ def summarise_columns(
     columns: ManifestColumns,
     partition_types: Sequence[DataType] = (),
 ) -> ManifestMeta:
-    """Return the list entry of a written manifest whose entries are columns."""
+    """Return the manifest-list entry for a manifest that was written with the entries
+    ``columns``.
+    """
     assert len(columns), "a manifest without entries is never written"
     deleted = int(columns.is_delete.sum())
     min_row_id, max_row_id = _row_ids(columns)
@@ -91,7 +97,7 @@ def summarise_columns(
 
 
 def _row_ids(columns: ManifestColumns) -> tuple[int | None, int | None]:
-    """Return the first and the last row id; (None, None) if a file has no row ids."""
+    """Return the first and the last row id; (None, None) if one of the files has no row ids."""
     first = columns.first_row_id
     if first.present is not None:
         return None, None
@@ -106,7 +112,9 @@ def write_manifest_list(
     manifests: Iterable[ManifestMeta],
     options: TableOptions,
 ) -> int:
-    """Write a list, an empty one included, under a unique name; return its size in bytes."""
+    """Write a list, which may be empty, to the new file ``manifest/<name>``; return its size in
+    bytes.
+    """
     content = encode_record_file(_SCHEMA, map(_to_record, manifests), options)
     with storage.open_output(layout.manifest(name)) as stream:
         stream.write(content)
@@ -116,11 +124,10 @@ def write_manifest_list(
 def manifests_of(
     storage: Storage, layout: TableLayout, snapshot: Snapshot, *which: ListKind
 ) -> list[ManifestMeta]:
-    """Return the manifests in the lists ``which`` of a snapshot; without ``which``, in BASE and
-    DELTA.
+    """Return the manifests in the given lists of a snapshot; without ``which``, in BASE and DELTA.
 
-    The size of a list must match the snapshot: a list truncated between two Avro blocks is a valid
-    file, and its rows would be lost silently.
+    Raise CorruptTableError if a list does not have the size that the snapshot states: a list
+    truncated between two Avro blocks is a valid file, and its rows would be lost silently.
     """
     found = []
     for kind in which or (ListKind.BASE, ListKind.DELTA):
@@ -135,9 +142,9 @@ def manifests_of(
 def read_manifest_list(
     storage: Storage, layout: TableLayout, name: str, *, size: int | None = None
 ) -> list[ManifestMeta]:
-    """Return the manifests of a list in commit order.
+    """Return the entries of a manifest list in commit order.
 
-    ``size`` is the size that the snapshot states; older writers omit it.
+    Raise CorruptTableError if the list does not have ``size`` bytes; None skips this check.
     """
     return _read(storage, layout, name, size)
 
@@ -145,7 +152,9 @@ def read_manifest_list(
 def _read(
     storage: Storage, layout: TableLayout, name: str, size: int | None, whose: str = ""
 ) -> list[ManifestMeta]:
-    """Read a list; ``whose`` follows its URI in errors about its manifests."""
+    """Return the entries of a manifest list; errors about its manifests name its URI and
+    ``whose``.
+    """
     content, uri = read_manifest_bytes(storage, layout, name, size=size)
     records = decode_record_file(content, uri, version=FORMAT_VERSION)
     try:

@@ -12,7 +12,7 @@ __all__ = ["ManifestMeta"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestMeta:
-    """The entry of one manifest in a list; members that older writers omit are None."""
+    """The entry of one manifest in a manifest list; members that older writers omit are None."""
 
     file_name: str
     file_size: int

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads and writes whole files of metadata records, in the format of the table's manifests.
 
-Errors name the file.
+Errors about damage have the URI of the file.
 """
 
 from __future__ import annotations
@@ -58,14 +58,17 @@ def encode_record_file(
 
 
 def manifest_codec(options: TableOptions) -> str:
-    """Return the compression of manifests; if the format lacks it, the most similar one."""
+    """Return ``manifest.compression``; if ``manifest.format`` lacks it, the most similar
+    compression.
+    """
     return nearest_codec(options.manifest_format, options.manifest_compression)
 
 
 def decode_record_file(content: bytes, uri: str, *, version: int) -> list[dict[str, Any]]:
-    """Return every record of a file, in the format that its first bytes show.
+    """Return every record of a file; its first bytes show if it is ORC, Parquet or Avro.
 
-    The table option may have changed since the file was written, so it is not used.
+    The option ``manifest.format`` is ignored, because it may have changed since the file was
+    written. Raise CorruptTableError if the file is damaged or a record has another version.
     """
     if not content.startswith((PARQUET_MAGIC, ORC_MAGIC)):
         return decode_avro_file(content, uri, version=version)
@@ -82,12 +85,14 @@ def decode_record_file(content: bytes, uri: str, *, version: int) -> list[dict[s
 
 
 def optional_field(name: str, avro_type: Any) -> dict[str, Any]:
-    """Return a nullable field; it is null if a writer did not know the value."""
+    """Return a nullable Avro field with the default null, for files of writers that do not
+    know it.
+    """
     return {"name": name, "type": ["null", avro_type], "default": None}
 
 
 def avro_codec(compression: str) -> str:
-    """Return Avro's name for a compression in the table options."""
+    """Return Avro's name for a compression of the table options: ``zstandard`` for ``zstd``."""
     return _CODECS.get(compression, compression)
 
 
@@ -98,7 +103,7 @@ def encode_avro_file(
     compression: str,
     zstd_level: int,
 ) -> bytes:
-    """Return records as one file; ``compression`` is a value of the table options."""
+    """Return records as an Avro file; ``compression`` is a value of ``manifest.compression``."""
     codec = avro_codec(compression)
     level = zstd_level if codec == "zstandard" else None
     buffer = io.BytesIO()
@@ -111,10 +116,10 @@ def encode_avro_file(
 def decode_avro_file(
     content: bytes, uri: str, *, version: int | None = None
 ) -> list[dict[str, Any]]:
-    """Return every record of a file, by the file's own schema.
+    """Return every record of an Avro file, decoded by the schema in the file.
 
-    With ``version``, records of other versions are refused, because they would be misread. A
-    damaged file cannot claim more memory than its size justifies.
+    Raise CorruptTableError if the file is damaged, if it claims more memory than a file of its size
+    can have, or if a record does not have ``version``; None skips this last check.
     """
     try:
         return list(_records(read_blocks(content), version, uri))
@@ -143,7 +148,9 @@ def _records(blocks: AvroBlocks, version: int | None, uri: str) -> Iterator[dict
 
 
 def check_version(record: Mapping[str, Any], version: int, uri: str) -> None:
-    """Raise CorruptTableError if a record has another version, because it would be misread."""
+    """Raise CorruptTableError unless ``_VERSION`` of a record is ``version``: it would be
+    misread.
+    """
     found = record.get("_VERSION")
     if found == version:
         return

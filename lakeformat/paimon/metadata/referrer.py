@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adds to an error about damage the file or row that refers to the damaged file or value."""
+"""Adds to a CorruptTableError the file, row or value in which the damage was found."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ __all__ = ["naming", "naming_row", "referred_to_by"]
 
 @contextmanager
 def referred_to_by(referrer: str) -> Iterator[None]:
-    """Add the referring file or snapshot to an error about a damaged table."""
+    """Append ``(named by <referrer>)`` to a CorruptTableError of the block.
+
+    ``referrer`` is the file or snapshot that refers to the damaged file.
+    """
     try:
         yield
     except CorruptTableError as reason:
@@ -22,7 +25,9 @@ def referred_to_by(referrer: str) -> Iterator[None]:
 
 @contextmanager
 def naming(what: str) -> Iterator[None]:
-    """Add a description of the value to an error about a damaged value."""
+    """Put ``what``, a description of the damaged value, in front of a CorruptTableError of the
+    block.
+    """
     try:
         yield
     except CorruptTableError as reason:
@@ -33,10 +38,10 @@ def naming(what: str) -> Iterator[None]:
 def naming_row(
     count: int, again: Callable[[int], object], name: Callable[[int], str]
 ) -> Iterator[None]:
-    """Add the row to an error about one of a column's ``count`` values.
+    """Put ``name(row)`` in front of a CorruptTableError about a column of ``count`` values.
 
-    A column is decoded at once, so after an error its rows are decoded one by one to find the
-    damaged row.
+    A column is decoded at once. After an error, ``again`` decodes one row after the other until the
+    damaged row is found.
     """
     try:
         yield

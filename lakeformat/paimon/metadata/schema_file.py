@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schema files ``schema/schema-<n>``: never rewritten; the highest number is the current schema."""
+"""Schema files ``schema/schema-<n>``: never rewritten; the highest number is the newest schema."""
 
 from __future__ import annotations
 
@@ -52,12 +52,14 @@ FIRST_ID = 0
 
 
 def table_exists(storage: Storage, layout: TableLayout) -> bool:
-    """Return True if the directory holds at least one schema, which makes it a table."""
+    """Return True if the directory has at least one schema file, which makes it a table."""
     return bool(_numbers(storage, layout))
 
 
 def schema_ids(storage: Storage, layout: TableLayout) -> list[int]:
-    """Return the numbers of all schemas, ascending; raise if one is missing between them."""
+    """Return the numbers of all schemas, ascending; raise CorruptTableError if one in between is
+    missing.
+    """
     found = _numbers(storage, layout)
     # Java up to 0.9 copied only the newest schema to a new branch.
     first = FIRST_ID if layout.branch == MAIN_BRANCH else min(found, default=FIRST_ID)
@@ -77,12 +79,14 @@ def _numbers(storage: Storage, layout: TableLayout) -> list[int]:
 
 
 def latest_schema_id(storage: Storage, layout: TableLayout) -> int | None:
-    """The number of the current schema; None when the table does not exist."""
+    """Return the number of the newest schema; None if the table does not exist."""
     return max(schema_ids(storage, layout), default=None)
 
 
 def read_schema(storage: Storage, layout: TableLayout, schema_id: int) -> TableSchema:
-    """Read one schema version."""
+    """Return the schema ``schema-<schema_id>``; raise CorruptTableError if it is missing or
+    damaged.
+    """
     path = layout.schema(schema_id)
     try:
         content = storage.read(path)
@@ -102,9 +106,9 @@ def read_schema(storage: Storage, layout: TableLayout, schema_id: int) -> TableS
 def require_schema_of(
     storage: Storage, layout: TableLayout, snapshot: Snapshot, *, known: int
 ) -> None:
-    """Raise if the schema of a snapshot is missing: without it, the newest columns would be lost.
+    """Raise CorruptTableError if the schema file of a snapshot is missing: columns would be lost.
 
-    ``known`` is the number of a schema that the caller has already read.
+    ``known`` is the number of a schema that the caller has read, so it exists.
     """
     if snapshot.schema_id == known:
         return
@@ -119,7 +123,7 @@ def require_schema_of(
 
 
 def create_schema(storage: Storage, layout: TableLayout, schema: TableSchema) -> bool:
-    """Publish a schema version; return False if its number is taken."""
+    """Write ``schema-<schema.id>``; return False if this file exists."""
     content = schema.to_json()
     try:
         _checked(json.loads(content))
@@ -143,11 +147,12 @@ def alter_schema(
     changes: Sequence[SchemaChange],
     environment: Environment,
 ) -> TableSchema:
-    """Publish a schema that differs from the newest by all of ``changes``, or raise.
+    """Apply all of ``changes`` to the newest schema, and return the schema file written.
 
-    If another writer publishes a schema first, the changes are checked again on that schema.
-    Changes that change nothing write nothing. If the table was renamed or dropped meanwhile, and
-    perhaps created again, the published schema is deleted.
+    If another writer writes a schema first, the changes are checked again on that schema. If the
+    changes have no effect, nothing is written, and the newest schema is returned. If the table was
+    renamed or dropped meanwhile, and perhaps created again, the new schema is deleted and
+    CommitConflictError is raised.
     """
     from lakeformat.paimon.schema_changes.apply import apply_changes
 
@@ -182,9 +187,9 @@ def _schema_in_force(storage: Storage, layout: TableLayout) -> TableSchema:
 
 
 def _first_schema(storage: Storage, layout: TableLayout) -> bytes | None:
-    """Return the content of the first schema; None without a table.
+    """Return the content of the first schema file; None if there is none.
 
-    It differs from the first schema of a table that is created here later.
+    A table that is created at the same place later has a different first schema.
     """
     known = schema_ids(storage, layout)
     try:
@@ -196,10 +201,10 @@ def _first_schema(storage: Storage, layout: TableLayout) -> bytes | None:
 def _require_same_table(
     storage: Storage, layout: TableLayout, first: bytes | None, published: TableSchema
 ) -> None:
-    """Raise if the table was renamed or dropped meanwhile, and delete the published schema.
+    """Raise CommitConflictError, and delete ``published``, if the first schema is not ``first``.
 
-    This check is needed, because no storage can publish a file on the condition that another
-    exists.
+    Then the table was renamed or dropped meanwhile. No storage can create a file on the condition
+    that another one exists, so this is checked afterwards.
     """
     path = layout.schema(published.id)
     try:
@@ -217,7 +222,10 @@ def _require_same_table(
 
 
 def _publish(storage: Storage, layout: TableLayout, schema: TableSchema) -> bool:
-    """Return True if the schema was published; after a lost answer, read it back to find out."""
+    """Return True if this call wrote the schema file.
+
+    If the storage did not answer, the file is read back to find out.
+    """
     try:
         return create_schema(storage, layout, schema)
     except UnavailableError:
@@ -229,7 +237,7 @@ def _publish(storage: Storage, layout: TableLayout, schema: TableSchema) -> bool
 
 
 def _checked(members: Mapping[str, Any]) -> TableSchema:
-    """Return a schema; ``ValueError`` if it holds values that no writer can have written."""
+    """Return the schema of a parsed file; raise ``ValueError`` for values that no writer writes."""
     version = members.get("version")
     if isinstance(version, int) and NEWEST_VERSION < version < 1 << 63:
         raise newer_version("schema", version, NEWEST_VERSION)
@@ -268,7 +276,7 @@ def _refuse_repeated(what: str, values: Iterable[object]) -> None:
 
 
 def _all_fields(fields: Iterable[DataField]) -> Iterator[DataField]:
-    """Yield the columns and the fields of every ROW inside them."""
+    """Yield the fields, and the fields of every ROW type inside them."""
     for field in fields:
         yield field
         yield from _fields_inside(field.type)

@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 EMPTY_ROW = bytes(12)
-"""A row without fields: its arity as a big-endian int32, then eight bytes of header."""
+"""A framed binary row without fields: its arity 0 as int32, then a header of eight zero bytes."""
 
 SIMPLE_STATS_FIELDS = [
     {"name": "_MIN_VALUES", "type": "bytes"},
@@ -39,9 +39,7 @@ SIMPLE_STATS_FIELDS = [
 
 @dataclass(frozen=True, slots=True)
 class SimpleStats:
-    """The statistics of some columns: two framed binary rows with the bounds, and the null
-    counts.
-    """
+    """Minimum and maximum of some columns, as framed binary rows, and their null counts."""
 
     min_values: bytes = EMPTY_ROW
     max_values: bytes = EMPTY_ROW
@@ -70,7 +68,9 @@ EMPTY_STATS = SimpleStats()
 
 
 def partition_stats(partitions: pa.Array, types: Sequence[DataType]) -> SimpleStats:
-    """Return exact bounds and null counts of partitions, given as framed binary rows."""
+    """Return exact bounds and null counts of the partition columns of ``partitions``, framed binary
+    rows.
+    """
     if not types:
         return EMPTY_STATS
     rows = FramedRows(partitions, types)
@@ -85,7 +85,7 @@ def partition_stats(partitions: pa.Array, types: Sequence[DataType]) -> SimpleSt
 
 
 def may_contain_partition(stats: SimpleStats, partition: bytes, types: Sequence[DataType]) -> bool:
-    """Return True if a partition, given as a framed binary row, is within the bounds."""
+    """Return False if ``partition``, a framed binary row, is outside the bounds; otherwise True."""
     rows = [unframe_row(row) for row in (partition, stats.min_values, stats.max_values)]
     if any(arity != len(types) for arity, _ in rows):
         return True  # without bounds, no partition is excluded
@@ -98,7 +98,7 @@ def may_contain_partition(stats: SimpleStats, partition: bytes, types: Sequence[
 
 
 def _bounds(column: pa.Array, data_type: DataType) -> tuple[Value, Value]:
-    """Return the smallest and the largest value; (None, None) if all are null or any is NaN."""
+    """Return the smallest and the largest value; (None, None) if all are null or one is NaN."""
     if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
         return None, None  # NaN is sorted above every number, but cannot be compared
     found = pc.min_max(column)

@@ -28,7 +28,7 @@ CURRENT_VERSION = 3
 
 
 class CommitKind(StrEnum):
-    """The kind of a commit."""
+    """The kind of a commit, as snapshot files state it."""
 
     APPEND = "APPEND"
     COMPACT = "COMPACT"
@@ -76,10 +76,9 @@ class Snapshot:
 
     @property
     def identity(self) -> str:
-        """The identity of the snapshot, which differs for a snapshot of the same number after a
-        rollback.
+        """Text that no other snapshot has, not even one that gets the same id after a rollback.
 
-        Older writers set no uuid.
+        It is the uuid; for older writers, which set none, it is made from other members.
         """
         if self.uuid is not None:
             return self.uuid
@@ -90,11 +89,13 @@ class Snapshot:
         return json.dumps(self.members(), indent=2, ensure_ascii=False).encode()
 
     def members(self) -> dict[str, Any]:
-        """Return the members of the snapshot file; a tag file has the same members."""
+        """Return the members of the snapshot file by their names in JSON; a tag file has the same
+        ones.
+        """
         return write_members(_MEMBERS, self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return every member by its Python name, for programs."""
+        """Return every member by its Python name; ``commit_kind`` is a str."""
         values = {member.name: getattr(self, member.name) for member in _MEMBERS}
         return {**values, "commit_kind": str(self.commit_kind)}
 
@@ -102,7 +103,7 @@ class Snapshot:
     def from_json(
         cls, members: Mapping[str, Any], *, branch: str = MAIN_BRANCH, table: str | None = None
     ) -> Snapshot:
-        """Read the members of a snapshot file; unknown ones are ignored."""
+        """Return the snapshot of a parsed snapshot file; unknown members are ignored."""
         known = read_members(_MEMBERS, members)
         known["commit_kind"] = CommitKind(known["commit_kind"])
         # Java reads a missing number as 0, except in the nullable members.
@@ -117,12 +118,14 @@ class Snapshot:
 def snapshot_reader(
     storage: Storage, layout: TableLayout
 ) -> Callable[[Mapping[str, Any]], Snapshot]:
-    """Return the function that builds snapshots of one branch of one table."""
+    """Return ``Snapshot.from_json`` with the branch and the table of ``layout`` filled in."""
     return partial(Snapshot.from_json, branch=layout.branch, table=storage.uri(layout.root))
 
 
 def _properties(members: Mapping[str, Any]) -> dict[str, str]:
-    """Return the properties of a snapshot as texts; other engines may store other scalar types."""
+    """Return the properties of a snapshot as str; numbers and booleans of other engines become
+    text.
+    """
     for key, value in members.items():
         if isinstance(value, dict | list):
             raise ValueError(f"property {key!r} is {value!r}, not text")
@@ -167,14 +170,14 @@ _MADE_BY = "lakeformat"
 
 
 def marked(kind: CommitKind, properties: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the properties of a snapshot to publish, with the mark if it is a compaction."""
+    """Return ``properties``; for a COMPACT snapshot, with ``COMPACTION_MARK`` added."""
     if kind is not CommitKind.COMPACT:
         return properties
     return {**properties, COMPACTION_MARK: _MADE_BY}
 
 
 def is_foreign_compaction(snapshot: Snapshot) -> bool:
-    """Return True for a compaction of another program: it lacks the property of ``marked``."""
+    """Return True for a COMPACT snapshot of another program: it lacks ``COMPACTION_MARK``."""
     if snapshot.commit_kind is not CommitKind.COMPACT:
         return False
     return COMPACTION_MARK not in (snapshot.properties or {})

@@ -46,10 +46,10 @@ def latest_snapshot(storage: Storage, layout: TableLayout) -> Snapshot | None:
 
 
 def is_still_newest(storage: Storage, layout: TableLayout, known: Snapshot) -> bool:
-    """Return True if ``known``, which was the newest snapshot, still is the newest.
+    """Return True if ``known``, which was the newest snapshot, is still the newest one.
 
-    Snapshots expire from the oldest on: if this one exists and the next number does not, no commit
-    was published. A rollback may have given the number to another snapshot.
+    Snapshots expire from the oldest on. So ``known`` is the newest if its file has the same
+    identity and no file of the next number exists.
     """
     if storage.exists(layout.snapshot(known.id + 1)):
         return False
@@ -68,7 +68,7 @@ def snapshot_ids(storage: Storage, layout: TableLayout) -> list[int]:
 
 
 def read_snapshot(storage: Storage, layout: TableLayout, snapshot_id: int) -> Snapshot:
-    """Return one snapshot; ``NotFoundError`` if it does not exist or has expired."""
+    """Return a snapshot; raise ``NotFoundError`` if it has expired or was never committed."""
     snapshot = read_snapshot_if_present(storage, layout, snapshot_id)
     if snapshot is None:
         ids = snapshot_ids(storage, layout)
@@ -83,7 +83,7 @@ def read_snapshot(storage: Storage, layout: TableLayout, snapshot_id: int) -> Sn
 def read_snapshot_if_present(
     storage: Storage, layout: TableLayout, snapshot_id: int
 ) -> Snapshot | None:
-    """Return one snapshot; None if it does not exist or has expired."""
+    """Return a snapshot; None if it has expired or was never committed."""
     path = layout.snapshot(snapshot_id)
     try:
         content = storage.read(path)
@@ -100,14 +100,14 @@ def read_snapshot_if_present(
 
 
 def publish_snapshot(storage: Storage, layout: TableLayout, snapshot: Snapshot) -> bool:
-    """Publish a snapshot, which completes its commit; return False if the number is taken."""
+    """Write ``snapshot-<n>``, which completes its commit; return False if the file exists."""
     return storage.create(layout.snapshot(snapshot.id), snapshot.to_json())
 
 
 def write_hints(storage: Storage, layout: TableLayout, snapshot_id: int) -> None:
-    """Write the number of a published snapshot to ``LATEST``.
+    """Write the number of a published snapshot to ``LATEST``; create ``EARLIEST`` if it is missing.
 
-    A failure is only logged: without the hint, readers list the directory.
+    A failure is only logged: without hints, readers list the directory.
     """
     files = numbered_snapshots(storage, layout)
     try:
@@ -128,7 +128,10 @@ def write_hints(storage: Storage, layout: TableLayout, snapshot_id: int) -> None
 
 
 def _free_place(storage: Storage, layout: TableLayout) -> None:
-    """Delete the hint if it is the only file left at the old name of a table or branch."""
+    """Delete the hint that was just written at the old path of a moved table or branch.
+
+    Also delete the directories that are empty afterwards.
+    """
     storage.delete(layout.latest_hint)
     directories = empty_remover(storage)
     if directories is not None and directories.remove_empty_directory(layout.snapshot_directory):

@@ -14,7 +14,7 @@ __all__ = ["staged_results"]
 
 
 def staged_results(storage: Storage, layout: TableLayout) -> StagedFiles[CommitMessage]:
-    """Return the staged results of the branch of a layout."""
+    """Return the staged results of the branch ``layout.branch``."""
     return StagedFiles(storage, layout.staged_directory, CommitMessage.from_bytes, _sizes)
 
 

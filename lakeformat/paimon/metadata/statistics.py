@@ -77,12 +77,12 @@ class TableStatistics:
         return json.dumps(members, indent=2, ensure_ascii=False).encode()
 
     def column_members(self) -> dict[str, Any]:
-        """Return the column statistics as JSON objects by column name."""
+        """Return the statistics of each column as a JSON object, by column name."""
         return {name: column.members() for name, column in self.columns.items()}
 
     @classmethod
     def from_json(cls, members: Mapping[str, Any]) -> TableStatistics:
-        """Read the members of a statistics file; unknown ones are ignored."""
+        """Return the statistics of a parsed statistics file; unknown members are ignored."""
         columns = members.get("colStats")
         columns = {} if columns is None else columns
         if not isinstance(columns, dict):
@@ -94,7 +94,7 @@ class TableStatistics:
 
 
 def read_statistics(storage: Storage, layout: TableLayout, name: str) -> TableStatistics:
-    """Read the statistics that a snapshot names."""
+    """Return the content of the statistics file ``statistics/<name>``."""
     path = layout.statistics(name)
     try:
         content = storage.read(path, LARGE_FILE)
@@ -111,7 +111,7 @@ def read_statistics(storage: Storage, layout: TableLayout, name: str) -> TableSt
 def write_statistics(
     storage: Storage, layout: TableLayout, name: str, statistics: TableStatistics
 ) -> None:
-    """Write statistics under a unique name."""
+    """Write statistics to the new file ``statistics/<name>``."""
     with storage.open_output(layout.statistics(name)) as stream:
         stream.write(statistics.to_json())
 

@@ -34,11 +34,11 @@ __all__ = [
 ]
 
 _SHOWN = 20
-"""The most names in a message."""
+"""The most tag names that an error message lists."""
 NANOS_PER_MICRO = 1_000
 _PARTS = range(5, 8)
-"""The possible numbers of parts of a time, which are year, month, day, hour, minute, second and
-nanosecond.
+"""The allowed lengths of ``tagCreateTime``: year, month, day, hour and minute, then optionally
+second and nanosecond.
 """
 
 _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
@@ -46,12 +46,14 @@ _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A named snapshot; the two times are set only if the tag expires."""
+    """A named snapshot; ``create_time`` and ``time_retained`` are set only if the tag expires."""
 
     name: str
     snapshot: Snapshot
     create_time: datetime | None = None
-    """The local time of the creator, without a time zone, in microseconds."""
+    """The local time of the machine that created the tag, without a time zone, to the
+    microsecond.
+    """
     time_retained: timedelta | None = None
 
     def to_json(self) -> bytes:
@@ -71,7 +73,10 @@ class Tag:
         *,
         build: Callable[[Mapping[str, Any]], Snapshot] = Snapshot.from_json,
     ) -> Tag:
-        """Read the members of a tag file; unknown ones are ignored."""
+        """Return the tag of a parsed tag file; unknown members are ignored.
+
+        ``build`` makes the snapshot.
+        """
         created, retained = members.get("tagCreateTime"), members.get("tagTimeRetained")
         return cls(
             name,
@@ -95,7 +100,7 @@ def read_tags(storage: Storage, layout: TableLayout) -> list[Tag]:
 
 
 def read_tag(storage: Storage, layout: TableLayout, name: str) -> Tag:
-    """Return one tag; NotFoundError lists the existing tags."""
+    """Return a tag; raise NotFoundError, which lists existing tags, if there is no such tag."""
     tag = read_tag_if_present(storage, layout, name)
     if tag is None:
         names = tag_names(storage, layout)
@@ -107,7 +112,7 @@ def read_tag(storage: Storage, layout: TableLayout, name: str) -> Tag:
 
 
 def read_tag_if_present(storage: Storage, layout: TableLayout, name: str) -> Tag | None:
-    """Return one tag; None if it does not exist or was deleted."""
+    """Return a tag; None if it does not exist."""
     path = layout.tag(_checked(name))
     try:
         content = storage.read(path)
@@ -118,7 +123,9 @@ def read_tag_if_present(storage: Storage, layout: TableLayout, name: str) -> Tag
 
 
 def snapshot_content(storage: Storage, layout: TableLayout, name: str) -> bytes:
-    """Return the content of the snapshot file from which a tag was made, with every member."""
+    """Return the content of a tag file as the content of a snapshot file: without the tag's
+    times.
+    """
     path = layout.tag(_checked(name))
     members = decode_json_file(storage.read(path), storage.uri(path), dict, Remedy.TAG)
     for own in ("tagCreateTime", "tagTimeRetained"):
@@ -127,12 +134,12 @@ def snapshot_content(storage: Storage, layout: TableLayout, name: str) -> bytes:
 
 
 def create_tag(storage: Storage, layout: TableLayout, tag: Tag) -> bool:
-    """Publish a tag; return False and change nothing if its name is taken."""
+    """Write the file of a tag; return False and change nothing if a tag has this name."""
     return storage.create(layout.tag(_checked(tag.name)), tag.to_json())
 
 
 def replace_tag(storage: Storage, layout: TableLayout, tag: Tag) -> None:
-    """Overwrite a tag with another snapshot."""
+    """Replace the file of the tag ``tag.name``."""
     storage.overwrite(layout.tag(_checked(tag.name)), tag.to_json())
 
 
@@ -147,7 +154,7 @@ def _checked(name: str) -> str:
 
 
 def _time_parts(moment: datetime) -> list[int]:
-    """Return the parts of a time, without trailing zero seconds and nanoseconds, as in Paimon."""
+    """Return a time as ``tagCreateTime``: trailing zero seconds and nanoseconds are left out."""
     parts = [*moment.timetuple()[:6], moment.microsecond * NANOS_PER_MICRO]
     while len(parts) > _PARTS.start and parts[-1] == 0:
         del parts[-1]

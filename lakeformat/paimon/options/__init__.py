@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every option of a table, declared once, in a file per subject; ``TableOptions`` has them all."""
+"""The options of a table: each is declared once, in a file per subject, and read by
+``TableOptions``.
+"""
 
 from lakeformat.paimon.options.declared import declared_options, find_option
 from lakeformat.paimon.options.table import TableOptions

@@ -43,12 +43,12 @@ class DeclaredOptions(
     TimeTravelOptions,
     WriteOptions,
 ):
-    """All options: a class for each subject declares its part of them."""
+    """All options of a table; each base class declares those of one subject."""
 
 
 @cache
 def declared_options() -> tuple[Option[Any], ...]:
-    """Return every declaration, by key."""
+    """Return the declarations of all options, sorted by key."""
     members = (vars(owner).values() for owner in DeclaredOptions.__mro__)
     found = [value for values in members for value in values if isinstance(value, Option)]
     return tuple(sorted(found, key=lambda option: option.key))

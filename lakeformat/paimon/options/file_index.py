@@ -13,7 +13,9 @@ __all__ = ["FileIndexOptions"]
 
 
 class FileIndexOptions:
-    """The indexes of new files, their place, and their use by scans."""
+    """Options for the columns with file indexes, the place of the indexes, and their use by
+    scans.
+    """
 
     file_index_read_enabled = Option(
         "file-index.read.enabled",

@@ -46,14 +46,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[T]):
-    """A kind of value: its name for messages, and its parser."""
+    """A kind of option value: its name in error messages, and its parser, which raises
+    ValueError.
+    """
 
     name: str
     parse: Callable[[str], T]
 
 
 _MOST = 2**63 - 1
-"""The largest number of milliseconds that an option accepts: other engines use 64 bits."""
+"""The largest number of milliseconds of a duration: other engines store it in 64 bits."""
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _LEVEL = re.compile(r"[0-9]{1,9}")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/.*")
@@ -67,7 +69,7 @@ def _integer(text: str) -> int:
 
 
 def whole_number(low: int, high: int) -> Kind[int]:
-    """Return the kind of whole numbers between two bounds, both included."""
+    """Return the kind of whole numbers from ``low`` to ``high``, both inclusive."""
 
     def parse(text: str) -> int:
         value = _integer(text)
@@ -79,7 +81,7 @@ def whole_number(low: int, high: int) -> Kind[int]:
 
 
 def one_of(*values: str) -> Kind[str]:
-    """Return the kind of one word from a list; letter case does not matter."""
+    """Return the kind of words from a list; upper case is read as lower case."""
 
     def parse(text: str) -> str:
         value = text.strip().lower()
@@ -91,12 +93,16 @@ def one_of(*values: str) -> Kind[str]:
 
 
 def or_unset(kind: Kind[str]) -> Kind[str]:
-    """Return a kind of value that may also be empty; if it is empty, another option decides."""
+    """Return a kind that accepts the values of ``kind``, and the empty text for an option that is
+    not set.
+    """
     return Kind(f"{kind.name}; empty if unset", lambda text: kind.parse(text) if text else "")
 
 
 def per_level(kind: Kind[T]) -> Kind[Mapping[int, T]]:
-    """Return the kind of one value per level, as in ``0:avro,3:parquet``."""
+    """Return the kind of texts with one value per level of the LSM tree, as in
+    ``0:avro,3:parquet``.
+    """
 
     def parse(text: str) -> Mapping[int, T]:
         values: dict[int, T] = {}
@@ -134,10 +140,14 @@ def _buckets(text: str) -> int:
 
 
 UNAWARE_BUCKET = -1
-"""Marks an append table without buckets, or a keyed table with dynamic buckets."""
+"""The value of ``bucket`` for append tables without buckets, and for keyed tables with dynamic
+buckets.
+"""
 
 POSTPONE_BUCKET = -2
-"""The bucket of rows that get their real bucket in the next compaction."""
+"""The value of ``bucket`` for tables whose compactions assign the buckets, and the bucket of rows
+until then.
+"""
 
 BUCKETS: Kind[int] = Kind("-1, -2 or a number of buckets", _buckets)
 SIZE: Kind[int] = Kind("a size such as '128 mb'", parse_size)

@@ -19,7 +19,7 @@ __all__ = ["AggregateOptions", "MergeOptions"]
 
 
 class AggregateOptions:
-    """Options of engines that aggregate the values of a column."""
+    """Options for the aggregate functions of columns."""
 
     default_aggregate_function = Option(
         "fields.default-aggregate-function",

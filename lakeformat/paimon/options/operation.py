@@ -16,7 +16,7 @@ class Operation(StrEnum):
     """
 
     READ = "read"
-    """Read the rows of a state."""
+    """Read the rows of one snapshot."""
     CHANGES = "changes"
     """Read changes between snapshots, once or as a stream."""
     WRITE = "write"
@@ -28,6 +28,6 @@ class Operation(StrEnum):
     manifests.
     """
     EXPIRE = "expire"
-    """Delete snapshots with the files that only they need, or delete newer history."""
+    """Delete old snapshots with the files that only they need, or roll back newer ones."""
     TAG = "tag"
     """Create, rename or delete tags."""

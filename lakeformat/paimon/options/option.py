@@ -14,11 +14,11 @@ __all__ = ["COLUMN", "ColumnOption", "Declaration", "Group", "Option", "OptionTe
 T = TypeVar("T")
 
 _MOST_SHOWN = 200
-"""The most characters of a value in an error."""
+"""The most characters of a value that an error message prints."""
 
 
 class Group(StrEnum):
-    """The group of an option in the documentation."""
+    """The group under which the documentation lists an option."""
 
     BEHAVIOUR = "behaviour"
     PERFORMANCE = "performance"
@@ -28,7 +28,7 @@ class Declaration(Generic[T]):
     """The declaration of one option, which parses and describes its values."""
 
     noun: ClassVar[str] = "option"
-    """The word for this declaration in errors."""
+    """The word for this declaration in error messages."""
 
     def __init__(self, key: str, kind: Kind[T], default: str, description: str) -> None:
         self.key = key
@@ -37,7 +37,9 @@ class Declaration(Generic[T]):
         self.description = description
 
     def parse(self, text: str) -> T:
-        """Return the typed value of a text; an error names the option."""
+        """Return the typed value of a text; raise InvalidRequestError, which names the option, if
+        it has none.
+        """
         try:
             return self.kind.parse(text)
         except ValueError as reason:
@@ -48,15 +50,17 @@ class Declaration(Generic[T]):
 
 
 class OptionTexts(Protocol):
-    """An object that holds the texts of options."""
+    """An object that has the texts of options, such as ``TableOptions``."""
 
     def text(self, option: Option[Any]) -> str:
-        """Return the text of an option, or its default."""
+        """Return the text of an option; its default if it is not set."""
         ...
 
 
 class Option(Declaration[T]):
-    """An option of a table; read on a ``TableOptions`` it is the typed value."""
+    """An option of a table, declared as a class attribute; on an instance, it returns the typed
+    value.
+    """
 
     def __init__(
         self,
@@ -71,7 +75,7 @@ class Option(Declaration[T]):
     ) -> None:
         """Declare an option.
 
-        ``older_keys`` are its older names, which are read if ``key`` is not set.
+        If ``key`` is not set, its older names ``older_keys`` are read.
         """
         super().__init__(key, kind, default, description)
         self.group = group
@@ -101,7 +105,8 @@ class Option(Declaration[T]):
 class ColumnOption(Option[T]):
     """An option with one value per column, such as ``fields.price.stats-mode``.
 
-    Its declared key has ``<column>`` in place of the name. ``TableOptions.of_column`` reads it.
+    Its declared key has ``<column>`` in place of the column's name. ``TableOptions.of_column``
+    reads it.
     """
 
     def key_of(self, column: str) -> str:

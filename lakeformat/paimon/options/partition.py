@@ -19,7 +19,7 @@ from lakeformat.paimon.options.option import Group, Option
 __all__ = ["PartitionOptions"]
 
 MARK_DONE_ACTIONS = ("success-file", "done-partition", "mark-event", "http-report", "custom")
-"""Every action that the format has."""
+"""Every action of the format; this library does not support all of them."""
 
 
 def _actions(text: str) -> tuple[str, ...]:

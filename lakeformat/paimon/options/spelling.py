@@ -16,17 +16,18 @@ __all__ = ["check_own_key", "names_credential"]
 _SEPARATORS = re.compile(r"[-_.]")
 _CREDENTIALS = frozenset({"credential", "credentials", "passwd", "password", "secret", "token"})
 _LIMITS = ((24, 3), (12, 2), (5, 1))
-"""The numbers of edits that count as a misspelling, each for keys of at least a length.
+"""Pairs of a length and a number of edits, longest first.
 
-A key that is shorter than all of these is never a misspelling.
+A key of at least this length, and at most this number of edits away from a known key, is a
+misspelling of it. Keys shorter than all lengths are never a misspelling.
 """
 
 
 def check_own_key(key: str, declared: Sequence[Option[Any]]) -> None:
-    """Raise if an undeclared key is a misspelling; the error names the nearest key.
+    """Raise InvalidRequestError for an undeclared key that a caller probably did not mean.
 
-    Also raise if the key names a credential, because every reader of the table could see its value.
-    Also raise if the key names an index that would not be built.
+    These are misspellings of known keys, which the error names, credentials, because every reader
+    of the table could see their values, and keys of file indexes that would not be built.
     """
     if key in FOREIGN_OPTIONS:
         return
@@ -54,14 +55,16 @@ def check_own_key(key: str, declared: Sequence[Option[Any]]) -> None:
 
 
 def names_credential(key: str) -> bool:
-    """Return True if the value of a key is a credential, by the words in the key."""
+    """Return True if a word in the key, such as ``password``, shows that its value is a
+    credential.
+    """
     return not _CREDENTIALS.isdisjoint(_folded(key).split("-"))
 
 
 def _of_same_column(option: Option[Any], key: str) -> str | None:
-    """Return the column option that ``key`` means, if only the part after the column is misspelt.
+    """Return the key that ``key`` means if only the part after the column's name is misspelt.
 
-    Return None otherwise. The names of columns are not compared.
+    Return None otherwise. Names of columns are not compared.
     """
     if not isinstance(option, ColumnOption):
         return None
@@ -72,9 +75,7 @@ def _of_same_column(option: Option[Any], key: str) -> str | None:
 
 
 def _meant_as(key: str, known: Iterable[str]) -> str | None:
-    """Return the known key that differs from ``key`` by only a few letters; None if there
-    is none.
-    """
+    """Return the known key of which ``key`` is a misspelling; None if there is none."""
     text = _folded(key)
     limit = next((edits for length, edits in _LIMITS if len(text) >= length), -1)
     near = [
@@ -91,9 +92,10 @@ def _folded(key: str) -> str:
 
 
 def _edits(first: str, second: str, limit: int) -> int:
-    """Return the number of letters to insert, delete, replace or swap.
+    """Return the number of letters to insert, delete, replace or swap to turn one text into the
+    other.
 
-    Above ``limit``, return ``limit`` plus one.
+    If it is above ``limit``, return ``limit + 1``.
     """
     last: list[int] = []
     before: list[int] = []

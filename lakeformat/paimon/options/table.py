@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options of one table, read by their declarations.
 
-Parsing, validation, the typed accessor and ``docs/reference/options.md`` come from the
-declarations, which are in a file per subject. Code takes a ``TableOptions``, never a raw
-dictionary.
+The declarations, in a file per subject, also give parsing, validation and
+``docs/reference/options.md``. Code takes a ``TableOptions``, never a dict of texts.
 """
 
 from __future__ import annotations
@@ -34,18 +33,20 @@ T = TypeVar("T")
 _PUBLISHED = (AT_TABLE, "hadoop-catalog", "hive-catalog", "rest-catalog")
 
 _TARGET_OF_LEVELS = "128 mb"
-"""The default of target-file-size for primary-key tables."""
+"""The default of ``target-file-size`` for primary-key tables."""
 
 
 class TableOptions(DeclaredOptions):
-    """The options of one table, typed; undeclared keys are kept unchanged."""
+    """The options of one table as typed attributes; undeclared keys are kept unchanged."""
 
     def __init__(self, raw: Mapping[str, str] | None = None) -> None:
         self._raw = dict(raw or {})
 
     @property
     def level_count(self) -> int:
-        """The number of levels of a primary-key table."""
+        """The number of levels of a primary-key table: ``num-levels``, or the compaction trigger
+        plus 1.
+        """
         levels = self.num_levels
         return self.compaction_trigger + 1 if levels is None else levels
 
@@ -67,7 +68,7 @@ class TableOptions(DeclaredOptions):
 
     @property
     def iceberg_storage(self) -> str:
-        """The storage of Iceberg metadata, as Paimon names it; empty without any."""
+        """The value of ``metadata.iceberg.storage`` in lower case; empty if it is not set."""
         return self._raw.get("metadata.iceberg.storage", "").strip().lower()
 
     @property
@@ -82,11 +83,15 @@ class TableOptions(DeclaredOptions):
 
     @property
     def makes_changelog(self) -> bool:
-        """True if compactions of the table make its changelog."""
+        """True if compactions write the changelog of the table."""
         return self.changelog_producer in ("lookup", "full-compaction")
 
     def strategy_of_changelog(self) -> str:
-        """Return the cheapest strategy of a compaction that completes the changelog."""
+        """Return the strategy of the cheapest compaction that completes the changelog: minor or
+        full.
+
+        Raise InvalidRequestError if compactions do not write the changelog.
+        """
         if not self.makes_changelog:
             raise InvalidRequestError(
                 f"option 'changelog-producer' is {self.changelog_producer!r}: no compaction makes "
@@ -96,19 +101,24 @@ class TableOptions(DeclaredOptions):
         return "minor" if self.changelog_producer == "lookup" else "full"
 
     def aggregate_function_of(self, column: str) -> str | None:
-        """Return the aggregate function of a column that is not in a key or a sequence; None
-        without one.
+        """Return the aggregate function that the options give to a column; None if they give none.
+
+        Do not ask for columns of the primary key or of ``sequence.field``.
         """
         named = self.of_column(TableOptions.aggregate_function, column)
         return named or self.default_aggregate_function or None
 
     @property
     def asks_for_file_indexes(self) -> bool:
-        """True if the table sets any option of file indexes."""
+        """True if any option beginning with ``file-index.`` is set."""
         return any(key.startswith("file-index.") for key in self._raw)
 
     def differing(self, asked: Mapping[str, str]) -> dict[str, tuple[str | None, str]]:
-        """Return the options whose value differs from the value in ``asked``, with both texts."""
+        """Return the options of ``asked`` that have another value here.
+
+        By key, they are the value here and the value in ``asked``. The value here is None if an
+        option without a default is not set.
+        """
         found = {}
         for key, value in asked.items():
             option = find_option(key)
@@ -138,7 +148,7 @@ class TableOptions(DeclaredOptions):
         )
 
     def of_changelog(self, level: int) -> TableOptions:
-        """Return the options for the changelog files beside data files of a level."""
+        """Return the options for changelog files written together with data files of ``level``."""
         return self.of_level(level)._with(
             {
                 TableOptions.file_format: self.changelog_file_format,
@@ -148,8 +158,7 @@ class TableOptions(DeclaredOptions):
         )
 
     def of_postponed(self, prefix: str, file_format: str) -> TableOptions:
-        """Return the options for files of postponed rows, in which readers never search for
-        keys."""
+        """Return the options for data files of the postponed bucket, which have no statistics."""
         return self.of_level(0)._with(
             {
                 TableOptions.data_file_prefix: prefix,
@@ -159,21 +168,21 @@ class TableOptions(DeclaredOptions):
         )
 
     def _with(self, values: Mapping[Option[Any], str | None]) -> TableOptions:
-        """Return these options with other values; None or an empty text in ``values`` changes
+        """Return these options with the values of ``values``; None and the empty text change
         nothing.
         """
         known = {option.key: value for option, value in values.items() if value}
         return TableOptions({**self._raw, **known})
 
     def text(self, option: Option[Any]) -> str:
-        """Return the text of an option in the table, or its default."""
+        """Return the text of an option; its default if the table does not set it."""
         for key in (option.key, *option.older_keys):
             if key in self._raw:
                 return self._raw[key]
         return option.default
 
     def of_column(self, option: Option[T], column: str) -> T | None:
-        """Return the value of an option for one column; None if it is not set."""
+        """Return the value of a column option for one column; None if it is not set."""
         assert isinstance(option, ColumnOption)
         text = self._raw.get(option.key_of(column))
         return None if text is None else option.parse(text)
@@ -183,20 +192,26 @@ class TableOptions(DeclaredOptions):
         return dict(self._raw)
 
     def unknown(self) -> list[str]:
-        """Return the keys that this version does not list: kept for the engine that set them."""
+        """Return the keys that this library does not know; they are kept for the engine that set
+        them.
+        """
         return sorted(
             key for key in self._raw if find_option(key) is None and find_foreign(key) is None
         )
 
     def ignored_layout(self) -> list[str]:
-        """Return the keys that change files in other engines but have no effect here."""
+        """Return the keys that change the files of other engines but have no effect in this
+        library.
+        """
         found = ((key, find_foreign(key)) for key in self._raw if find_option(key) is None)
         return sorted(key for key, option in found if option and option.kind is ForeignClass.LAYOUT)
 
     def forbidding(
         self, operation: Operation, traits: frozenset[Trait]
     ) -> list[tuple[str, ForeignOption]]:
-        """Return the options that forbid an operation, each with its declaration."""
+        """Return the keys and declarations of the options that forbid an operation, sorted
+        by key.
+        """
         found = []
         for key, value in self._raw.items():
             if find_option(key) is not None or (option := find_foreign(key)) is None:
@@ -206,9 +221,10 @@ class TableOptions(DeclaredOptions):
         return sorted(found, key=lambda each: each[0])
 
     def validate(self) -> None:
-        """Raise if an option decides about rows and this version does not support it.
+        """Raise InvalidRequestError for unsupported options, misspelt keys and values of a wrong
+        type.
 
-        Use it for options that a caller of this library gives; tables of other engines may have
+        Use it for options that a caller of this library gives: tables of other engines may have
         other options.
         """
         from lakeformat.paimon.options.spelling import check_own_key  # only for given options
@@ -228,7 +244,7 @@ class TableOptions(DeclaredOptions):
         self.check_values()
 
     def misread(self) -> dict[str, InvalidRequestError]:
-        """Return the error of each option whose value has a wrong type, by key."""
+        """Return, by key, an error for each option whose value its declaration cannot parse."""
         found = {}
         for key, text in self._raw.items():
             if (option := find_option(key)) is not None:
@@ -244,8 +260,10 @@ class TableOptions(DeclaredOptions):
         return find_option(key) in used_by(operation)
 
     def check_values(self, operation: Operation | None = None) -> None:
-        """Raise unless every value has the type of its option; check only options of the
-        operation.
+        """Raise InvalidRequestError if the value of an option that ``operation`` may read has a
+        wrong type.
+
+        None checks all options.
         """
         used = used_by(operation)
         for key, text in self._raw.items():

@@ -21,7 +21,9 @@ __all__ = ["TagOptions"]
 
 
 class TagOptions:
-    """Options of automatic tags, which ``tags.create_due`` creates; writers create none."""
+    """Options for automatic tags, which only ``Table.tags.create_due`` creates, and for their
+    retention.
+    """
 
     tag_automatic_creation = Option(
         "tag.automatic-creation",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options that choose the state for scans whose call chooses none.
+"""The options that choose the snapshot for scans whose call chooses none.
 
 Declared like all options of a table, and read as part of ``TableOptions``.
 """
@@ -13,7 +13,7 @@ __all__ = ["TimeTravelOptions"]
 
 
 class TimeTravelOptions:
-    """Options that choose a state by number, tag, time or watermark; at most one may be set."""
+    """Options that choose a snapshot by number, tag, time or watermark; at most one may be set."""
 
     scan_mode = Option(
         "scan.mode",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the age limit by the clock of the storage, because it sets the times of files."""
+"""Measures the age of files by the storage's clock, because the storage sets their times."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ def by_storage_clock(
     is_explicit: bool,
     may_write: bool,
 ) -> AgeFloor:
-    """Adjust the age limit, so that the files of a running write are kept even if the local clock
-    is fast.
+    """Adjust the age limit to the storage's clock, so that files of a running write are kept.
 
     If the storage's clock is behind this machine's, the age is measured by the storage's clock.
-    ``is_explicit`` means that the caller gave an age or the oldest write. Without it, files written
+    ``is_explicit`` means that the caller gave an age or the oldest write; without it, files written
     since one day before the newest commit are kept. Without ``may_write``, as in a dry run, the
     storage's clock is only known from the file of the newest snapshot.
     """
@@ -46,11 +45,12 @@ def by_storage_clock(
 def _file_times(
     handle: TableHandle, snapshot: str | None, *, may_write: bool
 ) -> tuple[int | None, int | None]:
-    """Return two times of the storage: of a file written now, and of the file ``snapshot``.
+    """Return two file times of the storage in epoch milliseconds: of a new file, and of
+    ``snapshot``.
 
     The first is None if ``may_write`` is False, and the second if ``snapshot`` is None. Each is
-    None if the storage keeps no times. The file written now has the name of a temporary file, so
-    readers ignore it. If it is left behind, the next removal of orphans deletes it.
+    None if the storage keeps no times. The new file has the name of a temporary file, so readers
+    ignore it. If its deletion fails, the next removal of orphans deletes it.
     """
     storage, directory = handle.storage, handle.layout.snapshot_directory
     probe = temporary_sibling(f"{directory}/clock", handle.environment.new_id())

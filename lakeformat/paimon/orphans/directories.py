@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The directories of a table, listed one after the other."""
+"""Lists the directories of a table, a few at a time."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Area(Enum):
     SHARED = "shared"
     """Manifests, index files or statistics of all branches."""
     BRANCH = "branch"
-    """Metadata of a branch, or marks of unfinished branches. Here only temporary files can be
-    orphans.
+    """Metadata of a branch, or marks of unfinished branches. Only temporary files can be orphans
+    there.
     """
     OBSERVED = "observed"
-    """Files of a publication, as Iceberg metadata."""
+    """Files that follow each commit, such as published Iceberg metadata."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +59,23 @@ class DirectoryListing:
 
 @dataclass(frozen=True, slots=True)
 class TableDirectories:
-    """The directories where a table stores files; other directories are ignored."""
+    """The directories in which a table stores files; other directories below the table are
+    ignored.
+    """
 
     roots: tuple[tuple[Storage, str], ...]
-    """Directories that contain partitions and buckets."""
+    """The storage and the path of each directory that has partition or bucket directories."""
     shared: tuple[str, ...]
     of_branches: tuple[str, ...]
     partition_keys: tuple[str, ...]
     storage: Storage = field(repr=False)
     external_paths: tuple[str, ...] = ()
-    """The external paths in any schema of the table."""
+    """All values of ``data-file.external-paths`` in the schemas of the table and its branches."""
     readers: Readers = field(default_factory=Readers)
 
     def listings(self, files_in: Mapping[str, int] | None = None) -> Iterator[DirectoryListing]:
-        """List each directory once, a few at a time to limit memory.
+        """Yield the files of each directory once; a few directories are listed at a time to limit
+        memory.
 
         ``files_in`` estimates the number of files per partition directory: when tasks of an
         executor list them, the largest are listed first.
@@ -91,7 +94,9 @@ class TableDirectories:
     def _buckets(
         self, tree: _Tree, root: str, files_in: Mapping[str, int]
     ) -> Iterator[tuple[str, list[FileInfo]]]:
-        """Yield the files of each bucket; many directories are listed by the executor."""
+        """Yield each bucket directory of ``root`` with its files; the executor lists them if they
+        are many.
+        """
         branches = [(root, 0)] if self.readers.executor is None else tree.branches(root)
         if not self.readers.are_elsewhere(len(branches)):
             yield from tree.buckets(*branches)
@@ -109,26 +114,28 @@ class TableDirectories:
 
 
 _Depth: TypeAlias = tuple[str, int]
-"""A directory, and the number of partition keys above it; bucket directories are one level
-deeper.
-"""
+"""A directory and its depth: 0 for the root, one more for each partition key and for the bucket."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Tree:
-    """A tree of partition directories; it can be pickled, so that a task can list a subtree."""
+    """Lists the partition and bucket directories below a root; it can be pickled for a task."""
 
     storage: Storage
     prefixes: tuple[str, ...]
-    """Prefixes of partition directory names, level by level."""
+    """For each partition key, the beginning of its directory names, such as ``day=``, in lower
+    case.
+    """
     readers: Readers
 
     def __call__(self, branch: _Depth) -> list[tuple[str, list[FileInfo]]]:
-        """Return all bucket directories below a directory with their files."""
+        """Return each bucket directory below ``branch`` with its files."""
         return list(self.buckets(branch))
 
     def buckets(self, *branches: _Depth) -> Iterator[tuple[str, list[FileInfo]]]:
-        """Yield bucket directories with their files, depth first to limit memory."""
+        """Yield each bucket directory below ``branches`` with its files, depth first to limit
+        memory.
+        """
         waiting = [*branches]
         while waiting:
             window, waiting = waiting[-_AT_A_TIME:], waiting[:-_AT_A_TIME]
@@ -144,7 +151,9 @@ class _Tree:
                     waiting += self._below(found, depth)
 
     def branches(self, root: str) -> list[_Depth]:
-        """Return directories to distribute to tasks; together they contain all buckets."""
+        """Return disjoint subdirectories of ``root``, one per task; together they have all
+        buckets.
+        """
         level = [(root, 0)]
         while len(level) < _AT_A_TIME and level[0][1] <= len(self.prefixes):
             depth = level[0][1]
@@ -160,8 +169,10 @@ class _Tree:
         return zip(level, found, strict=True)
 
     def _below(self, found: Sequence[FileInfo], depth: int) -> list[_Depth]:
-        """Return the directories of the next partition key, or of buckets; links are refused when
-        listed.
+        """Return the entries of ``found`` that are directories of the next partition key, or of
+        buckets.
+
+        A symbolic link is returned, too: listing it raises an error.
         """
         return [
             (info.path, depth + 1) for info in found if _is_inside(info.name, self.prefixes[depth:])
@@ -171,7 +182,7 @@ class _Tree:
 def find_directories(
     handle: TableHandle, *, external_paths: bool, readers: Readers | None = None
 ) -> TableDirectories:
-    """Find the directories of a table and all its branches; external paths only on request."""
+    """Return the directories of a table and all its branches; external paths only on request."""
     storage, layout = handle.storage, handle.layout
     data_paths = {layout.data_path: None}
     outside: dict[str, None] = {}
@@ -214,9 +225,9 @@ def find_directories(
 def _outside(
     handle: TableHandle, address: str, data_paths: Iterable[str]
 ) -> list[tuple[Storage, str]]:
-    """Return the directories at an external path that contain partitions.
+    """Return the directories at the external path ``address`` that may contain partitions.
 
-    Raise if another table is there.
+    Return none if a migration registered plain files there. Raise if another table is there.
     """
     near, table, allowed = handle.storage, handle.uri, handle.external_roots
     allowed.require_no_table(address, near, table)
@@ -236,7 +247,7 @@ def _outside(
 
 @contextmanager
 def _naming(schema: str) -> Iterator[None]:
-    """Add the name of the schema to an error about its external paths."""
+    """Add the schema's URI to an error about its data directories."""
     try:
         yield
     except InvalidRequestError as reason:
@@ -247,12 +258,13 @@ def _naming(schema: str) -> Iterator[None]:
 
 
 def _prefixes(partition_keys: Sequence[str]) -> tuple[str, ...]:
-    """Return the prefixes of partition directory names, level by level."""
     return tuple(partition_directory([(key, "")]).lower() for key in partition_keys)
 
 
 def _is_inside(name: str, prefixes: Sequence[str]) -> bool:
-    """Return True for a directory of the next partition key, or of a bucket after the last."""
+    """Return True for a directory name of the next partition key, or of a bucket if no key
+    is left.
+    """
     if prefixes:
         return name.lower().startswith(prefixes[0])
     return _BUCKET.fullmatch(name) is not None
@@ -265,7 +277,7 @@ def _branches(storage: Storage, layout: TableLayout) -> Iterator[TableLayout]:
 
 
 def _schemas(storage: Storage, branch: TableLayout) -> list[TableSchema]:
-    """Return every schema of a branch; raise NotFoundError if the branch is being removed."""
+    """Return every schema of a branch; raise NotFoundError if the branch was deleted meanwhile."""
     try:
         return [read_schema(storage, branch, number) for number in schema_ids(storage, branch)]
     except CorruptTableError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads file names: the writer of a file, or the mark of a temporary file."""
+"""Finds the writer of a file, or that a file is temporary, by the file's name."""
 
 from __future__ import annotations
 
@@ -21,19 +21,21 @@ _LARGE_OBJECTS = ".blob"
 def is_known(name: str) -> bool:
     """Return True if a file name has the form that writers give to files of a commit.
 
-    Blob files are excluded: several rows share a pack of blobs, and no manifest names a pack.
+    Blob files are excluded: no manifest names them, so they would all look like orphans.
     """
     return writer_of(name) is not None and not name.endswith(_LARGE_OBJECTS)
 
 
 def writer_of(name: str) -> str | None:
-    """Return the unique part that the names of all files of one writer share; None without one."""
+    """Return the unique part that the names of all files of one writer have in common; None without
+    one.
+    """
     found = _UNIQUE.findall(name)
     return found[-1] if found else None
 
 
 def is_temporary(name: str) -> bool:
-    """Return True for the name of a temporary file, which its writer publishes under
-    another name.
+    """Return True for the name of a temporary file, which its writer renames when it is
+    complete.
     """
     return bool(_PREPARED.fullmatch(name) or _PREPARED_BY_PYPAIMON.fullmatch(name))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repairs the hints of a table, and lists missing snapshots between existing ones."""
+"""Repairs the hints LATEST and EARLIEST, and finds missing snapshots between existing ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["HintChange", "RepairHintsReport", "repair_hints"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HintChange:
-    """A wrong hint, with its content before and after the repair."""
+    """A wrong hint file: its path, and its content before and after the repair."""
 
     path: str
     before: str | None
@@ -31,13 +31,15 @@ class HintChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairHintsReport(Report):
-    """The wrong hints of a table and its branches."""
+    """The wrong hints of a table and its branches, which a dry run only lists."""
 
     table: str
     dry_run: bool
     changes: tuple[HintChange, ...]
     gaps: tuple[str, ...]
-    """Missing snapshots and changelogs between existing ones; only a backup can restore them."""
+    """The ranges of snapshots and changelogs missing between existing ones; only a backup can
+    restore them.
+    """
     reason: str
     """The outcome in one sentence, for the log."""
 

@@ -21,19 +21,19 @@ __all__ = ["ManifestNames", "ReadNames", "encoded", "last_part"]
 
 @dataclass(frozen=True, slots=True)
 class ManifestNames:
-    """File names in the order of their entries.
+    """The names of the data files in one manifest, followed by those of extra and external files.
 
-    They are texts, because the numbers of ``NameSet`` are only valid in one process.
+    They are bytes instead of the numbers of ``NameSet``, which are only valid in one process.
     """
 
     names: list[bytes]
     is_delete: npt.NDArray[np.bool_]
     """True where the entry deletes the file."""
     files_of: dict[bytes, int] = field(default_factory=dict)
-    """Number of entries per partition, if counted."""
+    """The number of entries per partition (a framed binary row); empty if they were not counted."""
 
     def numbers(self) -> Numbers:
-        """Return the names as numbers, which are valid in this process only."""
+        """Return the number of each name for a ``NameSet`` of this process."""
         return numbers_of(self.names)
 
 
@@ -44,10 +44,12 @@ class ReadNames:
     storage: Storage
     layout: TableLayout
     is_counted: bool = False
-    """True if files are counted by partition."""
+    """True to count the entries of each partition."""
 
     def __call__(self, manifest: ManifestMeta) -> ManifestNames:
-        """Return the names of data files, extra files and external files."""
+        """Return the names of the data files in a manifest, and of their extra and external
+        files.
+        """
         columns = read_manifests(self.storage, self.layout, [manifest])
         beside = _beside(columns)
         names = [name or b"" for name in columns.file_name.values()]
@@ -60,19 +62,17 @@ class ReadNames:
 
 
 def encoded(name: str) -> bytes:
-    """Encode a name as manifests do; a listed name may be invalid text."""
+    """Return a listed name as the bytes that manifests store; the name may be invalid Unicode."""
     return name.encode(errors="surrogateescape")
 
 
 def last_part(address: str) -> str:
-    """Return the file name at the end of an address."""
+    """Return the part of a URI or path after the last slash."""
     return address.rpartition("/")[2]
 
 
 def _beside(columns: ManifestColumns) -> list[tuple[bytes, bool]]:
-    """Return the names of extra and external files, each with True if its entry deletes the
-    file.
-    """
+    """Return the names of extra and external files, each with True if its entry is a DELETE."""
     is_delete = columns.is_delete.tolist()
     pairs: list[tuple[bytes, bool]] = []
     if columns.extra_files.counts.any():

@@ -36,22 +36,22 @@ _NAMED_FILES = 1_000
 _log = logging.getLogger(__name__)
 
 _Lack: TypeAlias = tuple[ManifestEntry, int | None]
-"""A manifest entry, and the remaining bytes of its file; None if the file is missing."""
+"""A manifest entry, and the number of bytes that its file has; None if the file is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingFile:
-    """A missing or truncated data file."""
+    """A data file of the newest snapshot that is missing or truncated in the storage."""
 
     path: str
-    """The path where the file should be."""
+    """The URI at which the file should be."""
     partition: str
     bucket: int
     rows: int
     """The number of rows lost with the file."""
     bytes: int
     bytes_left: int | None = None
-    """Remaining bytes of a truncated file; None if the file is missing."""
+    """The size of a truncated file in bytes; None if the file is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,12 +69,14 @@ class MissingFilesReport(Report):
     checked_files: int
     missing_files: int
     missing_rows: int
-    """The number of rows in the files; it includes rows that other files replace or delete."""
+    """The number of rows in the missing files, including rows that other files replace or
+    delete.
+    """
     missing_bytes: int
     objection: str | None
-    """The reason why the files would not be removed from the table; only in a dry run."""
+    """In a dry run, the error that the removal would raise; None if it would succeed."""
     files: tuple[MissingFile, ...]
-    """The first of the missing files; the report does not list all."""
+    """The first missing files; there may be more than are listed."""
     reason: str
     """The outcome in one sentence, for the log."""
 
@@ -86,10 +88,11 @@ def remove_missing_files(
     max_share: float = 0.5,
     commit: CommitId | None = None,
 ) -> MissingFilesReport:
-    """Find missing files and, unless it is a dry run, commit a snapshot without them.
+    """Find missing and truncated files, and commit a snapshot without them unless it is a dry run.
 
-    Their rows are lost already; afterwards the table can be read again. If a compaction changed the
-    files meanwhile, the search is repeated.
+    Their rows are lost already; afterwards the table can be read again. If more than ``max_share``
+    of all files are missing, InvalidRequestError is raised. If a compaction changed the files
+    meanwhile, the search is repeated.
     """
     share: object = max_share
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
@@ -120,8 +123,9 @@ def remove_missing_files(
 
 
 def _missing(handle: TableHandle, plan: FilePlan) -> Iterator[_Lack]:
-    """Yield missing files: list each bucket once, then check by name each file that was not
-    listed.
+    """Yield the missing and truncated files of a plan.
+
+    Each bucket is listed once; then each file that the listing lacks is looked up by its name.
     """
     readers = handle.options.file_operation_threads or _READERS
     with ThreadPoolExecutor(readers) as pool:
@@ -140,8 +144,9 @@ def _missing(handle: TableHandle, plan: FilePlan) -> Iterator[_Lack]:
 
 
 def _absent(handle: TableHandle, plan: FilePlan, rows: Positions) -> list[ManifestEntry]:
-    """Return external files, and files that the listing of their bucket lacks or shows too
-    short.
+    """Return the entries of one bucket whose file the listing lacks or shows too short.
+
+    Files at an external path are always returned, because the listing does not show them.
     """
     names = plan.columns.file_name.take(rows).texts()
     sizes = plan.columns.file_size.take(rows).numbers.tolist()
@@ -162,7 +167,10 @@ def _path(handle: TableHandle, entry: ManifestEntry) -> tuple[Storage, str]:
 def _messages(
     handle: TableHandle, snapshot: Snapshot, missing: Sequence[ManifestEntry]
 ) -> list[CommitMessage]:
-    """Build one message per bucket; on append tables, deletion vectors of the files are dropped."""
+    """Return one message per bucket that deletes the missing files.
+
+    On append tables, it also deletes their deletion vectors.
+    """
     buckets: dict[tuple[bytes, int], list[ManifestEntry]] = {}
     for entry in missing:
         buckets.setdefault((entry.partition, entry.bucket), []).append(entry)
@@ -190,7 +198,7 @@ def _messages(
 
 
 def _forgetting(index: IndexManifestEntry, names: set[str]) -> IndexManifestEntry:
-    """Return the entry of a deletion vector file without the vectors of the data files
+    """Return the entry of a deletion-vector file without the vectors of the data files
     ``names``.
     """
     left = tuple(each for each in index.ranges or () if each.data_file_name not in names)

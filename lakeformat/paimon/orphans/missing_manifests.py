@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Removes missing manifests from the newest snapshot of a table.
 
-Data files that only these manifests name are lost, even if the files still exist.
+The rows of data files that only these manifests name are lost, even if the files still exist.
 """
 
 from __future__ import annotations
@@ -51,16 +51,14 @@ class MissingManifestsReport(Report):
     checked_manifests: int
     missing_manifests: tuple[str, ...]
     missing_files: int
-    """The number of data files that only the missing manifests name; these files and their rows are
-    lost.
-    """
+    """The number of data files that only the missing manifests name; their rows are lost."""
     rows_before: int
     rows_after: int
-    """The number of rows in the remaining files; it includes rows that other files replace or
+    """The number of rows in the remaining files, including rows that other files replace or
     delete.
     """
     objection: str | None
-    """The reason why the manifests would not be removed; only in a dry run."""
+    """In a dry run, the error that the removal would raise; None if it would succeed."""
     reason: str
     """The outcome in one sentence, for the log."""
 
@@ -88,7 +86,9 @@ def remove_missing_manifests(handle: TableHandle, *, dry_run: bool) -> MissingMa
 def _look(
     handle: TableHandle, *, dry_run: bool
 ) -> tuple[MissingManifestsReport, Snapshot | None, ManifestColumns | None]:
-    """Return the report, the newest snapshot, and its remaining files if manifests are missing."""
+    """Return the report, the newest snapshot, and its remaining files; None if no manifest is
+    missing.
+    """
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:
         return _report(handle, None, [], [], None, dry_run=dry_run), None, None
@@ -114,9 +114,9 @@ def _is_there(handle: TableHandle, manifest: ManifestMeta) -> bool:
 
 
 def _live(handle: TableHandle, head: Snapshot, manifests: list[ManifestMeta]) -> ManifestColumns:
-    """Return the live files of the remaining manifests.
+    """Return the live files of the manifests that still exist.
 
-    If a missing manifest added a file, other manifests may delete it; such deletions are dropped.
+    They may delete files that a missing manifest added; such DELETE entries are dropped.
     """
     columns = read_manifests(handle.storage, handle.layout, manifests)
     kept = columns.take(cancel_pairs(columns, f"snapshot {head.id} of {handle.uri}"))
@@ -144,9 +144,10 @@ def _objection(handle: TableHandle, head: Snapshot, missing: list[ManifestMeta])
 
 
 def _publish(handle: TableHandle, head: Snapshot, live: ManifestColumns) -> int:
-    """Publish a snapshot without the missing manifests, without a retry.
+    """Publish a snapshot with the files ``live``; return its number.
 
-    If another commit was first, raise ``CommitConflictError``: the manifests must be checked again.
+    It is not retried: if another commit is first, ``CommitConflictError`` is raised, and the
+    manifests must be checked again.
     """
     files = AttemptFiles(handle)
     try:

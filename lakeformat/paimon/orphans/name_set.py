@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sets of file names as 64-bit numbers, so that the names of a long history fit into memory.
+"""Sets of file names as 64-bit hashes, so that the names of a long history fit into memory.
 
-If two names share a number, a file may be kept needlessly, but none is deleted by mistake.
+If two names have the same hash, an orphan may be kept, but no referenced file is deleted.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _LEAST_PENDING = 1 << 16
 
 
 def numbers_of(names: Iterable[bytes]) -> Numbers:
-    """Return a number for each name; it is only valid in this process."""
+    """Return a 64-bit hash of each name; it is only valid in this process."""
     return np.fromiter(map(hash, names), np.int64)
 
 
 class NameSet:
-    """A set of referenced names."""
+    """A set of referenced file names, as hashes of ``numbers_of``."""
 
     def __init__(self) -> None:
         self._sorted = _NONE
@@ -36,7 +36,7 @@ class NameSet:
         return len(self._merged())
 
     def add(self, numbers: Numbers) -> None:
-        """Add names by their numbers; duplicates are allowed."""
+        """Add names, given as hashes; names that are in the set already are allowed."""
         if len(numbers):
             self._pending.append(numbers)
             self._waiting += len(numbers)
@@ -44,7 +44,7 @@ class NameSet:
             self._merged()
 
     def contains(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
-        """Return a mask of the names that are in the set."""
+        """Return a mask of the names, given as hashes, that are in the set."""
         known = self._merged()
         if not len(known):
             return np.zeros(len(numbers), np.bool_)
@@ -60,21 +60,21 @@ class NameSet:
 
 
 class LiveNames:
-    """Finds the names that are live, by cancelling each ADD against a DELETE of the same name."""
+    """Finds the names of live files, by cancelling each ADD against a DELETE of the same name."""
 
     def __init__(self) -> None:
         self._numbers: list[Numbers] = []
         self._is_delete: list[npt.NDArray[np.bool_]] = []
 
     def add(self, numbers: Numbers, is_delete: npt.NDArray[np.bool_]) -> None:
-        """Add the entries of one manifest, in commit order: the numbers of names, and a mask of
-        deletes.
+        """Add the entries of the next manifest in commit order: hashes of names, and a mask of
+        DELETE entries.
         """
         self._numbers.append(numbers)
         self._is_delete.append(is_delete)
 
     def left(self) -> Numbers:
-        """Return the names that are live after all entries.
+        """Return the hashes of the names that are live after all entries.
 
         A name is dropped only if it was deleted at least as often as it was added, and its last
         entry is a DELETE. So an inconsistent history keeps a file.

@@ -23,13 +23,15 @@ _WORTH_SENDING = 16
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """The number of threads, and the executor for many items, if the caller gave one."""
+    """Reads many items in threads of this process or, if the caller gave one, in an executor."""
 
     threads: int = _READERS
     executor: Executor | None = None
 
     def are_elsewhere(self, things: int) -> bool:
-        """Return True if ``things`` items are enough for the executor to process them."""
+        """Return True if an executor is present and ``things`` items are enough to make it
+        faster.
+        """
         return self.executor is not None and things >= _WORTH_SENDING
 
     def each(
@@ -39,10 +41,10 @@ class Readers:
         at_a_time: int,
         size_of: Callable[[T], int] = lambda _: 0,
     ) -> Iterator[R]:
-        """Yield the result of ``read`` for each item in order; with threads, only a few results are
-        in memory.
+        """Yield ``read(item)`` for each item, in the order of ``things``.
 
-        The executor gets the largest items first; ``read``, items and results are pickled for it.
+        With threads, only ``at_a_time`` results are in memory. The executor gets the items with the
+        largest ``size_of`` first; ``read``, items and results are pickled for it.
         """
         if self.executor is not None and self.are_elsewhere(len(things)):
             yield from in_order(self.executor, read, things, size_of)
@@ -55,9 +57,7 @@ class Readers:
 
 
 def readers_of(handle: TableHandle, executor: str | Executor | None = None) -> Readers:
-    """Return the readers for the argument ``executor``: one thread, several threads, or an
-    executor.
-    """
+    """Return the readers for the argument ``executor``; None for threads of this process."""
     chosen = where_to_work(executor)
     threads = handle.options.file_operation_threads or _READERS
     if isinstance(chosen, str):

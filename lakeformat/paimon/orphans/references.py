@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that snapshots, tags, branches and long-lived changelogs refer to.
+"""Finds the files to which snapshots, tags, branches and long-lived changelogs refer.
 
-To limit memory, manifests are read a few at a time, and names are kept as numbers only.
+To limit memory, a few manifests are read at a time, and only hashes of names are kept.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ _SNAPSHOTS_AT_A_TIME = 16
 
 @dataclass(frozen=True, slots=True)
 class _BranchReferences:
-    """The metadata of one branch.
+    """The metadata files of one branch that refer to other files.
 
-    It has snapshots and changelogs by number, tags with their times, and staged results by name.
+    They are numbers of snapshots and changelogs, names of tags with their times, and names of
+    staged results.
     """
 
     snapshots: frozenset[int] = frozenset()
@@ -53,7 +54,7 @@ class _BranchReferences:
 
 @dataclass(frozen=True, slots=True)
 class LookedThrough:
-    """The count of each kind of metadata file that was read."""
+    """The number of branches, snapshots, tags and changelogs that were read."""
 
     branches: int = 0
     snapshots: int = 0
@@ -75,7 +76,10 @@ class LookedThrough:
 
 
 def find_references(handle: TableHandle, readers: Readers | None = None) -> References:
-    """Read everything that can refer to files; raise if a part of it cannot be read."""
+    """Return the names of all files that any metadata of the table refers to.
+
+    Raise an error if some metadata cannot be read: its files would look like orphans.
+    """
     found = References(handle, readers or readers_of(handle))
     found.catch_up()
     return found
@@ -83,7 +87,7 @@ def find_references(handle: TableHandle, readers: Readers | None = None) -> Refe
 
 @dataclass(frozen=True, slots=True)
 class _Lists:
-    """The manifests of a snapshot."""
+    """The manifests in each list of a snapshot."""
 
     base: list[ManifestMeta]
     delta: list[ManifestMeta]
@@ -97,28 +101,28 @@ class _Lists:
 
 @dataclass(slots=True)
 class References:
-    """The names of all referenced files, and of the metadata files read to find them."""
+    """The names of all referenced files, including the metadata files that refer to them."""
 
     handle: TableHandle
     readers: Readers
     names: NameSet = field(default_factory=NameSet)
     looked_through: LookedThrough = field(default_factory=LookedThrough)
     newest: dict[str, Snapshot] = field(default_factory=dict)
-    """The newest snapshot of each branch."""
+    """The newest snapshot of each branch, by name of the branch."""
     times: dict[int, int] = field(default_factory=dict)
-    """The commit times of the main branch's snapshots, by number."""
+    """The commit time of each snapshot of the branch main in epoch milliseconds, by number."""
     _seen: dict[str, _BranchReferences] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)
-    """The names of manifests and index manifests whose entries were read."""
+    """The names of manifests and index manifests that need not be read again."""
     files_of: Counter[bytes] = field(default_factory=Counter)
-    """The number of files per partition that manifests name; counted only if an executor reads
-    them.
+    """The number of manifest entries per partition (a framed binary row), counted only with an
+    executor.
     """
 
     def catch_up(self) -> None:
-        """Read new snapshots, tags and changelogs until there are no more.
+        """Read the snapshots, tags and changelogs that are not read yet, until no new ones appear.
 
-        If a metadata file was read and then deleted, its references are kept.
+        The references of a metadata file that was deleted after it was read are kept.
         """
         failures = 0
         while (state := _state(self.handle)) != self._seen:
@@ -151,11 +155,11 @@ class References:
                 raise
 
     def keep(self, names: Iterable[str]) -> None:
-        """Mark files as referenced, even if nothing in the table refers to them."""
+        """Add names of files to the referenced ones, even if no metadata refers to them."""
         self.names.add(numbers_of(encoded(name) for name in names))
 
     def keep_written(self, message: CommitMessage) -> None:
-        """Mark the files of an uncommitted message as referenced."""
+        """Add the files of an uncommitted message to the referenced ones."""
         for file in message.written_files():
             self.keep([file.file_name, *file.extra_files])
         self.keep(entry.file_name for entry in message.written_index_files())
@@ -261,7 +265,9 @@ class _Branch:
         self._add_live(snapshot, lists)
 
     def _add_staged(self, name: str) -> None:
-        """Mark the files of a staged result as referenced, because a later commit may use them."""
+        """Add the files of a staged result to the referenced ones, because a later commit may use
+        them.
+        """
         staged = staged_results(self._storage, self._layout).read_if_present(name)
         for message in () if staged is None else staged.messages:
             self._found.keep_written(message)
@@ -323,7 +329,8 @@ class _Branch:
             self._found.names.add(named.numbers()[~named.is_delete])
 
     def _add_unread(self, lists: _Lists) -> None:
-        """Count as referenced every file that a manifest not read so far adds.
+        """Add to the referenced files every file that a manifest adds, unless the manifest was read
+        before.
 
         Some of these files were deleted later: this may keep too many files, never too few.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removes orphan files: searches them, makes the report, then deletes them."""
+"""Removes orphan files: finds them, makes the report, then deletes them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = ["OrphanOptions", "remove_orphans"]
 
 _NAMED_FILES = 1_000
 _FEW_FILES = 100
-"""The most orphans whose share of the table is not checked."""
+"""Up to this number of orphans, ``max_share`` is not checked."""
 _log = logging.getLogger(__name__)
 
 
@@ -51,7 +51,7 @@ class OrphanOptions:
 
     older_than: PastTime | None = None
     running_since: Moment | None = None
-    """The start of the oldest write in progress, whose files are kept."""
+    """The start of the oldest write in progress; files written since then are kept."""
     allow_younger: bool = False
     """True to remove files younger than the age limit; only safe while no writer is active."""
     in_use: tuple[CommitMessage, ...] = ()
@@ -59,7 +59,9 @@ class OrphanOptions:
     max_share: float = 0.5
     """The largest share of files or bytes that may be removed; above it the removal is refused."""
     external_paths: bool = False
-    """True to check external paths, too; only safe if no other table stores files there."""
+    """True to also remove orphans at external paths; only safe if no other table stores files
+    there.
+    """
 
     def __post_init__(self) -> None:
         share: object = self.max_share
@@ -79,11 +81,12 @@ def remove_orphans(
     executor: str | Executor | None = None,
     commit_comes_first: bool = False,
 ) -> OrphanReport:
-    """Find orphan files, and remove them unless it is a dry run.
+    """Find orphan files, and delete them unless it is a dry run.
 
-    An ``executor`` reads manifests and lists directories; this process decides and deletes. Files
-    written since one day before the newest commit are kept. A dry run with ``commit_comes_first``
-    assumes that a commit is made now. If the removal is interrupted, the next run removes the rest.
+    An ``executor`` reads manifests and lists directories; this process decides and deletes. Unless
+    the options give an age, files written since one day before the newest commit are kept; a dry
+    run with ``commit_comes_first`` assumes that a commit is made now. If the removal is
+    interrupted, the next run deletes the remaining orphans.
     """
     require_same_table(handle)
     if not dry_run:
@@ -138,7 +141,9 @@ class _Plan:
 
     floor: AgeFloor
     times: list[tuple[int, int]]
-    """The commit time and the number of each snapshot of the main branch."""
+    """The commit time in epoch milliseconds and the number of each snapshot of the branch main,
+    sorted.
+    """
     looked_through: str
     files: int = 0
     bytes: int = 0
@@ -180,7 +185,10 @@ def _plan(scan: OrphanScan, floor: AgeFloor) -> _Plan:
 
 
 def _remove(handle: TableHandle, plan: _Plan, scan: OrphanScan, deleter: Deleter) -> set[str]:
-    """Check each file again and delete it, in batches; return the directories that lost files."""
+    """Delete the planned files in batches, except those that got a reference since the plan.
+
+    Return the bucket directories that lost files.
+    """
     emptied: set[str] = set()
     for candidates in scan.candidates():
         removals = [plan.removal(each) for each in candidates]
@@ -190,8 +198,10 @@ def _remove(handle: TableHandle, plan: _Plan, scan: OrphanScan, deleter: Deleter
 
 
 def _objection(handle: TableHandle, scan: OrphanScan, plan: _Plan, max_share: float) -> str | None:
-    """Return the reason to refuse the removal, because its share of the table is too large; or
-    None.
+    """Return the error message that refuses the removal, because its share of the table is too
+    large.
+
+    Return None if the removal is allowed.
     """
     if not plan.files or max_share == 1:
         return None

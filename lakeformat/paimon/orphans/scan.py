@@ -37,7 +37,7 @@ _AT_A_TIME = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An old file without a reference at the time of the listing."""
+    """A file older than the age limit that nothing referred to when its directory was listed."""
 
     storage: Storage
     path: str
@@ -47,13 +47,13 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """The file name."""
+        """The part of the path after the last slash."""
         return self.path.rpartition("/")[2]
 
 
 @dataclass(slots=True)
 class OrphanScan:
-    """The result of a scan; many candidates are kept on disk."""
+    """Counts of the files of a table, and the candidates for removal, which may be kept on disk."""
 
     references: References
     files: int = 0
@@ -64,7 +64,9 @@ class OrphanScan:
     writing_files: int = 0
     """The number of candidates that are kept, because their writers may still be active."""
     writers_at_work: set[int] = field(default_factory=set)
-    """Numbers of the writers that may be active: each wrote a file newer than the age limit."""
+    """``hash(writer)`` of each writer with a file newer than the age limit: it may still be
+    active.
+    """
     _storages: list[Storage] = field(default_factory=list)
     _lines: IO[str] = field(default_factory=lambda: _spooled())
 
@@ -77,14 +79,16 @@ class OrphanScan:
         self._lines.write(json.dumps(line) + "\n")
 
     def is_at_work(self, name: str) -> bool:
-        """Return True if the writer of a file may be active: it also wrote a file newer than the
-        age limit.
+        """Return True if the writer of the file ``name`` also wrote a file newer than the age
+        limit.
         """
         writer = writer_of(name)
         return writer is not None and hash(writer) in self.writers_at_work
 
     def candidates(self) -> Iterator[list[Candidate]]:
-        """Yield batches of files that still have no reference, and whose writers are not active."""
+        """Yield batches of the candidates that still have no reference and whose writer is not
+        active.
+        """
         self._lines.seek(0)
         self.writing_files = 0
         lines = map(json.loads, self._lines)
@@ -103,7 +107,7 @@ class OrphanScan:
             yield done
 
     def close(self) -> None:
-        """Delete the candidates on disk."""
+        """Delete the temporary file with the candidates."""
         self._lines.close()
 
 
@@ -115,9 +119,9 @@ def _spooled() -> IO[str]:
 def scan_table(
     scan: OrphanScan, handle: TableHandle, directories: TableDirectories, floor_millis: int
 ) -> None:
-    """Check every file once.
+    """Add to ``scan`` each unreferenced file that is older than ``floor_millis``.
 
-    ``OrphanScan.candidates`` later excludes files that were committed meanwhile.
+    A file that is committed later is excluded by ``OrphanScan.candidates``.
     """
     for listing in directories.listings(_files_in(scan.references)):
         if listing.area is Area.BRANCH:
@@ -127,7 +131,7 @@ def scan_table(
 
 
 def scan_observed(scan: OrphanScan, observed: ObservedFiles, floor_millis: int) -> None:
-    """Check every file of a publication."""
+    """Add to ``scan`` each published file that is not needed and older than ``floor_millis``."""
     storage, directory = observed.storage, observed.directory
     files = [info for info in storage.list(directory) if not info.is_directory]
     listing = DirectoryListing(Area.OBSERVED, storage, directory, files)
@@ -151,7 +155,9 @@ def _kind_of_published(name: str) -> FileClass:
 
 
 def _files_in(references: References) -> dict[str, int]:
-    """Return the number of files that manifests name, by the path of the partition's directory."""
+    """Return the number of manifest entries by path of a partition directory, and of directories
+    above it.
+    """
     found: Counter[str] = Counter()
     schema = references.handle.schema
     for partition, count in references.files_of.items():
@@ -193,7 +199,7 @@ def _look_at(
 def _judge(
     scan: OrphanScan, listing: DirectoryListing, info: FileInfo, kind: FileClass, floor_millis: int
 ) -> None:
-    """Decide by age and name if an unreferenced file is a candidate."""
+    """Count an unreferenced file as too young or unknown, or add it to the candidates."""
     if info.modified_millis >= floor_millis:
         scan.young_files += 1
         scan.young_bytes += info.size
@@ -238,9 +244,9 @@ def _kind(handle: TableHandle, listing: DirectoryListing, name: str) -> FileClas
 
 
 def newest_number_at(times: Sequence[tuple[int, int]], millis: int) -> int | None:
-    """Return the number of the newest snapshot at a time; None if all are later.
+    """Return the number of the snapshot that was the newest at ``millis``; None if all are later.
 
-    ``times`` are sorted pairs of time and number.
+    ``times`` are pairs of commit time in epoch milliseconds and number, sorted.
     """
     at = bisect_right(times, millis, key=lambda each: each[0])
     return times[at - 1][1] if at else None

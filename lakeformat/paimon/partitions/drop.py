@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans which partitions ``drop_partitions`` would delete."""
+"""Finds the partitions that ``drop_partitions`` would delete."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ __all__ = ["plan_drop_partitions"]
 def plan_drop_partitions(
     handle: TableHandle, partitions: Sequence[PartitionSpec]
 ) -> DropPartitionsPlan:
-    """Return the existing partitions that match a spec, and the specs that match none."""
+    """Return the existing partitions that match one of ``partitions``, and the specs that match
+    none.
+    """
     require_list("partitions", partitions, "[{'dt': '2024-01-01'}]")
     head = latest_snapshot(handle.storage, handle.layout)
     live = live_partitions(handle, head)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explains in one sentence why a choice of partitions has no rows, and names the nearest ones."""
+"""Explains in one sentence why chosen partitions have no rows, and names similar existing ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ __all__ = ["explain_empty_choice"]
 def explain_empty_choice(
     handle: TableHandle, where: Where | None, partitions: Partitions | None
 ) -> str | None:
-    """Return the sentence; None if a chosen partition has rows, or if nothing was chosen."""
+    """Return the sentence; None if a chosen partition has rows, or if neither argument chooses
+    partitions.
+    """
     asked = [partitions] if isinstance(partitions, dict) else [*(partitions or ())]
     snapshot = latest_snapshot(handle.storage, handle.layout)
     if (where is None and not asked) or snapshot is None:
@@ -45,7 +47,7 @@ def _all_of(names: list[str]) -> str:
 
 
 def _nearest(name: str, names: list[str]) -> str:
-    """Return the partitions before and after a name in their order."""
+    """Return a text with the partitions that come directly before and after ``name`` in order."""
     place = bisect(names, name)
     near = names[max(0, place - 1) : place + 1]
     return f"the nearest {'is' if len(near) == 1 else 'are'} {' and '.join(near)}"

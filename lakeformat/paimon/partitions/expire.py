@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expires partitions: deletes rows that are too old, in commits of a few partitions each.
+"""Expires partitions: deletes their rows, in commits of a few partitions each.
 
-The files are kept until the snapshots that name them expire. One snapshot decides which partitions
-are deleted. With the strategy ``update-time``, a partition that gets rows meanwhile is checked
-again.
+The files are deleted when the snapshots that name them expire. One snapshot decides which
+partitions expire. With the strategy ``update-time``, a partition that gets rows meanwhile is
+checked again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _Batch: TypeAlias = Sequence[ExpiredPartition]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpireRequest:
-    """The arguments of one call, which replace table options; None keeps the option."""
+    """The arguments of one call, which replace table options; None uses the table option."""
 
     expiration_time: PastTime | None = None
     strategy: str | None = None
@@ -56,7 +56,10 @@ class ExpireRequest:
     batch_size: int | None = None
 
     def rules(self, handle: TableHandle) -> ExpireRules:
-        """Return the checked rules, from this request and the table options."""
+        """Return the rules of this request, completed by the table options.
+
+        Raise InvalidRequestError if no expiration time is set, or if a value is invalid.
+        """
         if not handle.schema.partition_keys:
             raise InvalidRequestError(
                 f"{handle.uri} has no partition columns, so no partition can expire: delete old "
@@ -132,21 +135,26 @@ def expire_partitions(
 
 @dataclass(slots=True)
 class _PartitionExpiry:
-    """The state of one expiry of partitions."""
+    """The progress of one expiry of partitions."""
 
     handle: TableHandle
     rules: ExpireRules
     older_than: datetime
     _plan: Expiry = field(default_factory=Expiry)
     _read: int | None = None
-    """The snapshot after which no other commit may change a partition; None allows such changes."""
+    """The number of the snapshot on which the expiry was planned; None if there is no conflict
+    check.
+
+    A later commit that changes an expired partition is a conflict.
+    """
     _done: list[ExpiredPartition] = field(default_factory=list)
     _snapshot_ids: list[int] = field(default_factory=list)
 
     def plan(self) -> Snapshot | None:
-        """Plan on the newest snapshot and return it; None before the first commit.
+        """Choose the partitions to delete on the newest snapshot, and return it; None without a
+        snapshot.
 
-        Partitions that this run has already deleted count for the limit.
+        Partitions that this call has already deleted count towards the limit of partitions.
         """
         head = latest_snapshot(self.handle.storage, self.handle.layout)
         there = live_partitions(self.handle, head)
@@ -155,7 +163,9 @@ class _PartitionExpiry:
         return head
 
     def until_done(self) -> None:
-        """Delete the partitions in batches; plan again those that another commit changed."""
+        """Delete the chosen partitions in batches; after a conflict, choose again on the newest
+        snapshot.
+        """
         carry_out(
             Steps(
                 name=f"expiring partitions of {self.handle.uri}",
@@ -191,7 +201,7 @@ class _PartitionExpiry:
             self._remove_mark(each.partition)
 
     def _remove_mark(self, partition: LivePartition) -> None:
-        """Delete the mark of a deleted partition; if this fails, the mark has no effect."""
+        """Delete the mark ``done-partition`` of a deleted partition; a failure is only logged."""
         try:
             remove_done_directory(self.handle, partition.path)
         except LakeError as error:
@@ -237,7 +247,7 @@ def _batches(expired: Sequence[ExpiredPartition], size: int | None) -> Iterator[
 
 
 def _with_request(options: TableOptions, request: ExpireRequest) -> TableOptions:
-    """Return the options with the settings of the request, each parsed by its own rules."""
+    """Return the options, with the values of the request in place of their options."""
     said: dict[Option[Any], object] = {
         TableOptions.partition_expiration_strategy: request.strategy,
         TableOptions.partition_timestamp_pattern: request.timestamp_pattern,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses the expired partitions, by their values or by their last write."""
+"""Chooses the expired partitions, by their values or by the time of their last write."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UPDATE_TIME = "update-time"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpireRules:
-    """The age at which a partition expires, and the number to delete at once."""
+    """The age at which a partition expires, and the most partitions to delete in one call."""
 
     strategy: str
     expiration: timedelta
@@ -36,9 +36,7 @@ class ExpireRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expiry:
-    """The partitions to delete, the number of kept partitions, and the partitions of
-    unknown age.
-    """
+    """The expired partitions, the number of younger ones, and the partitions of unknown age."""
 
     expired: tuple[ExpiredPartition, ...] = ()
     left: int = 0
@@ -52,7 +50,7 @@ def pick_expired(
     rules: ExpireRules,
     older_than: datetime,
 ) -> Expiry:
-    """Return the partitions older than ``older_than``, in the order of their values."""
+    """Return the partitions older than ``older_than``, sorted by their values."""
     texts = partition_value_texts(schema, [partition.row for partition in partitions])
     found: list[tuple[str, ExpiredPartition]] = []
     unknown: list[tuple[str, str]] = []
@@ -81,7 +79,7 @@ def _time_of(
     values: Sequence[str | None],
     rules: ExpireRules,
 ) -> datetime | str:
-    """Return the time of a partition, or the reason why it has no time."""
+    """Return the time of a partition as datetime, or as str the reason why it has none."""
     if rules.strategy == UPDATE_TIME:
         return partition.updated or "one of its files has no creation time"
     text = fill_pattern(rules.pattern, dict(zip(schema.partition_keys, values, strict=True)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The partitions of a snapshot, with their files summed up."""
+"""The partitions of a snapshot, each with the number, size and rows of its files."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _SUMS = [("rows", "sum"), ("bytes", "sum"), ("rows", "count"), ("made", "max"), 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivePartition:
-    """One partition that has files, with their numbers summed up."""
+    """One partition that has files, with their number, rows and bytes."""
 
     row: bytes
     """The framed binary row of the partition."""
     path: str
-    """The directory of the partition below the table."""
+    """The directory of the partition, relative to the table, such as ``day=2024-01-31``."""
     rows: int
-    """The number of rows in its files; several rows of one key count several times."""
+    """The number of rows in its files; a key with several versions counts several times."""
     files: int
     bytes: int
     updated: datetime | None
-    """The creation time of its newest file, in local time of the writer; None if a file has no
+    """The creation time of its newest file in the writer's local time; None if a file has no
     time.
     """
 
@@ -54,7 +54,7 @@ class LivePartition:
 
 
 def live_partitions(handle: TableHandle, snapshot: Snapshot | None) -> list[LivePartition]:
-    """Return every partition of a snapshot, by its path."""
+    """Return every partition of a snapshot that has files, sorted by path."""
     require_no_chain(handle)
     if snapshot is None:
         return []
@@ -97,5 +97,5 @@ def chosen(
 
 
 def _wall_clock(millis: int) -> datetime:
-    """Return a creation time. Manifests store the writer's local time as if it were UTC."""
+    """Return the writer's local time of a ``creation_time``, which is stored as if it were UTC."""
     return datetime.fromtimestamp(millis / 1000, UTC).replace(tzinfo=None)

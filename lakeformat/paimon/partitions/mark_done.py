@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marks partitions as done, for jobs that wait until a day is complete.
+"""Marks partitions as done, for programs that wait until all rows of a partition are written.
 
-Readers of the table ignore a mark; other programs wait for it. Marking a partition again only
-updates the mark: it has the times of the first and of the last call.
+Readers of the table ignore the mark. Marking a partition again updates the mark, which has the
+times of the first and of the last call.
 """
 
 from __future__ import annotations
@@ -51,7 +51,11 @@ def mark_partitions_done(
     allow_empty: bool = False,
     dry_run: bool = False,
 ) -> MarkDoneReport:
-    """Mark partitions, each named by all its values; refuse one without rows."""
+    """Mark partitions as done; each must be given by the values of all partition columns.
+
+    Raise NotFoundError for a partition without rows, unless ``allow_empty`` is set. ``actions``
+    replaces the option ``partition.mark-done-action``.
+    """
     asked = _checked_actions(handle, actions)
     found = [_one(handle, spec, allow_empty=allow_empty) for spec in _checked(handle, partitions)]
     done = []
@@ -129,7 +133,7 @@ def _checked(handle: TableHandle, partitions: Sequence[PartitionSpec]) -> list[P
 
 
 def _one(handle: TableHandle, spec: PartitionSpec, *, allow_empty: bool) -> tuple[str, int]:
-    """Return the directory of a partition, and its number of rows.
+    """Return the directory of a partition relative to the table, and the number of its rows.
 
     Raise NotFoundError if it has no rows, unless ``allow_empty`` is set.
     """
@@ -176,7 +180,7 @@ def _mark(handle: TableHandle, path: str, actions: Sequence[str]) -> None:
 
 
 def _creation_time(handle: TableHandle, path: str) -> int | None:
-    """Return the time of the first mark; None without a mark, or if a crash truncated it."""
+    """Return the time of the first mark in epoch milliseconds; None without a readable mark."""
     with suppress(NotFoundError, TooLargeError, *NO_JSON, KeyError, TypeError):
         return int(json.loads(handle.storage.read(_success_file(handle, path)))["creationTime"])
     return None
@@ -187,5 +191,7 @@ def _success_file(handle: TableHandle, path: str) -> str:
 
 
 def _done_directory(handle: TableHandle, path: str) -> str:
-    """Return the directory that marks a partition: its own name with ``.done`` at the end."""
+    """Return the directory of the mark ``done-partition``: that of the partition with ``.done``
+    appended.
+    """
     return f"{handle.layout.root}/{path}{_DONE_SUFFIX}"

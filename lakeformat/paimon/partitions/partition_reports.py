@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of operations on partitions, for people and programs."""
+"""Reports of operations on partitions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpiredPartition:
-    """A deleted partition with the reason; in a dry run, a partition that would be deleted."""
+    """A deleted partition and why it expired; in a dry run, a partition that would be deleted."""
 
     partition: LivePartition
     reason: str
@@ -38,18 +38,18 @@ class ExpirePartitionsReport(Report):
     dry_run: bool
     strategy: str
     older_than: str
-    """Partitions from before this time expire; it is local time of this machine."""
+    """Partitions older than this local time of this machine expire."""
     expired: tuple[ExpiredPartition, ...]
     """The expired partitions, in the order of their deletion."""
     left: int
-    """The number of expired partitions beyond the limit, which the next run deletes."""
+    """The number of expired partitions beyond the limit of one call; the next call deletes them."""
     kept: int
     """The number of partitions that are too young to expire."""
     unknown: tuple[tuple[str, str], ...]
-    """Partitions without a known age, each with the reason; they are kept."""
+    """The path of each partition without a known age, and the reason; they are kept."""
     snapshot_ids: tuple[int, ...]
     reason: str
-    """One sentence for the log."""
+    """The outcome in one sentence, for the log."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -60,9 +60,7 @@ class ExpirePartitionsReport(Report):
 
     @property
     def warning(self) -> str | None:
-        """One sentence about partitions that never expire, with the remedy; None if there
-        are none.
-        """
+        """One sentence about partitions of unknown age, with the remedy; None if there are none."""
         if not self.unknown:
             return None
         path, why = self.unknown[0]
@@ -79,7 +77,7 @@ class ExpirePartitionsReport(Report):
 
 
 FORMATTER = "'partition.timestamp-formatter'"
-"""The name of the option in the reason why a partition has no age."""
+"""The option, quoted, that messages name when the values of a partition are not a time."""
 
 
 _PLAIN = ("table", "dry_run", "strategy", "older_than", "left", "kept", "snapshot_ids", "reason")
@@ -93,7 +91,7 @@ class DropPartitionsPlan:
     snapshot_id: int | None
     partitions: tuple[LivePartition, ...]
     missing: tuple[dict[str, Any], ...] = ()
-    """Requested values that no partition has."""
+    """The requested specs that match no partition."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -107,14 +105,14 @@ class DropPartitionsPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DonePartition:
-    """A partition that was marked, or that a dry run would mark."""
+    """A partition that was marked as done, or that a dry run would mark."""
 
     partition: str
     marks: tuple[str, ...]
-    """The files and directories that mark it."""
+    """The files and directories that mark it as done."""
     rows: int
     repeated: bool
-    """True if the partition was marked before."""
+    """True if the partition was marked as done before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,4 +124,4 @@ class MarkDoneReport(Report):
     actions: tuple[str, ...]
     partitions: tuple[DonePartition, ...]
     reason: str
-    """One sentence for the log."""
+    """The outcome in one sentence, for the log."""

@@ -18,9 +18,10 @@ __all__ = ["touched_partitions"]
 
 
 def touched_partitions(handle: TableHandle, after: int, upto: int) -> list[dict[str, str | None]]:
-    """Return the partitions with added or deleted files; expired snapshots are skipped.
+    """Return the partitions in which snapshots ``after + 1`` to ``upto`` added or deleted files.
 
-    Values are texts as in directory names. The list is empty for a table without partitions.
+    Values are str as in directory names, by column. Expired snapshots are skipped. The list is
+    empty for a table without partitions.
     """
     if not handle.schema.partition_keys:
         return []

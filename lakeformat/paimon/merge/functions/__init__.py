@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Aggregate functions: each combines the values of one column and one key to one value."""
+"""Aggregate functions: each combines the values that one column has in all rows of a key to one
+value.
+"""

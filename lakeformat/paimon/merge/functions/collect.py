@@ -26,8 +26,9 @@ __all__ = ["CollectFunction", "without"]
 
 @dataclass(frozen=True, slots=True)
 class CollectFunction:
-    """Collects all elements, or each distinct one once; a retract removes one element for each of
-    its own.
+    """Collects the elements of arrays, or with ``distinct`` each distinct element once.
+
+    For each element of a retracted array, one equal element of the collected array is removed.
     """
 
     name: str
@@ -54,7 +55,11 @@ class CollectFunction:
 
 
 def without(states: pa.Array, values: pa.Array, *, every: bool) -> pa.Array:
-    """Remove elements from lists: all that equal one of ``values``, or one for each of them."""
+    """Remove the elements of each list of ``values`` from the list at its position in ``states``.
+
+    ``every=True`` removes all elements equal to one of them; False removes one element for each of
+    them.
+    """
     both = pa.concat_arrays([states, values])
     codes = codes_of(both.values)
     found = slice_elements(both, 0, len(states))

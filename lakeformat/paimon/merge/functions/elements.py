@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements of lists and maps as flat columns; numbers values of any type by equality."""
+"""Elements of lists and maps as flat columns, and numbers that are equal for equal values."""
 
 from __future__ import annotations
 
@@ -26,20 +26,18 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """The elements of lists or maps, in their order."""
+    """The elements of the lists or maps of one column, key by key, in merge order."""
 
     keys: Positions
-    """The key of each element."""
+    """The number of the key of each element."""
     rows: Positions
-    """The list or map that holds each element, numbered in merge order."""
+    """For each element, the position in ``KeyGroups.order`` of the row whose list or map has it."""
     places: Positions
-    """The position of each element in the column of all elements."""
+    """The position of each element in the child array of the column, such as ``values.values``."""
 
 
 def elements_of(values: pa.Array, groups: KeyGroups) -> Elements:
-    """Return the elements of all values of all keys, in merge order; a null value has no
-    elements.
-    """
+    """Return the elements of all lists or maps in ``values``, key by key; a null list has none."""
     offsets = np.asarray(values.offsets).astype(np.int64)
     begins, lengths = offsets[:-1], np.diff(offsets)
     if values.null_count:
@@ -52,7 +50,9 @@ def elements_of(values: pa.Array, groups: KeyGroups) -> Elements:
 
 
 def slice_elements(values: pa.Array, start: int, count: int) -> Elements:
-    """Return the elements of consecutive values; each value is treated as a key of its own."""
+    """Return the elements of the ``count`` lists from position ``start`` on; each list counts as a
+    key of its own.
+    """
     return elements_of(values, KeyGroups(start + np.arange(count), np.arange(count)))
 
 
@@ -61,7 +61,10 @@ def _offsets(keys: Positions, count: int) -> pa.Array:
 
 
 def lists_of(elements: pa.Array, keys: Positions, has: Mask, kind: pa.DataType) -> pa.Array:
-    """Build one list per key from elements sorted by key; null where ``has`` is False."""
+    """Build one list per key of ``elements``, which are sorted by key; null where ``has`` is False.
+
+    ``keys`` has the number of the key of each element, ``kind`` is the type of the lists.
+    """
     mask = None if has.all() else pa.array(~has)
     return pa.ListArray.from_arrays(_offsets(keys, len(has)), elements, type=kind, mask=mask)
 
@@ -69,23 +72,30 @@ def lists_of(elements: pa.Array, keys: Positions, has: Mask, kind: pa.DataType) 
 def maps_of(
     names: pa.Array, items: pa.Array, keys: Positions, has: Mask, kind: pa.DataType
 ) -> pa.Array:
-    """Build one map per key from entries sorted by key; null where ``has`` is False."""
+    """Build one map per key of entries, which are sorted by key; null where ``has`` is False.
+
+    ``keys`` has the number of the key of each entry, ``kind`` is the type of the maps.
+    """
     mask = None if has.all() else pa.array(~has)
     return pa.MapArray.from_arrays(_offsets(keys, len(has)), names, items, type=kind, mask=mask)
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Pairs of a key and an element; equal elements of one key are the same pair."""
+    """Pairs of a key and an element of its lists; equal elements of one key are the same pair."""
 
     of: Positions
-    """The pair of each element; pairs are numbered in the order of their first element."""
+    """The number of the pair of each element; pairs are numbered in the order of their first
+    element.
+    """
     first: Positions
-    """For each pair, its first element."""
+    """For each pair, the position of its first element."""
 
 
 def pairs_of(keys: Positions, codes: Positions) -> Pairs:
-    """Return the pairs of each key with the code of an element."""
+    """Return the pairs of elements, given the key and the code of each; equal elements have equal
+    codes.
+    """
     span = int(codes.max(initial=0)) + 1
     _, first, of = np.unique(keys * span + codes, return_index=True, return_inverse=True)
     by_appearance = np.argsort(first, kind="stable")

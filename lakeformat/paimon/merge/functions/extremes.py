@@ -68,8 +68,9 @@ class _Extreme(PositionState):
 
 
 def _plain_numbers(values: pa.Array, rows: Positions) -> npt.NDArray[Any] | None:
-    """Return numbers that hold the whole value and compare in numpy as in Java; None for other
-    types.
+    """Return the values at ``rows`` as numbers that numpy compares as Java does.
+
+    Return None for types without such numbers, and for floats with NaN or -0.0.
     """
     kind = values.type
     if pa.types.is_integer(kind) or pa.types.is_temporal(kind):
@@ -92,7 +93,7 @@ _BITS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
 
 def sort_words(values: pa.Array) -> Words:
-    """Return whole numbers with the order of the values; the numbers of nulls are arbitrary."""
+    """Return whole numbers that sort as the values do; the numbers of nulls are arbitrary."""
     kind = values.type
     if pa.types.is_floating(kind):
         return sort_words(combined(orderable(pa.chunked_array([values]))))
@@ -121,7 +122,6 @@ def decimal_longs(values: pa.Array) -> pa.Array:
 
 
 def _ranks(values: pa.Array) -> pa.Array:
-    """Return the rank of each value, for texts, bytes and wide decimals."""
     if pa.types.is_fixed_size_binary(values.type):
         values = values.cast(pa.binary())
     return pc.rank(values, sort_keys="ascending", tiebreaker="dense").cast(pa.int64())

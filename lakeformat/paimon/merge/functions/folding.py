@@ -39,7 +39,7 @@ class Subtracting(Protocol):
     """An aggregate function that can subtract a retracted value."""
 
     def subtract(self, states: pa.Array, values: pa.Array) -> pa.Array:
-        """Subtract a value from each state; neither is null."""
+        """Subtract each value from the state at the same position; neither is null."""
         ...
 
 
@@ -47,8 +47,9 @@ _NOTHING = -1
 
 
 class Folding:
-    """The state of each key, as a position in one of several arrays; the first array is the
-    column.
+    """The aggregated value of each key, stored as an array and a position in it.
+
+    The first array is the column itself; each join adds an array of results.
     """
 
     def __init__(
@@ -60,7 +61,9 @@ class Folding:
         *,
         ignores_null: bool = True,
     ) -> None:
-        """Start with null states; ``ignores_null``: adding null leaves a state unchanged."""
+        """Start with null for each key; if ``ignores_null``, adding a null leaves the value of a
+        key unchanged.
+        """
         self._function, self._subtracting = function, subtracting
         self._pieces = [combined(values)]
         self._piece = np.zeros(keys, np.int64)
@@ -118,7 +121,7 @@ class Folding:
         return self._states(everything)
 
     def _settle(self, keys: Positions) -> None:
-        """Join all recorded values if at least one of them belongs to one of ``keys``."""
+        """Join all recorded adds if at least one of them belongs to one of ``keys``."""
         if not self._is_noted[keys].any():
             return
         noted_keys = np.concatenate([keys for keys, _ in self._noted])

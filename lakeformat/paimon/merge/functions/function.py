@@ -16,7 +16,9 @@ Column: TypeAlias = "pa.Array | pa.ChunkedArray"
 
 
 class RefusedRow(InvalidRequestError):
-    """Raised if a function cannot apply a row; the engine adds the key to the message."""
+    """Raised if a function cannot apply a row; the engine adds the row's primary key to the
+    message.
+    """
 
     def __init__(self, reason: str, row: int) -> None:
         super().__init__(reason)
@@ -62,7 +64,7 @@ class Accumulator(Protocol):
 
 
 class AggregateFunction(Protocol):
-    """Combines the values of one column and one key to one value."""
+    """Combines the values that one column has in all rows of a key to one value."""
 
     @property
     def name(self) -> str:
@@ -71,22 +73,27 @@ class AggregateFunction(Protocol):
 
     @property
     def keeps_single(self) -> bool:
-        """True if ``reduce`` returns a single value unchanged, for every value."""
+        """True if ``reduce`` returns the value of a key that has a single row unchanged."""
         ...
 
     def accumulator(self, values: Column, keys: int) -> Accumulator:
-        """Return the state of the column for a number of keys, ``keys``."""
+        """Return a state of the column ``values`` for ``keys`` keys, each NULL."""
         ...
 
     def reduce(self, values: Column, groups: KeyGroups) -> pa.Array:
-        """Add every row of every key in merge order, from NULL; return one value per key."""
+        """Return one value per key: its rows, all adds, are aggregated in merge order, beginning
+        with NULL.
+        """
         ...
 
 
 @runtime_checkable
 class ReducesChanges(Protocol):
-    """A function that can reduce retracts without one round per row."""
+    """A function that aggregates adds and retracts of all keys at once, without a step per row."""
 
     def reduce_changes(self, values: Column, groups: KeyGroups, retracts: Mask) -> pa.Array:
-        """Do the same as ``reduce`` but subtract the marked rows; every key has rows."""
+        """Return one value per key as ``reduce`` does, but subtract the rows in ``retracts``.
+
+        The mask ``retracts`` is in the order of ``values``. Every key has at least one row.
+        """
         ...

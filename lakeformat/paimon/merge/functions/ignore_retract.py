@@ -17,7 +17,7 @@ __all__ = ["IgnoreRetract"]
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRetract:
-    """Wraps a function, and does not pass retracts to it."""
+    """Wraps a function and drops retracts before they reach it."""
 
     function: AggregateFunction
 

@@ -28,8 +28,8 @@ _BLANK = (
 class ListaggFunction:
     """Joins texts with a delimiter.
 
-    With ``distinct``, each text is split at the delimiter, and only parts that the result does not
-    have yet are added.
+    With ``distinct``, each text is split at the delimiter, and only the parts that are not in the
+    result yet are added.
     """
 
     name: str

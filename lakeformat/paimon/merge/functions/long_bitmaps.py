@@ -108,7 +108,7 @@ def _read_container(cursor: ByteCursor) -> npt.NDArray[np.uint16]:
 
 
 def encode_long_bitmap(numbers: Longs) -> bytes:
-    """Return a bitmap of numbers; they may be unsorted and repeated."""
+    """Return the bitmap of ``numbers``, which may be unsorted and repeated."""
     numbers = np.unique(numbers)
     if not len(numbers):
         return b"\x00"

@@ -68,7 +68,7 @@ class MergeMapWithKeyTimeFunction:
 
 
 def _of_first_map(maps: pa.Array, groups: KeyGroups) -> Mask:
-    """Return a mask of the rows, in merge order, that have the first non-null map of their key."""
+    """Return a mask, in merge order, of the rows that have the first non-null map of their key."""
     valid = np.flatnonzero(np.asarray(maps.is_valid())[groups.order])
     first = np.full(len(groups), -1, np.int64)
     first[groups.key_of[valid[::-1]]] = valid[::-1]
@@ -78,7 +78,7 @@ def _of_first_map(maps: pa.Array, groups: KeyGroups) -> Mask:
 
 
 def _earliest_of_newest(entries: Positions, times: Positions, pairs: Positions) -> Positions:
-    """Return the first entry with the largest time of each pair.
+    """Return, for each pair of key and map key, the first of the entries with the largest time.
 
     An entry with an equal time does not replace an earlier one.
     """

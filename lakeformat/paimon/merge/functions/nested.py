@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nested tables, which are arrays of rows: finds their elements, and the keys of elements."""
+"""Nested tables, which are arrays of rows: their elements, and the ``nested-key`` of elements."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ __all__ = ["NestedKey", "present_elements"]
 
 @dataclass(frozen=True, slots=True)
 class NestedKey:
-    """The members that identify an element, and the rule for a null in one of them."""
+    """The fields of ``nested-key`` that identify an element, and ``nested-key-null-strategy``."""
 
     column: str
     members: tuple[str, ...]
     null_strategy: str
 
     def codes(self, rows: pa.Array) -> Positions:
-        """Return equal numbers for elements with equal keys."""
+        """Return a number for each element; elements with equal nested keys have equal numbers."""
         return codes_of(pa.StructArray.from_arrays(self._members(rows), names=self.members))
 
     def accepted(self, rows: pa.Array, found: Elements, groups: KeyGroups) -> Elements:
-        """Return the elements that the rule for nulls accepts."""
+        """Return the elements without those that have a null in their nested key.
+
+        Strategy ``merge`` keeps them; strategy ``error`` raises RefusedRow for the first of them.
+        """
         if self.null_strategy == "merge":
             return found
         is_null = np.zeros(len(rows), bool)
@@ -50,7 +53,7 @@ class NestedKey:
 
 
 def present_elements(values: pa.Array, groups: KeyGroups) -> Elements:
-    """Return the elements of nested tables that are not null."""
+    """Return the elements, except null ones, of the arrays in ``values``."""
     found = elements_of(values, groups)
     if values.values.null_count == 0:
         return found

@@ -26,9 +26,10 @@ __all__ = ["NestedUpdateFunction"]
 
 @dataclass(frozen=True, slots=True)
 class NestedUpdateFunction:
-    """Merges elements by their nested key: the later or newer element wins.
+    """Adds the elements of all arrays of a key; of elements with equal nested keys, one is kept.
 
-    Without a key all are kept.
+    It is the one with the largest sequence, or the later one without a sequence field. Without a
+    nested key, all elements are kept. No element is added beyond ``count_limit`` elements.
     """
 
     name: str

@@ -27,18 +27,22 @@ __all__ = ["NumberState", "Step", "again", "has_value"]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The result of one step, for several states at once."""
+    """The numbers that one addition, multiplication or subtraction gives, for several states at
+    once.
+    """
 
     numbers: Numbers
     fits: Mask
-    """True where the number fits its type. Where it does not, the step is refused or gives null."""
+    """True where the number fits the column's type; where it does not, the value is null or
+    refused.
+    """
 
 
 class NumberState(ABC):
     """The state of a function that combines two numbers and ignores nulls."""
 
     noun: ClassVar[str]
-    """The name of the result in error messages."""
+    """The word for the result in error messages, such as ``sum``."""
 
     def __init__(self, function: str, column: str, values: Column, keys: int) -> None:
         flat = combined(values)
@@ -49,7 +53,7 @@ class NumberState(ABC):
         self.range = range_of(flat.type)
         is_bigint = self.arithmetic is Arithmetic.INTEGER and flat.type.bit_width == 64
         self.is_long = is_bigint or self.arithmetic is Arithmetic.LONG_DECIMAL
-        """True if the type is as wide as the arithmetic, so that an overflow would wrap around."""
+        """True if the numbers have 64 bits, so that their arithmetic in 64 bits can overflow."""
         self.refuses = self.arithmetic is Arithmetic.INTEGER
         """True if a number that does not fit is an error; otherwise it becomes null."""
         self._state = np.zeros(keys, self._numbers.dtype)
@@ -57,15 +61,15 @@ class NumberState(ABC):
 
     @abstractmethod
     def combine(self, state: Numbers, incoming: Numbers) -> Step:
-        """Combine each state with one more number."""
+        """Combine each state with the incoming number at the same position."""
 
     @abstractmethod
     def take_back(self, state: Numbers, incoming: Numbers) -> Step:
-        """Subtract one number from each state."""
+        """Undo the combination of each state with the incoming number at its position."""
 
     @abstractmethod
     def take_from_null(self, incoming: Numbers) -> Step | None:
-        """Return the result of subtracting from null; None if it is null."""
+        """Return the states after retracts of these numbers from NULL; None if they remain NULL."""
 
     def add(self, keys: Positions, rows: Positions) -> None:
         keys, rows = self._with_value(keys, rows)
@@ -130,7 +134,7 @@ class NumberState(ABC):
 
 
 def has_value(valid: Mask | None, groups: KeyGroups) -> Mask:
-    """Return a mask of the keys with a value that is not null."""
+    """Return a mask of the keys that have at least one non-null value."""
     found = np.ones(len(groups), bool)
     if valid is not None:
         found[:] = False
@@ -145,7 +149,7 @@ def again(
     result: pa.Array,
     retracts: Mask | None = None,
 ) -> pa.Array:
-    """Return ``result``, but with the values of ``keys`` computed again step by step."""
+    """Return ``result``, but with the values of ``keys`` computed again, row by row."""
     if not len(keys):
         return result
     for numbers, rows in ranks_of(of_keys(groups, keys)):

@@ -41,7 +41,7 @@ class Arithmetic(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The range of numbers of a type."""
+    """The smallest and the largest number of a type, both inclusive."""
 
     low: int
     high: int
@@ -62,7 +62,7 @@ def arithmetic_of(data_type: pa.DataType) -> Arithmetic:
 
 
 def range_of(data_type: pa.DataType) -> Range:
-    """Return the range of unscaled numbers of a type."""
+    """Return the smallest and the largest number of a type; those of a decimal are unscaled."""
     if pa.types.is_decimal(data_type):
         most = 10**data_type.precision - 1
         return Range(-most, most)
@@ -71,8 +71,9 @@ def range_of(data_type: pa.DataType) -> Range:
 
 
 def to_numbers(values: pa.Array) -> Numbers:
-    """Return the numbers: integers in 64 bits, wide decimals as Python ints; nulls are
-    arbitrary.
+    """Return the numbers of a column: int64 for integers and decimals of at most 18 digits.
+
+    Decimals are unscaled; those of more digits are Python ints. The numbers of nulls are arbitrary.
     """
     match arithmetic_of(values.type):
         case Arithmetic.LONG_DECIMAL:
@@ -88,7 +89,7 @@ def to_numbers(values: pa.Array) -> Numbers:
 
 
 def from_numbers(numbers: Numbers, valid: Mask, data_type: pa.DataType) -> pa.Array:
-    """Return an Arrow column of numbers that fit its type."""
+    """Return a column of ``numbers``, null where ``valid`` is False; decimals are unscaled."""
     match arithmetic_of(data_type):
         case Arithmetic.LONG_DECIMAL:
             pairs = np.empty((len(numbers), 2), np.int64)
@@ -107,7 +108,9 @@ def from_numbers(numbers: Numbers, valid: Mask, data_type: pa.DataType) -> pa.Ar
 
 
 def from_halves(lows: Numbers, highs: Numbers, valid: Mask, data_type: pa.DataType) -> pa.Array:
-    """Return a column of wide decimals made of their low and high 64 bits."""
+    """Return a column of decimals of more than 18 digits, given the low and high 64 bits of each
+    unscaled value.
+    """
     pairs = np.empty((len(lows), 2), np.int64)
     pairs[:, 0] = lows
     pairs[:, 1] = highs
@@ -121,7 +124,9 @@ def _decimals(pairs: Numbers, valid: Mask, data_type: pa.DataType) -> pa.Array:
 
 
 def wide_halves(values: pa.Array) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-    """Return the low and high 64 bits of wide decimals; nulls are arbitrary."""
+    """Return the low and the high 64 bits of the unscaled values of decimals; those of nulls are
+    arbitrary.
+    """
     pairs = np.frombuffer(values.buffers()[1] or b"", np.int64)[2 * values.offset :]
     pairs = pairs[: 2 * len(values)]
     return pairs[::2].view(np.uint64), pairs[1::2]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions whose result is one of the values: last, first, largest, smallest, key.
+"""Functions that choose one value of a key: last, first, largest, smallest, or the primary key.
 
-Their state is the position of that value in the column; values are taken once, at the end.
+Their state is the position in the column of the chosen value; the values are taken once, at the
+end.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class PositionState(ABC):
         self._state = np.full(keys, NULL, np.int64)
 
     def _present(self, rows: Positions) -> Positions:
-        """Return the rows, with ``NULL`` for rows that hold null."""
+        """Return ``rows``, with ``NULL`` (-1) in place of each row whose value is null."""
         return rows if self._valid is None else np.where(self._valid[rows], rows, NULL)
 
     def _assign(self, keys: Positions, rows: Positions, where: Mask) -> None:
@@ -59,7 +60,7 @@ class PositionState(ABC):
 
 
 def refuse_retract(function: str, column: str, rows: Positions) -> None:
-    """Raise RefusedRow for the first of ``rows``; do nothing if there are no rows."""
+    """Raise RefusedRow, which names the first of ``rows``; do nothing if ``rows`` is empty."""
     if len(rows):
         raise RefusedRow(
             f"column {column!r}: the aggregate function {function!r} cannot subtract a value, "
@@ -134,7 +135,7 @@ class FirstValue(PositionState):
 class FirstNonNullValue(FirstValue):
     """The state of ``first_non_null_value``: the oldest value that is not null.
 
-    After it, newer rows change nothing.
+    Newer rows do not change it.
     """
 
     def add(self, keys: Positions, rows: Positions) -> None:
@@ -156,7 +157,7 @@ Make = Callable[[str, str, Column, int], PositionState]
 
 @dataclass(frozen=True, slots=True)
 class PositionFunction:
-    """Picks one row of each key by its position in the merge order."""
+    """Chooses the first or the last row of each key in merge order, and returns its value."""
 
     name: str
     column: str
@@ -180,7 +181,9 @@ class PositionFunction:
         return take_or_null(flat, chosen)
 
     def _chosen(self, values: pa.Array, groups: KeyGroups) -> Positions:
-        """Return the position of the row that the function chooses for each key."""
+        """Return, for each key, the position of the row that the function chooses; ``NULL`` if
+        none.
+        """
         valid = is_valid(values) if self.name.endswith("_non_null_value") else None
         if valid is not None:
             return _non_null(valid, groups, self.name)
@@ -188,7 +191,10 @@ class PositionFunction:
 
 
 def _non_null(valid: Mask, groups: KeyGroups, name: str) -> Positions:
-    """Return the last or first non-null row of each key."""
+    """Return, for each key, the position of its last row with a value; ``NULL`` if all are null.
+
+    For ``first_non_null_value``, the first row with a value.
+    """
     chosen: npt.NDArray[np.int64] = np.full(len(groups), NULL, np.int64)
     present = np.flatnonzero(valid[groups.order])
     if name == "first_non_null_value":

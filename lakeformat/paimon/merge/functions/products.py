@@ -122,7 +122,7 @@ class _Product(NumberState):
             )
 
     def _narrow(self, exact: Numbers) -> Step:
-        """Return numbers of the state's width; those that do not fit are marked."""
+        """Return ``exact`` in 64 bits, and a mask of the numbers that fit the column's type."""
         fits = self.in_range(exact).fits
         return Step(np.where(fits, exact, 0).astype(self._state.dtype), fits)
 
@@ -131,7 +131,7 @@ _UNSCALED = (Arithmetic.INTEGER, Arithmetic.FLOAT)
 
 
 def _half_up(numbers: Numbers, divisors: Numbers) -> Numbers:
-    """Return quotients rounded to the nearest number; halves are rounded away from zero."""
+    """Return the quotients as whole numbers; halves are rounded away from zero."""
     sizes = np.abs(divisors)
     rounded = (2 * np.abs(numbers) + sizes) // (2 * sizes)
     signed: Numbers = np.where((numbers < 0) != (divisors < 0), -rounded, rounded)
@@ -139,7 +139,7 @@ def _half_up(numbers: Numbers, divisors: Numbers) -> Numbers:
 
 
 def _terminates(number: int, divisor: int) -> bool:
-    """Return True if a quotient has finitely many decimal digits."""
+    """Return True if ``number / divisor`` has finitely many decimal digits."""
     if divisor == 0:
         return False
     rest = abs(divisor) // gcd(number, divisor)

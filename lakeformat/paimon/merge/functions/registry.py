@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the aggregate function for a name and the options of a column."""
+"""Finds the aggregate function for the name that a table option gives to a column."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ PRIMARY_KEY = "primary-key"
 
 
 def kept_key(column: str) -> AggregateFunction:
-    """Return the function of primary-key columns, which users cannot choose."""
+    """Return the function for a primary-key column: all rows of a key have the same value."""
     return PositionFunction(PRIMARY_KEY, column)
 
 
 def aggregate_function(name: str, field: DataField, options: TableOptions) -> AggregateFunction:
-    """Return the checked function of a name, with the options of a column."""
+    """Return the function ``name`` for the column ``field``, with the column's options applied."""
     check_function(name, field, options)
     function = _function(canonical_name(name, field.name), field, options)
     ignores = options.of_column(TableOptions.ignore_retract, field.name)

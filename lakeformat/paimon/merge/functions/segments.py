@@ -17,7 +17,7 @@ __all__ = ["combined", "is_valid", "of_keys", "present", "ranks_of", "raw_number
 
 
 def combined(values: Column) -> pa.Array:
-    """Return a column as one array."""
+    """Return a column as one Arrow array; chunks are concatenated."""
     if not isinstance(values, pa.ChunkedArray):
         return values
     return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
@@ -32,7 +32,7 @@ def is_valid(values: pa.Array) -> Mask | None:
 
 
 def take_or_null(values: Column, positions: Positions) -> pa.Array:
-    """Return the values at positions, null for a negative position."""
+    """Return the values at ``positions``; null for a negative position."""
     missing = positions < 0
     if not missing.any():
         return combined(values.take(pa.array(positions)))
@@ -40,8 +40,9 @@ def take_or_null(values: Column, positions: Positions) -> pa.Array:
 
 
 def ranks_of(groups: KeyGroups) -> Iterator[tuple[Positions, Positions]]:
-    """Yield the rows in rounds: the first row of every key, then the second row of every
-    key, ...
+    """Yield rounds: the first row of every key, then the second row of every key that has one, ...
+
+    A round is the numbers of the keys and, for each, the position of its row.
     """
     # Sort keys by falling size: the keys that have a row in a round are the first ones.
     by_size = np.argsort(-groups.sizes, kind="stable")
@@ -53,7 +54,7 @@ def ranks_of(groups: KeyGroups) -> Iterator[tuple[Positions, Positions]]:
 
 
 def present(values: pa.Array, groups: KeyGroups) -> tuple[Positions, Positions]:
-    """Return the non-null rows in merge order, each with its key."""
+    """Return the non-null values in merge order, as numbers of keys and positions of rows."""
     valid = is_valid(values)
     if valid is None:
         return groups.key_of, groups.order
@@ -62,13 +63,15 @@ def present(values: pa.Array, groups: KeyGroups) -> tuple[Positions, Positions]:
 
 
 def raw_numbers(values: pa.Array, kind: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return the numbers as they are in memory; the numbers of nulls are arbitrary."""
+    """Return the memory of an Arrow array as numpy numbers of type ``kind``, without a copy; the
+    numbers of nulls are arbitrary.
+    """
     numbers: npt.NDArray[Any] = np.frombuffer(values.buffers()[1] or b"", kind)
     return numbers[values.offset : values.offset + len(values)]
 
 
 def of_keys(groups: KeyGroups, keys: Positions) -> KeyGroups:
-    """Return the groups of ``keys``, renumbered in the order of ``keys``."""
+    """Return the groups of only ``keys``; ``keys[i]`` becomes key number i."""
     sizes = groups.sizes[keys]
     ends = np.cumsum(sizes)
     starts = ends - sizes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions on objects that are stored as bytes and decoded by a library."""
+"""Functions that unite values stored as bytes, such as bitmaps and sketches, with a library."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SerializedFunction:
     name: str
     column: str
     union: Callable[[Sequence[bytes]], bytes]
-    """Returns the union of two or more objects; raises ValueError if one is damaged."""
+    """Returns the union of two or more serialized values; raises ValueError if one is damaged."""
     keeps_single: bool = True
     swaps_late: bool = False
 

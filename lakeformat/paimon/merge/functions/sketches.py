@@ -13,7 +13,11 @@ __all__ = ["sketch_union"]
 
 
 def sketch_union(function: str, column: str) -> Callable[[Sequence[bytes]], bytes]:
-    """Return the union of a sketch type; raise if its package is not installed."""
+    """Return a function that unites the serialized sketches of ``hll_sketch`` or ``theta_sketch``.
+
+    Raise UnsupportedError, which names the column, if the package ``datasketches`` is not
+    installed.
+    """
     try:
         library = importlib.import_module("datasketches")
     except ImportError:

@@ -83,7 +83,9 @@ class SumFunction:
 
 _PIECE = 0xFFFFFFFF
 SLACK = 1e-9
-"""The relative safety margin for sums of magnitudes in doubles; their error is far smaller."""
+"""The relative amount added to upper bounds that are computed in doubles; far more than their
+error.
+"""
 
 
 def _signed(numbers: Numbers, rows: Positions, retracts: Mask | None) -> Numbers:
@@ -91,7 +93,7 @@ def _signed(numbers: Numbers, rows: Positions, retracts: Mask | None) -> Numbers
 
 
 def _largest_prefixes(numbers: Numbers, keys: Positions, groups: KeyGroups, limit: int) -> Numbers:
-    """Return an upper bound for the magnitude of every partial sum of a key."""
+    """Return, for each key, an upper bound for the magnitudes of all of its partial sums."""
     furthest = max(-float(numbers.min(initial=0)), float(numbers.max(initial=0)))
     bounds = groups.sizes * furthest
     if bounds.max(initial=0) < limit * (1 - SLACK):
@@ -104,7 +106,7 @@ def _largest_prefixes(numbers: Numbers, keys: Positions, groups: KeyGroups, limi
 def _wide_sums(
     flat: pa.Array, keys: Positions, rows: Positions, count: int, retracts: Mask | None
 ) -> tuple[Numbers, Numbers, Numbers]:
-    """Return sums of 128-bit numbers as two halves, and an upper bound for their size.
+    """Return the low and high 64 bits of each key's sum, and an upper bound for its magnitude.
 
     Each sum is made of four sums of 32-bit pieces; 64 bits have room for 2^31 pieces.
     """

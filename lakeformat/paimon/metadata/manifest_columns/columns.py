@@ -36,7 +36,7 @@ Rows: TypeAlias = Positions | slice
 _WORD_BYTES = 8
 _READABLE_AFTER = 8
 _MASKS = np.array([(1 << 8 * size) - 1 for size in range(9)], np.uint64)
-"""The masks of the lowest 0, 1, ... 8 bytes of a word."""
+"""At index n, a mask of the n lowest bytes of a 64-bit word."""
 _FEW = 32
 """Up to this number of values, copying each value is faster than Arrow views."""
 _LARGEST_VIEWED = (1 << 31) - 1
@@ -60,7 +60,7 @@ class NumberColumn:
         return NumberColumn(self.numbers[rows], _taken(self.present, rows))
 
     def values(self) -> list[int | None]:
-        """Return every value as a Python object."""
+        """Return every value as an int, or None."""
         return _with_nulls(self.numbers.tolist(), self.present)
 
     @classmethod
@@ -78,7 +78,7 @@ class NumberColumn:
 class BytesColumn:
     """Byte strings at any positions of a shared buffer; a null is an empty string.
 
-    The buffer is readable 8 bytes beyond each string.
+    The buffer must have 8 readable bytes after each string.
     """
 
     data: NDArray[np.uint8]
@@ -95,21 +95,23 @@ class BytesColumn:
         return BytesColumn(self.data, self.starts[rows], self.sizes[rows], present)
 
     def values(self) -> list[bytes | None]:
-        """Return every value as a Python object."""
+        """Return every value as bytes, or None."""
         whole = self.data.data
         ends = self.starts + self.sizes
         pairs = zip(self.starts.tolist(), ends.tolist(), strict=True)
         return _with_nulls([bytes(whole[start:end]) for start, end in pairs], self.present)
 
     def texts(self) -> list[str | None]:
-        """Return every value as text; ``UnicodeDecodeError`` if one is not UTF-8."""
+        """Return every value as str, or None; raise ``UnicodeDecodeError`` if one is not UTF-8."""
         whole = self.data.data
         ends = self.starts + self.sizes
         pairs = zip(self.starts.tolist(), ends.tolist(), strict=True)
         return _with_nulls([str(whole[start:end], "utf-8") for start, end in pairs], self.present)
 
     def to_arrow(self) -> pa.Array:
-        """Return a binary array with a copy of the values, without the rest of the buffer."""
+        """Return a binary array with a copy of the values, which does not keep the shared buffer in
+        memory.
+        """
         if len(self) <= _FEW or len(self.data) > _LARGEST_VIEWED:
             return self._copied()
         return self._views(pa.binary_view()).cast(pa.large_binary())
@@ -126,7 +128,7 @@ class BytesColumn:
         return True
 
     def words(self, offset: int) -> NDArray[np.uint64]:
-        """Return the 8 bytes at an offset of each value, zero beyond its end."""
+        """Return, for each value, the 8 bytes from ``offset`` on; bytes beyond its end are zero."""
         places = np.minimum(self.starts + offset, len(self.data) - _WORD_BYTES)
         left = (self.sizes - offset).clip(0, _WORD_BYTES)
         found: NDArray[np.uint64] = at_every_byte(self.data, "u8")[places] & _MASKS[left]
@@ -144,10 +146,10 @@ class BytesColumn:
         return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
 
     def _views(self, view_type: pa.DataType) -> pa.Array:
-        """Return the values as Arrow views of the buffer.
+        """Return the values as Arrow views, which refer to the shared buffer without a copy.
 
-        A view has the size, the first bytes, the buffer and the position; it contains a short value
-        itself.
+        A view has the size, the first bytes, the buffer and the position of a value, or all bytes
+        of a short value.
         """
         rows = len(self)
         views = np.zeros((rows, 4), np.uint32)
@@ -192,11 +194,13 @@ class ListColumn:
         return ListColumn(self.items, self.starts[rows], self.counts[rows], present)
 
     def values(self) -> list[tuple[Any, ...] | None]:
-        """Return every list as a tuple."""
+        """Return every list as a tuple, or None."""
         return self._tuples(as_text=False)
 
     def texts(self) -> list[tuple[Any, ...] | None]:
-        """Return every list as a tuple of texts; ``UnicodeDecodeError`` if one is not UTF-8."""
+        """Return every list as a tuple of str, or None; raise ``UnicodeDecodeError`` for other
+        bytes.
+        """
         return self._tuples(as_text=True)
 
     def item_rows(self) -> Positions:
@@ -207,7 +211,9 @@ class ListColumn:
         return rows
 
     def compact(self) -> ListColumn:
-        """Return these lists with a copy of only the items that they use."""
+        """Return these lists with a copy of their items, which does not keep other items in
+        memory.
+        """
         starts = np.cumsum(self.counts) - self.counts
         return ListColumn(self.items.take(self.item_rows()), starts, self.counts, self.present)
 
@@ -243,7 +249,7 @@ Column: TypeAlias = NumberColumn | BytesColumn | ListColumn
 
 
 def equal_lists(column: ListColumn, rows: Positions, model: int) -> Mask:
-    """Return a mask of the rows whose list of byte strings equals that of row ``model``."""
+    """Return a mask of ``rows`` whose list of byte strings equals that of the row ``model``."""
     items, starts = column.items, column.starts[rows]
     assert isinstance(items, BytesColumn)
     count = int(column.counts[model])
@@ -257,7 +263,7 @@ def equal_lists(column: ListColumn, rows: Positions, model: int) -> Mask:
 
 
 def equal_bytes(first: BytesColumn, second: BytesColumn) -> Mask:
-    """Return a mask of the rows with equal values in two columns; nulls count as empty."""
+    """Return a mask of the positions at which both columns have equal values; null equals empty."""
     equal: Mask = first.sizes == second.sizes
     for offset in range(0, int(first.sizes.max(initial=0)), _WORD_BYTES):
         equal &= first.words(offset) == second.words(offset)

@@ -21,13 +21,13 @@ from lakeformat.paimon.metadata.manifest_columns.columns import (
 __all__ = ["Buffers", "concat_columns"]
 
 Buffers: TypeAlias = dict[tuple[int, ...], NDArray[np.uint8]]
-"""The joined buffers, by the identities of the original buffers."""
+"""The concatenated buffers, by the ``id()`` of each buffer that was concatenated."""
 
 
 def concat_columns(parts: Sequence[Any], buffers: Buffers | None = None) -> Any:
-    """Concatenate columns of one kind.
+    """Return one column with the values of all ``parts``, which are columns of one class.
 
-    Columns that share a buffer also share the joined buffer, if the calls pass the same
+    Columns that share a buffer also share the concatenated buffer, if the calls pass the same
     ``buffers``.
     """
     first = parts[0]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the same field of many Avro records at once, field after field.
 
-A cursor has one position per record. A position may be a wrong guess of a record's start. Then the
-values read there are meaningless, and either ``sound`` becomes False, or the record ends at a wrong
-position. Even then no byte outside the buffer is read and no more memory is allocated than the
-buffer can fill.
+A cursor has one position per record. If a position is a wrong guess of a record's start, the values
+read there are meaningless, and either the record's ``sound`` becomes False or the record ends at a
+wrong position. Even then no byte outside the buffer is read, and no more memory is allocated than
+the buffer can fill.
 """
 
 from __future__ import annotations
@@ -34,12 +34,15 @@ _MOST_ITEMS = 4096
 
 
 class Cursor:
-    """The current position in every record of one buffer, and a mask of the records that can be
+    """The current position in every record of one buffer, and a mask of the records that may be
     valid.
     """
 
     def __init__(self, data: NDArray[np.uint8], end: int, places: Positions) -> None:
-        """Keep the positions, which reading changes; no record extends beyond ``end``."""
+        """Start at ``places``, the first byte of each record; reading changes this array.
+
+        No record extends beyond the byte position ``end``.
+        """
         assert end + READABLE_AFTER <= len(data)
         self.places = places
         self.sound: Mask = np.ones(len(places), np.bool_)
@@ -89,9 +92,7 @@ class Cursor:
         return BytesColumn(self._data, starts, sizes)
 
     def _read_size(self) -> Numbers:
-        """Read a size in bytes or items; a record that does not have as many bytes left becomes
-        unsound.
-        """
+        """Read a size in bytes or items; a record with fewer bytes left is marked as not sound."""
         sizes = self._read_number()
         np.minimum(self.places, self._end, out=self.places)
         room = self._end - self.places
@@ -135,7 +136,11 @@ class Cursor:
     def _read_items(
         self, field: FieldShape, counts: Numbers, starts: Positions, total: int
     ) -> NumberColumn | BytesColumn:
-        """Read the first item of all lists, then the second, and so on."""
+        """Read the lists of all records: the first item of each list, then the second, and so on.
+
+        ``counts`` has the number of items of each list, ``starts`` the position of its first item
+        in the result, and ``total`` is the sum of ``counts``.
+        """
         item = field.item
         read: list[tuple[Positions, NumberColumn | BytesColumn]] = []
         for number in range(int(counts.max())):
@@ -158,7 +163,7 @@ class Cursor:
         return column
 
     def keep(self, rows: Positions) -> None:
-        """Continue with the records at the positions ``rows`` only."""
+        """Drop all records except those at the positions ``rows``."""
         self.places = self.places[rows]
         self.sound = self.sound[rows]
 
@@ -189,7 +194,7 @@ _NOTHING = np.zeros(0, np.int64)
 
 
 def _bounds(numbers: Numbers) -> tuple[int, int]:
-    """Return the least and the greatest number; 1 and 0 if there is none."""
+    """Return the smallest and the largest number; (1, 0) if there is none."""
     if len(numbers) <= _FEW:
         few = numbers.tolist()
         return min(few, default=1), max(few, default=0)
@@ -197,7 +202,9 @@ def _bounds(numbers: Numbers) -> tuple[int, int]:
 
 
 def _spread(column: Column, rows: Positions, present: Mask) -> Column:
-    """Return the values of ``column`` at the positions ``rows``, nulls elsewhere."""
+    """Return a column with the values of ``column`` at the positions ``rows``, and null
+    elsewhere.
+    """
 
     def spread(values: Numbers) -> Numbers:
         wide = np.zeros(len(present), np.int64)
@@ -214,8 +221,9 @@ def _spread(column: Column, rows: Positions, present: Mask) -> Column:
 def _in_order(
     read: list[tuple[Positions, NumberColumn | BytesColumn]], total: int
 ) -> NumberColumn | BytesColumn:
-    """Return the items in the order of their lists; they were read by their position in the
-    list.
+    """Return one column of ``total`` items, list by list.
+
+    Each element of ``read`` has items, and their positions in the returned column.
     """
     present = np.ones(total, np.bool_)
     first, second = np.zeros(total, np.int64), np.zeros(total, np.int64)

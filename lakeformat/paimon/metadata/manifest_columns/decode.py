@@ -30,7 +30,9 @@ from lakeformat.types.unaligned import at_every_byte
 __all__ = ["decode_columns"]
 
 _GROUP_BYTES = 1 << 20
-"""The size of the blocks read together: many records, but few enough bytes for the CPU cache."""
+"""The number of bytes of the blocks read together: many records, but few enough for the CPU
+cache.
+"""
 
 _EMPTY_ROW_SIZE = 12
 _FIRST_LOOK = 9
@@ -46,7 +48,10 @@ _LONG_SIZE = (np.uint64(0x0000FFFF8081FDFF), np.uint64(0x0000000000800004))
 
 
 def decode_columns(blocks: AvroBlocks, shape: Sequence[FieldShape]) -> list[Column]:
-    """Return every field of every record; raise NotPlainError if a general decoder is needed."""
+    """Return one column for each field of ``shape``, with the values of all records.
+
+    Raise NotPlainError if a general decoder is needed.
+    """
     if [field.path for field in shape[:3]] != _FIRST_PATHS:
         raise NotPlainError("its records do not start as those of a manifest")
     groups = [_decode_group(blocks.content, shape, *group) for group in _groups(blocks)]
@@ -56,7 +61,9 @@ def decode_columns(blocks: AvroBlocks, shape: Sequence[FieldShape]) -> list[Colu
 
 
 def _groups(blocks: AvroBlocks) -> Iterator[tuple[Positions, Positions, Numbers]]:
-    """Yield starts, ends and record counts of the blocks that are read together."""
+    """Yield the first byte, the end and the number of records of each block, for groups of blocks
+    read together.
+    """
     starts = np.concatenate(([0], blocks.ends[:-1]))[: len(blocks.ends)]
     filled = blocks.counts > 0
     if (starts[~filled] != blocks.ends[~filled]).any():
@@ -97,7 +104,10 @@ def _chosen(column: Column, rows: Positions) -> Column:
 
 
 def _find_candidates(content: NDArray[np.uint8], start: int, end: int) -> Positions:
-    """Return every position that looks like an entry whose partition has room for its arity."""
+    """Return the byte positions between ``start`` and ``end`` at which an entry may start.
+
+    The bytes there are the version and a partition large enough for its number of fields.
+    """
     found = np.flatnonzero(content[start:end] == _VERSION_BYTE) + start
     words = at_every_byte(content, "u8")[found]
     is_short, is_long = (words & mask == wanted for mask, wanted in (_SHORT_SIZE, _LONG_SIZE))
@@ -113,9 +123,10 @@ def _find_candidates(content: NDArray[np.uint8], start: int, end: int) -> Positi
 def _follow(
     candidates: Positions, following: Positions, starts: Positions, ends: Positions, counts: Numbers
 ) -> Positions | None:
-    """Return the positions of the candidates that are in the chains of their blocks.
+    """Return the numbers of the candidates that are entries; None if all candidates are.
 
-    Return None if all candidates are.
+    ``following`` has the byte after each candidate. Raise NotPlainError if the entries of a block
+    do not form a chain from its start to its end.
     """
     first = np.searchsorted(candidates, starts)
     if not len(candidates) or (candidates[first.clip(max=len(candidates) - 1)] != starts).any():
@@ -144,7 +155,7 @@ def _follow(
 def _is_one_chain(
     candidates: Positions, following: Positions, first: Positions, ends: Positions, counts: Numbers
 ) -> bool:
-    """Return True if the candidates are exactly the entries of the blocks."""
+    """Return True if every candidate is an entry, and the entries form the chains of all blocks."""
     whole = np.concatenate((first, [len(candidates)]))
     return bool(
         (np.diff(whole) == counts).all()

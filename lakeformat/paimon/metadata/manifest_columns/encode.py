@@ -44,7 +44,11 @@ _COLUMN_OF = {path: name for name, path in COLUMN_PATHS.items()}
 def encode_manifest(
     columns: ManifestColumns, *, compression: str, zstd_level: int, sync: bytes | None = None
 ) -> bytes:
-    """Return the content of a manifest; ``compression`` is a value of the table options."""
+    """Return the content of an Avro manifest with these entries.
+
+    ``compression`` is a value of ``manifest.compression``; ``sync`` is the sync marker of 16 bytes,
+    None for a random one.
+    """
     records, ends = encode_records(columns)
     codec = avro_codec(compression)
     return pack_records(_SCHEMA_JSON, records, ends, codec=codec, zstd_level=zstd_level, sync=sync)
@@ -63,7 +67,7 @@ def entry_record(entry: ManifestEntry) -> dict[str, Any]:
 
 
 def encode_records(columns: ManifestColumns) -> tuple[NDArray[np.uint8], Positions]:
-    """Return the bytes of all records, one after the other, and the end of each record."""
+    """Return the bytes of all records, one after the other, and the end position of each record."""
     return encode_groups(len(columns), lambda rows: _record_pieces(columns.take(rows)))
 
 
@@ -75,7 +79,7 @@ def _record_pieces(columns: ManifestColumns) -> Iterator[Piece]:
 
 
 def _field_pieces(column: Column, field: FieldShape) -> Iterator[Piece]:
-    """Yield the values of a field; a nullable field has its union branch first."""
+    """Yield the encoded parts of a field: the union branch if it is nullable, then the values."""
     present, null_branch = column.present, field.null_branch
     if null_branch is not None:
         known = np.ones(len(column), np.bool_) if present is None else present

@@ -35,7 +35,7 @@ _MILLI = timedelta(milliseconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestColumns:
-    """Entries of one or many manifests, one column per field, in commit order."""
+    """The entries of one or several manifests in commit order, one column per field."""
 
     kind: NumberColumn
     partition: BytesColumn
@@ -88,7 +88,7 @@ class ManifestColumns:
         return ManifestColumns(**taken)
 
     def filter(self, mask: Mask) -> ManifestColumns:
-        """Return the entries where the mask is True."""
+        """Return the entries at which ``mask`` is True."""
         return self if mask.all() else self.take(np.flatnonzero(mask))
 
     def entries(self, rows: Positions | None = None) -> list[ManifestEntry]:
@@ -165,7 +165,7 @@ def _times(column: NumberColumn) -> list[datetime | None]:
 
 
 def _shared(values: Sequence[Any]) -> list[Any]:
-    """Return the values; equal values share one object."""
+    """Return the values, with one object for all equal values."""
     first: dict[Any, Any] = {}
     return [first.setdefault(value, value) for value in values]
 
@@ -221,7 +221,10 @@ def _column(path: str, values: Sequence[Any]) -> Column:
 
 
 def from_decoded(decoded: Mapping[str, Column]) -> ManifestColumns:
-    """Return columns by the path of their field; fields that an old writer lacks become null."""
+    """Return entries whose columns are given by the path of their field in the Avro schema.
+
+    Fields that an older writer did not write become null.
+    """
     rows = len(decoded["_KIND"])
     made: dict[str, Any] = {
         name: decoded[path] if path in decoded else _missing(path, rows)

@@ -35,7 +35,11 @@ _FOLD = np.uint64(32)
 
 
 def live_rows(columns: ManifestColumns, source: str) -> Positions:
-    """Return the rows of the live files, in commit order; ``source`` names the table in errors."""
+    """Return the positions of the ADD entries that no later DELETE cancels, in commit order.
+
+    Raise CorruptTableError, in which ``source`` names the table, for a second ADD or a stray DELETE
+    of a file.
+    """
     kept = cancel_pairs(columns, source)
     stray = kept[columns.is_delete[kept]]
     if len(stray):
@@ -45,7 +49,10 @@ def live_rows(columns: ManifestColumns, source: str) -> Positions:
 
 
 def cancel_pairs(columns: ManifestColumns, source: str) -> Positions:
-    """Return the remaining rows in commit order; a DELETE without its ADD is kept."""
+    """Return the positions of the entries that remain after each DELETE has cancelled its ADD.
+
+    A DELETE without its ADD remains. Raise CorruptTableError if a file is added twice.
+    """
     outcome = meet(columns)
     if len(outcome.added_again):
         [entry] = columns.entries(outcome.added_again[:1])
@@ -58,9 +65,9 @@ class CancelledPairs:
     """The entries that remain after each DELETE has cancelled its ADD."""
 
     left: Positions
-    """The remaining rows in commit order; a DELETE without its ADD is kept."""
+    """The positions of the remaining entries in commit order; a DELETE without its ADD remains."""
     added_again: Positions
-    """The ADDs of files that were already live, in commit order."""
+    """The positions of the ADDs of files that were already live, ascending."""
 
 
 def meet(columns: ManifestColumns) -> CancelledPairs:
@@ -99,11 +106,13 @@ def deleted_without_add(entry: ManifestEntry, source: str) -> CorruptTableError:
 
 @dataclass(frozen=True, slots=True)
 class _Histories:
-    """Rows sorted by the identity of their file; the rows of one file are in commit order."""
+    """The positions of all entries, sorted by the identity of their file and then in commit
+    order.
+    """
 
     rows: Positions
     goes_on: Mask
-    """A mask of the rows whose next row is about the same file."""
+    """For each entry except the last one: True if the next entry is about the same file."""
 
 
 def _by_identity(columns: ManifestColumns) -> _Histories:
@@ -143,7 +152,7 @@ def _hash(columns: ManifestColumns) -> Words:
 
 
 def _mix(column: BytesColumn, hashes: Words | int) -> Words:
-    """Mix the values of a column into hashes, word after word."""
+    """Return ``hashes`` combined with the values of a column, eight bytes at a time."""
     mixed = _step(np.asarray(hashes, np.uint64), column.sizes.view(np.uint64))
     every = np.arange(len(column))
     for done in range(0, int(column.sizes.max(initial=0)), _WORD_BYTES):
@@ -163,7 +172,9 @@ def _all_differ(hashes: Words) -> bool:
 
 
 def _are_equal(columns: ManifestColumns, first: Positions, second: Positions) -> Mask:
-    """Return a mask of the pairs of rows that are equal in all seven parts of the identity."""
+    """Return a mask of the pairs of entries whose files are the same in all seven parts of the
+    identity.
+    """
     equal: Mask = columns.bucket.numbers[first] == columns.bucket.numbers[second]
     equal &= columns.level.numbers[first] == columns.level.numbers[second]
     for column in (columns.partition, columns.file_name):

@@ -53,7 +53,7 @@ def decode_manifest(content: bytes, uri: str) -> ManifestColumns:
 
 @dataclass(frozen=True, slots=True)
 class OpenManifest:
-    """A manifest with its unpacked blocks, which are None if its structure is unusual."""
+    """A manifest with its decompressed Avro blocks; None if the column decoder cannot read them."""
 
     content: bytes
     uri: str
@@ -61,7 +61,9 @@ class OpenManifest:
 
 
 def open_manifest(content: bytes, uri: str) -> OpenManifest:
-    """Unpack a manifest; decompression runs without Python's global lock, so threads help."""
+    """Decompress a manifest; Python's global lock is released meanwhile, so threads run in
+    parallel.
+    """
     try:
         return OpenManifest(content, uri, read_blocks(content))
     except BlockLimitError:
@@ -101,7 +103,7 @@ def _decode_one(manifest: OpenManifest) -> ManifestColumns:
 
 
 def _decode_plain(manifests: Sequence[AvroBlocks | None]) -> ManifestColumns:
-    """Decode entries as columns; ``NotPlainError`` if they need the general decoder."""
+    """Decode entries as columns; raise ``NotPlainError`` if they need the general decoder."""
     plain = [blocks for blocks in manifests if blocks is not None]
     if not plain or len(plain) < len(manifests):
         raise NotPlainError("not every file is built like a manifest")
@@ -139,7 +141,9 @@ def _from_record(record: Mapping[str, Any]) -> ManifestEntry:
 
 
 def _check_fields(found: Mapping[str, FieldShape]) -> None:
-    """Raise NotPlainError if a field of manifests is missing; newer fields are ignored."""
+    """Raise NotPlainError if the schema of the file lacks a field of manifests; newer fields are
+    ignored.
+    """
     for path, ours in MANIFEST_SHAPE.items():
         theirs = found.get(path)
         if theirs is None:

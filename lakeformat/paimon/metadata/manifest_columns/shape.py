@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fields of a manifest in record order, read from an Avro schema."""
+"""The fields of a manifest in the order of their bytes, read from an Avro schema."""
 
 from __future__ import annotations
 
@@ -19,23 +19,26 @@ _BYTES = ("bytes", "string")
 
 @dataclass(frozen=True, slots=True)
 class FieldShape:
-    """One field that is not a record.
+    """One field of a manifest that is not itself a record.
 
-    The path of a nested field begins with the names of its records.
+    Its path has the names of the records around it, the outermost first.
     """
 
     path: str
     kind: str
-    """``number``, ``bytes`` or ``string``; a list has the kind of its items."""
+    """``number``, ``bytes`` or ``string``; for a list, the kind of its items."""
     logical_type: str | None = None
     null_branch: int | None = None
-    """The position of null in the union; None if the field is not a union."""
+    """The position of null among the branches of the union; None if the field is not nullable."""
     is_list: bool = False
     item_null_branch: int | None = None
 
     @property
     def contents(self) -> tuple[str, str | None, bool]:
-        """Return the part of a schema that must match, apart from the order of null branches."""
+        """The kind, logical type and list flag, which must be equal in two compatible schemas.
+
+        Nullability and the order of union branches may differ.
+        """
         return self.kind, self.logical_type, self.is_list
 
     @property
@@ -46,7 +49,10 @@ class FieldShape:
 
 @lru_cache(maxsize=64)
 def parse_shape(schema: bytes) -> tuple[FieldShape, ...]:
-    """Return the fields of an Avro schema; ``NotPlainError`` if no manifest has this schema."""
+    """Return the fields of an Avro schema, given as JSON.
+
+    Raise ``NotPlainError`` if it cannot be the schema of a manifest.
+    """
     try:
         return shape_of(json.loads(schema))
     except (ValueError, RecursionError) as reason:

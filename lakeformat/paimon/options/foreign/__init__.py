@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of other engines that this version does not implement; some of them forbid operations."""
+"""Options that only other engines implement; some of them make this library refuse operations."""
 
 from lakeformat.paimon.options.foreign.declaration import ForeignClass, ForeignOption, Trait
 from lakeformat.paimon.options.foreign.lookup import (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The declaration of an option of other engines."""
+"""The declaration of an option that only other engines implement."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ __all__ = ["ForeignClass", "ForeignOption", "Trait", "by_key"]
 
 
 class ForeignClass(StrEnum):
-    """The treatment of an option of other engines in this library."""
+    """The treatment in this library of an option that only other engines implement."""
 
     THEIRS = "theirs"
     """Ignored: the option concerns only the jobs of another engine."""
     LAYOUT = "layout"
     """Ignored: the option changes the size, order or encoding of files, but no rows."""
     MEANING = "meaning"
-    """Refuses some operations, which would give wrong rows or break a promise of the option."""
+    """Some operations are refused: without the option, rows or promises to readers would be
+    wrong.
+    """
 
 
 class Trait(StrEnum):
-    """A property of tables on which the effect of some options depends."""
+    """A property of tables; some options have an effect only on tables with it."""
 
     KEYED = "primary-key tables"
     MAIN = "the branch main"
@@ -34,9 +36,8 @@ class Trait(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignOption:
-    """One option of other engines, which this version does not implement.
-
-    It may forbid operations.
+    """One option that only other engines implement, and the operations that it makes impossible
+    here.
     """
 
     kind: ForeignClass
@@ -46,29 +47,32 @@ class ForeignOption:
     """The next step for the caller whose operation is refused."""
     refuses: frozenset[Operation] = frozenset()
     harmless: tuple[str, ...] = ()
-    """The values, in lower case, with which the option forbids no operation."""
+    """The values, in lower case, with which no operation is refused."""
     values: tuple[str, ...] = ()
     """All values that the option has in other engines, in lower case; empty for free text."""
     only: Trait | None = None
-    """The property of the tables that the option affects; None: it affects all tables."""
+    """Only tables with this trait are affected; None: all tables."""
     apart: bool = False
-    """True if a separate check refuses the operations, because other options also decide
-    about it.
+    """True if ``forbids`` always returns False, because a check outside of this class refuses the
+    operations: it depends on other options, too.
     """
 
     def is_harmless(self, value: str) -> bool:
-        """Return True if the option forbids no operation with this value."""
+        """Return True if no operation is refused when the option has this value."""
         return not self.refuses or value.strip().lower() in self.harmless
 
     def likely_value(self, value: str) -> str:
-        """Return the end of a message about a value that no engine knows; else an empty text."""
+        """Return the end of an error message about an unknown value: known values and the nearest.
+
+        Return an empty text if the value is known, or if all values are allowed.
+        """
         if not self.values or value.strip().lower() in self.values:
             return ""
         listed = ", ".join(map(repr, self.values))
         return f". Its values are {listed}{closest(value, self.values)}"
 
     def forbids(self, operation: Operation, value: str, traits: frozenset[Trait]) -> bool:
-        """Return True if the operation is refused on a table with this value and these traits."""
+        """Return True if ``operation`` is refused on a table with these traits and this value."""
         return (
             operation in self.refuses
             and not self.apart
@@ -80,7 +84,10 @@ class ForeignOption:
 def by_key(
     kind: ForeignClass, by_reason: Mapping[str, tuple[str, ...]]
 ) -> dict[str, ForeignOption]:
-    """Declare options that forbid no operation; ``by_reason`` maps each reason to its keys."""
+    """Return declarations of options that forbid no operation, by key.
+
+    ``by_reason`` maps a clause, such as "is a setting of jobs", to the keys for which it is true.
+    """
     return {
         key: ForeignOption(kind=kind, says=reason)
         for reason, keys in by_reason.items()

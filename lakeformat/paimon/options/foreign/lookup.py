@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the declaration of an option of other engines."""
+"""Finds the declaration of an option that only other engines implement."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from lakeformat.paimon.options.foreign.theirs import THEIR_PATTERNS, THEIRS
 __all__ = ["FOREIGN_OPTIONS", "FOREIGN_PATTERNS", "MEANING_PREFIXES", "find_foreign"]
 
 FOREIGN_OPTIONS: Mapping[str, ForeignOption] = {**THEIRS, **LAYOUT, **MEANING}
-"""The declarations of all options of other engines that are declared by name."""
+"""The declarations of options that only other engines implement, by key."""
 
 FOREIGN_PATTERNS: Mapping[str, ForeignOption] = {**THEIR_PATTERNS, **LAYOUT_PATTERNS}
-"""The declarations of patterns; a pattern is the beginning of a key, with ``*`` at its end."""
+"""The declarations that apply to many keys, by pattern: the beginning of a key, then ``*``."""
 
 
 @lru_cache(maxsize=4096)
 def find_foreign(key: str) -> ForeignOption | None:
-    """Return the declaration of a key: by its name, its prefix or a pattern; None without one."""
+    """Return the declaration for a key, or for a prefix or pattern that it matches; None if there
+    is none.
+    """
     if (found := FOREIGN_OPTIONS.get(key)) is not None:
         return found
     if key.startswith(MEANING_PREFIXES):

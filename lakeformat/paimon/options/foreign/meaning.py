@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that decide which rows a table has, or promise something; they forbid some operations."""
+"""Options that decide which rows a table has, or promise readers something; they forbid
+operations.
+"""
 
 from __future__ import annotations
 
