@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a snapshot: its data files and their rows."""
+"""Reads a snapshot: plans its data files, and reads their rows."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data files of a snapshot that a batch read sees, grouped by bucket."""
+"""Groups the data files of a snapshot by bucket, without files that batch reads skip."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FIRST_ROW = "first-row"
 def visible_buckets(
     schema: TableSchema, files: Iterable[ManifestEntry], *, level_zero: bool = False
 ) -> list[tuple[ManifestEntry, ...]]:
-    """Group the visible files by partition and bucket, in the order of each group's first commit.
+    """Group the visible files by partition and bucket, in the order of each group's first file.
 
     With ``scan.plan-sort-partition`` the groups are sorted by partition value instead.
     ``level_zero`` includes level-0 files that batch reads skip until a compaction.
@@ -42,8 +42,8 @@ def visible_buckets(
 def skips_level_zero(schema: TableSchema) -> bool:
     """Return True if batch reads skip level-0 files.
 
-    They skip them with deletion vectors (unless these are merged on read), and with the first-row
-    merge engine. There only a compaction decides which rows of level 0 are valid.
+    They do so in tables with deletion vectors (unless vectors are merged on read), and with the
+    first-row merge engine: there, only a compaction decides which rows of level 0 are valid.
     """
     options = schema.table_options
     if not schema.primary_keys:
@@ -60,7 +60,7 @@ def has_unique_rows(schema: TableSchema) -> bool:
 
 
 def _is_visible(schema: TableSchema, entry: ManifestEntry, level_zero: bool) -> bool:
-    """Return True if a batch read sees the file; postponed rows are never visible.
+    """Return True if a batch read sees the file; it never sees files of postponed rows.
 
     With ``level_zero`` it also sees level 0 of tables whose readers skip that level.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers for single live data files: path, schema, pruning and deleted rows."""
+"""Reads single data files: finds their path and schema, skips row groups and deleted rows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Fields = tuple[DataField, ...]
 
 
 class DataFiles:
-    """Reads files of one snapshot of one table, or files that no snapshot names yet."""
+    """Reads data files of one table; ``snapshot=None`` for files that no snapshot has yet."""
 
     def __init__(
         self,
@@ -70,9 +70,10 @@ class DataFiles:
         *,
         with_deleted: bool = False,
     ) -> Iterator[pa.RecordBatch]:
-        """Stream the columns ``wanted`` of the rows that are not deleted, in file order.
+        """Stream the columns ``wanted`` of the rows of a file, in file order.
 
-        Row groups in which no row can meet all conditions are skipped.
+        Deleted rows are skipped, except with ``with_deleted``, and row groups in which no row can
+        meet all conditions.
         """
         keep = None if with_deleted else self._deleted.keep(entry)
         file_fields = self._fields(entry.file.schema_id)
@@ -103,7 +104,9 @@ class DataFiles:
                 yield _with_constants(batch, wanted, constants) if constants else batch
 
     def _constants(self, entry: ManifestEntry, wanted: Fields) -> dict[str, pa.Array]:
-        """Return the partition columns of an append table as one-value arrays."""
+        """Return the wanted partition columns of an append table's file, each as an array of one
+        value.
+        """
         schema = self._handle.schema
         names = {field.name for field in wanted} & set(schema.partition_keys)
         if schema.primary_keys or not names:
@@ -127,7 +130,8 @@ class DataFiles:
         numbered: bool = True,
         encoded: Collection[str] = (),
     ) -> Iterator[pa.RecordBatch]:
-        """Stream the rows of a primary-key table's file, with sequence number and row kind first.
+        """Stream the rows of a primary-key table's file: sequence number, row kind, then
+        ``wanted``.
 
         Without ``numbered`` the sequence number is omitted. Text columns named in ``encoded``
         remain dictionary-encoded if the file stores them so.
@@ -166,7 +170,9 @@ class DataFiles:
             yield batch
 
     def _picker(self, entry: ManifestEntry, conditions: Conjunction) -> PickGroups | None:
-        """Return the row-group picker; None if all groups are read and no report counts them."""
+        """Return a function that picks row groups; None if all groups are read and no report counts
+        them.
+        """
         if self._report is None and not conditions:
             return None
         report = self._report or ScanReport()
@@ -176,7 +182,7 @@ class DataFiles:
 
     @contextmanager
     def _naming_manifest(self, entry: ManifestEntry) -> Iterator[None]:
-        """Add manifest and snapshot to the error of a damaged file."""
+        """Add the manifest and the snapshot of a file to an error about damage of the file."""
         try:
             yield
         except CorruptTableError as reason:
@@ -200,11 +206,11 @@ class DataFiles:
         return frozenset(field.id for field in fields if names is None or field.name in names)
 
     def keep(self, entry: ManifestEntry) -> KeepRows | None:
-        """Return the filter for rows that are not deleted; None if no row is deleted."""
+        """Return a function that masks the rows that are not deleted; None if no row is deleted."""
         return self._deleted.keep(entry)
 
     def place(self, entry: ManifestEntry) -> tuple[Storage, str]:
-        """Return storage and path of a data file."""
+        """Return the storage of a data file, and its path there."""
         handle, file = self._handle, entry.file
         with naming(f"_PARTITION of data file {file.file_name}"):
             directory = self._directory(entry.partition)
@@ -220,7 +226,9 @@ class DataFiles:
 def _with_constants(
     batch: pa.RecordBatch, wanted: Fields, constants: dict[str, pa.Array]
 ) -> pa.RecordBatch:
-    """Add the constant columns to a batch and put all columns in the wanted order."""
+    """Return the columns ``wanted`` in their order, with the one-value arrays repeated for each
+    row.
+    """
     schema = to_arrow_schema(wanted)
     arrays = []
     for field in schema:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletion vectors: they mark rows as deleted, without a new data file."""
+"""Reads deletion vectors, which mark rows of data files as deleted."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ __all__ = ["DeletedRows", "deleted_rows_of", "find_deleted_rows", "find_vectors"
 _RESTORE = RESTORE.replace("the file", "the index manifest")
 
 Place = tuple[bytes, int]
-"""Partition and bucket: file names are unique only within one bucket."""
+"""A partition (framed binary row) and a bucket: file names are unique only within one bucket."""
 
 
 class DeletedRows:
-    """The deletion vectors of a snapshot; index files are read lazily, bucket by bucket."""
+    """The deletion vectors of a snapshot; the index files of a bucket are read when first
+    needed.
+    """
 
     def __init__(
         self, handle: TableHandle, entries: Iterable[IndexManifestEntry], source: str = ""
@@ -50,9 +52,9 @@ class DeletedRows:
         self._vectors: dict[Place, dict[str, DeletionVector]] = {}
 
     def keep(self, file: ManifestEntry) -> Callable[[int, int], npt.NDArray[np.bool_]] | None:
-        """Return a function that masks the live rows among ``count`` rows from ``start``.
+        """Return a function of ``start`` and ``count`` that masks the live ones of these rows.
 
-        None if no row is deleted.
+        Return None if no row of the file is deleted.
         """
         vector = self._vector(file)
         return None if vector is None else partial(keep_mask, vector)
@@ -63,14 +65,15 @@ class DeletedRows:
         return 0 if vector is None else vector.cardinality
 
     def vectors(self, partition: bytes, bucket: int) -> dict[str, DeletionVector]:
-        """Return all vectors of a bucket by data file, including those of files no longer live."""
+        """Return all vectors of a bucket by name of the data file, including files that are not
+        live.
+        """
         return dict(self._of_bucket((partition, bucket)))
 
     def _vector(self, file: ManifestEntry) -> DeletionVector | None:
-        """Return the deletion vector of a live file, or None.
+        """Return the deletion vector of a data file; None if no row is deleted.
 
-        Vectors of files that are not live are ignored, because Java does not delete the vectors of
-        compacted files.
+        Raise CorruptTableError if the vector deletes a row that the file does not have.
         """
         name, rows = file.file.file_name, file.file.row_count
         vector = self._of_bucket((file.partition, file.bucket)).get(name)
@@ -113,7 +116,7 @@ class DeletedRows:
             return read_deletion_vectors(storage, path, ranges)
 
     def place(self, entry: IndexManifestEntry) -> tuple[Storage, str]:
-        """Return storage and path of an index file."""
+        """Return the storage of an index file, and its path there."""
         return index_file_place(self._handle, entry)
 
 
@@ -144,7 +147,7 @@ def find_deleted_rows(handle: TableHandle, snapshot: Snapshot) -> DeletedRows:
 def deleted_rows_of(
     handle: TableHandle, snapshot: Snapshot, entries: Iterable[IndexManifestEntry]
 ) -> DeletedRows:
-    """Return the deletion vectors that the index entries of a snapshot refer to."""
+    """Return the deletion vectors in the index files ``entries`` of a snapshot."""
     source = ""
     if snapshot.index_manifest is not None:
         source = handle.storage.uri(handle.layout.manifest(snapshot.index_manifest))

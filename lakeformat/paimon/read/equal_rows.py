@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Row-by-row equality of values: null equals null, NaN equals NaN, nested values included."""
+"""Compares rows for equality: null equals null and NaN equals NaN, also inside nested values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def equal_rows(left: pa.Table, right: pa.Table) -> Mask:
-    """Return a mask of the rows that are equal in two tables with the same columns."""
+    """Return a mask of the positions at which two tables with the same columns have equal rows."""
     equal = np.ones(left.num_rows, np.bool_)
     for mine, theirs in zip(left.columns, right.columns, strict=True):
         equal &= equal_values(mine.combine_chunks(), theirs.combine_chunks())
@@ -24,7 +24,7 @@ def equal_rows(left: pa.Table, right: pa.Table) -> Mask:
 
 
 def equal_values(left: pa.Array, right: pa.Array) -> Mask:
-    """Return a mask of the equal values of two arrays of one type."""
+    """Return a mask of the positions at which two arrays of one type have equal values."""
     missing, theirs = _nulls(left), _nulls(right)
     both = np.flatnonzero(~missing & ~theirs)
     equal: Mask = missing & theirs

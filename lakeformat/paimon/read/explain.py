@@ -22,8 +22,9 @@ def explain_scan(
     filters: Sequence[RowFilter],
     splits: Sequence[Split],
 ) -> ScanPlan:
-    """Plan the scan again without conditions, and with partition conditions only; compare the
-    results.
+    """Return the number of files that each kind of condition skips, and what is left to read.
+
+    The scan is planned again without conditions, and with conditions on partition columns only.
     """
     if snapshot is None:
         return ScanPlan(None, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of data-evolution tables: their columns are in several files, joined by row position."""
+"""Reads rows of data-evolution tables: their columns are in several files, joined by row
+position.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,10 @@ Fields = tuple[DataField, ...]
 def joined_rows(
     schema: TableSchema, files: DataFiles, group: Group, wanted: Fields
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the columns ``wanted`` of a group of files, without deleted rows.
+    """Stream the columns ``wanted`` of the rows that a group of files has in common.
 
-    Each column comes from the newest file that has it. Conditions skip no row groups here, so that
-    the rows of all files remain aligned.
+    Each column is read from the newest file that has it. Deleted rows are skipped, but no row
+    groups, so that the rows of all files remain aligned.
     """
     sources = _sources(schema, files, group, wanted)
     streams = [files.rows(entry, fields, with_deleted=True) for entry, fields in sources]
@@ -48,7 +50,7 @@ def joined_rows(
 def _sources(
     schema: TableSchema, files: DataFiles, group: Group, wanted: Fields
 ) -> list[tuple[ManifestEntry, Fields]]:
-    """Return the files to read, each with the columns it provides."""
+    """Return the files to read, each with the columns to read from it."""
     stored = [files.stored_ids(entry.file) for entry in group]
     chosen: dict[int, list[DataField]] = {}
     for field in wanted:
@@ -73,21 +75,25 @@ def _require_nullable(schema: TableSchema, field: DataField, group: Group) -> No
 
 
 def _side_by_side(streams: list[Iterator[pa.RecordBatch]]) -> Iterator[list[pa.RecordBatch]]:
-    """Yield batches of equal length from all streams, cut wherever one stream ends a batch."""
+    """Yield one batch of each stream, all of equal length; batches are cut where another one
+    ends.
+    """
     rows = [_JoinedRows(stream) for stream in streams]
     while count := min([each.buffered() for each in rows]):
         yield [each.take(count) for each in rows]
 
 
 class _JoinedRows:
-    """A buffer of the rows of one file that were read but not joined yet."""
+    """The rows of one file that were read but not yet joined with rows of other files."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
         self._batches = batches
         self._batch: pa.RecordBatch | None = None
 
     def buffered(self) -> int:
-        """Return the number of buffered rows; 0 at the end of the file."""
+        """Read a batch if none is buffered; return the number of buffered rows, 0 at the end of the
+        file.
+        """
         while not self._batch and (batch := next(self._batches, None)) is not None:
             self._batch = batch
         return len(self._batch or ())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The merged rows of a bucket with their row kinds, optionally with delete rows."""
+"""Reads the merged rows of a bucket with their row kinds, optionally with retracts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["MergedRowsWithKind"]
 
 @dataclass(frozen=True, slots=True)
 class MergedRowsWithKind:
-    """Reads ``_VALUE_KIND`` and the wanted columns of merged rows, in key order."""
+    """Reads ``_VALUE_KIND`` and the wanted columns of the merged rows of a bucket, in key order."""
 
     schema: TableSchema
     files: DataFiles

@@ -32,7 +32,7 @@ __all__ = ["PlainFile", "PlainFiles", "find_plain_files"]
 
 @dataclass(frozen=True, slots=True)
 class PlainFile:
-    """A Parquet file whose rows are all valid, with the table's current column names and types."""
+    """A Parquet file without deleted rows, with the table's current column names and types."""
 
     storage: Storage
     path: str
@@ -44,7 +44,7 @@ class PlainFile:
 
 @dataclass(frozen=True, slots=True)
 class PlainFiles:
-    """The plain files of a scan, and the splits with the remaining files."""
+    """The plain files of a scan, and splits with its other files."""
 
     files: tuple[PlainFile, ...]
     rest: tuple[Split, ...]
@@ -58,8 +58,10 @@ def find_plain_files(
     deleted: Callable[[Split], DeletedRows],
     place: Callable[[ManifestEntry], tuple[Storage, str]],
 ) -> PlainFiles:
-    """Separate the plain files of the splits from the remaining files, for the scanned
-    ``columns``.
+    """Return the plain files of ``splits``, and splits with the other files.
+
+    A file is plain for a scan of ``columns`` only. ``deleted`` returns the deletion vectors of a
+    split, ``place`` the storage and path of a file.
     """
     finder = _Finder(handle, columns)
     files: list[PlainFile] = []
@@ -84,7 +86,7 @@ def find_plain_files(
 
 
 class _Finder:
-    """Checks if a file is plain for a scan of given columns."""
+    """Decides which files are plain for a scan of given columns."""
 
     def __init__(self, handle: TableHandle, columns: frozenset[str]) -> None:
         schema = handle.schema
@@ -108,7 +110,7 @@ class _Finder:
         )
 
     def may_be_plain(self, file: DataFileMeta) -> bool:
-        """Return True if a file needs only a Parquet reader, provided no row is deleted."""
+        """Return True if the file is plain, provided that none of its rows is deleted."""
         return (
             format_of(file.file_name, file.file_name) is FileFormat.PARQUET
             and file.write_cols is None
@@ -133,8 +135,8 @@ class _Finder:
         return [(f.id, f.name, f.type) for f in schema.fields if f.name in self._columns]
 
     def _holds(self, file: DataFileMeta, name: str) -> bool:
-        """Return True if a column is certainly in a file, because its statistics have a
-        null count.
+        """Return True if the file certainly has a column, because its statistics have a null
+        count.
         """
         if file.value_stats_cols is not None:
             return name in file.value_stats_cols

@@ -49,18 +49,20 @@ class BucketRows:
     """The files of a plan grouped by partition and bucket; each group in commit order."""
 
     rows: Positions
-    """Positions in the plan, group after group, ordered by the first commit of each group."""
+    """Positions of files in the plan, group after group; the group with the earliest file is
+    first.
+    """
     starts: Positions
     """The position in ``rows`` where each group starts; it ends where the next group starts."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilePlan:
-    """The live files of a snapshot that may hold wanted rows, in commit order."""
+    """The live files of a snapshot that may have rows meeting all conditions, in commit order."""
 
     columns: ManifestColumns
     manifests: int
-    """Number of manifests of the snapshot."""
+    """The number of manifests of the snapshot, read or skipped."""
     manifests_read: int
     left_out_by_index: int = 0
     """The number of files that are excluded only by their file index."""
@@ -77,12 +79,12 @@ class FilePlan:
         return _in_commit_order(by_place, starts)
 
     def places(self) -> list[Positions]:
-        """Return the positions of each bucket's files."""
+        """Return, for each bucket, the positions of its files in the plan."""
         groups = self.buckets()
         return np.split(groups.rows, groups.starts[1:]) if len(self.columns) else []
 
     def entries(self) -> list[ManifestEntry]:
-        """Return the files as Python objects."""
+        """Return the files as ManifestEntry objects."""
         return self.columns.entries()
 
 
@@ -95,9 +97,9 @@ def plan_files(
 
 
 def find_manifest(handle: TableHandle, snapshot: Snapshot, entry: ManifestEntry) -> str:
-    """Return the URI of the newest manifest with this entry, for errors.
+    """Return, for an error message, the URI of the newest manifest with this entry.
 
-    If no manifest is found, return the name of the snapshot.
+    If no manifest has it, return a text with the number of the snapshot.
     """
     source = _source(handle, snapshot)
     try:
@@ -120,7 +122,10 @@ def plan_columns(
     conditions: Conjunction = (),
     buckets: Collection[int] | None = None,
 ) -> FilePlan:
-    """Plan the live files in ``buckets`` that may hold rows meeting all conditions."""
+    """Return the live files in ``buckets`` that may have rows meeting all conditions.
+
+    ``buckets=None`` means all buckets.
+    """
     pruner = EntryPruner(handle.schema, conditions, buckets, _schema_reader(handle))
     require_schema_of(handle.storage, handle.layout, snapshot, known=handle.schema.id)
     with explaining_expiry(handle, snapshot):
@@ -157,7 +162,10 @@ def plan_columns(
 
 
 def _in_each(groups: Sequence[Sequence[tuple[Mask, Mask]]], which: int) -> Mask:
-    """Combine masks: in each group, at least one alternative must keep a file."""
+    """Return a mask of the files that at least one alternative of every group keeps.
+
+    ``which`` selects the first or the second mask of each alternative.
+    """
     found: Mask = np.logical_and.reduce(
         [np.logical_or.reduce([masks[which] for masks in lists]) for lists in groups]
     )
@@ -167,10 +175,10 @@ def _in_each(groups: Sequence[Sequence[tuple[Mask, Mask]]], which: int) -> Mask:
 def _left_in(
     handle: TableHandle, snapshot: Snapshot, asked: Sequence[ColumnTest], live: ManifestColumns
 ) -> tuple[Mask, Mask]:
-    """Return two masks of the live files: kept by statistics, and kept by file indexes as well.
+    """Return two masks of the files ``live`` that may have rows meeting the conditions ``asked``.
 
-    The kept files of a bucket have every version of the wanted rows. So files that are kept for
-    different alternatives can be read together.
+    The first uses statistics, the second also file indexes. The kept files of a bucket have every
+    version of the wanted rows, so files kept for different alternatives can be read together.
     """
     pruner = EntryPruner(handle.schema, asked, None, _schema_reader(handle))
     with naming_file(handle, snapshot, live, "the statistics", pruner.by_statistics):
@@ -196,7 +204,7 @@ def _filtered(columns: ManifestColumns, mask: Mask) -> ManifestColumns:
 def _by_indexes(
     handle: TableHandle, snapshot: Snapshot, conditions: Sequence[ColumnTest], plan: FilePlan
 ) -> Mask:
-    """Return a mask of the files that their own index does not exclude."""
+    """Return a mask of the files of the plan that their file indexes do not exclude."""
     from lakeformat.paimon.read.pruning.file_indexes import IndexPruner  # only for conditions
 
     def named_by(entry: ManifestEntry) -> str:
@@ -213,7 +221,11 @@ def naming_file(
     what: str,
     again: Callable[[ManifestColumns], object],
 ) -> AbstractContextManager[None]:
-    """Add the data file and its manifest to the error if ``what`` cannot be decoded."""
+    """Add the data file and its manifest to a CorruptTableError about the value ``what`` of an
+    entry.
+
+    ``again`` decodes the value for one row of ``columns``, to find the damaged one.
+    """
 
     def name(row: int) -> str:
         [entry] = columns.entries(np.array([row]))
@@ -238,7 +250,11 @@ def _schema_reader(handle: TableHandle) -> SchemaReader:
 
 
 def _in_commit_order(by_place: Positions, starts: Positions) -> BucketRows:
-    """Order the groups by the position of their first file."""
+    """Sort the groups by the position of their first file.
+
+    ``by_place`` has the positions of files, group after group; a group begins at each of
+    ``starts``.
+    """
     order = np.argsort(by_place[starts])
     sizes = np.diff(np.append(starts, len(by_place)))[order]
     ends = np.cumsum(sizes)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Postponed rows: rows without a bucket, which reads merge if the table options require it.
+"""Reads postponed rows: rows that get a bucket in a later compaction.
 
-A partition with postponed rows is one split, because its postponed rows may have any key. They are
-sorted in memory and count as newer than all rows that have a bucket.
+A partition with postponed rows is one split, because these rows may have any key. They are sorted
+in memory and count as newer than all rows that have a bucket.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ def merges_postponed_rows(schema: TableSchema) -> bool:
 
 
 def reports_postponed_rows(schema: TableSchema) -> bool:
-    """Return True if change streams deliver postponed rows when written, not when compacted."""
+    """Return True if change streams deliver postponed rows when they are written.
+
+    Otherwise the changelog of a compaction delivers them.
+    """
     options = schema.table_options
     return options.bucket == POSTPONE_BUCKET and options.changelog_producer == _NO_PRODUCER
 
@@ -50,7 +53,8 @@ def reports_postponed_rows(schema: TableSchema) -> bool:
 def merged_buckets(
     schema: TableSchema, files: Sequence[ManifestEntry], *, level_zero: bool = False
 ) -> list[tuple[ManifestEntry, ...]]:
-    """Group the visible files by bucket; partitions with postponed rows form one group each.
+    """Group the visible files by bucket; all files of a partition with postponed rows are one
+    group.
 
     ``level_zero`` also makes level 0 visible in tables whose readers skip that level.
     """
@@ -77,7 +81,11 @@ def split_off_postponed(
 def chain_sections(
     sections: Sequence[Sequence[Sequence[ManifestEntry]]],
 ) -> list[list[ManifestEntry]]:
-    """Join sections with ascending keys: concatenate all first runs, all second runs, and so on."""
+    """Return the runs of several sections as few long runs.
+
+    Sections must be in key order: the first runs of all sections become one run, then the second
+    runs.
+    """
     depth = max(map(len, sections), default=0)
     return [
         [entry for section in sections if turn < len(section) for entry in section[turn]]
@@ -94,10 +102,10 @@ def as_one_run(
     batch_rows: int,
     has_level: bool,
 ) -> Iterator[pa.RecordBatch]:
-    """Merge rows, given in the order they were written, into one run with each key once.
+    """Merge rows, given in the order in which they were written, into one run with each key once.
 
-    Sequence numbers are assigned from ``first_number`` on. ``has_level`` adds the column of the
-    level, 0.
+    The rows get sequence numbers from ``first_number`` on. ``has_level`` adds the column
+    ``_LEVEL``, which is 0.
     """
     found = list(batches)
     if not found:

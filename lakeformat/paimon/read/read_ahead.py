@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prepares the next item in a thread while the caller works on the current one."""
+"""Fetches the next item in a thread while the caller works on the current one."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def read_ahead(items: Iterator[T]) -> Iterator[T]:
 
 
 def _next(items: Iterator[T]) -> list[T]:
-    """Return the next item in a list; an empty list after the last."""
+    """Return the next item in a list; an empty list at the end."""
     return list(islice(items, 1))

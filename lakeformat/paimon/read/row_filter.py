@@ -14,11 +14,13 @@ __all__ = ["RowFilter"]
 
 
 class RowFilter(Protocol):
-    """A condition on rows: exact when evaluated, and partly usable on bounds of values."""
+    """A condition on rows: evaluated for batches of rows, and used to skip files by their
+    bounds.
+    """
 
     @property
     def columns(self) -> frozenset[str]:
-        """The columns the condition uses."""
+        """The names of the columns that the condition uses."""
         ...
 
     def mask(self, batch: pa.RecordBatch) -> pa.BooleanArray:
@@ -26,11 +28,15 @@ class RowFilter(Protocol):
         ...
 
     def conjuncts(self) -> Sequence[RowFilter]:
-        """Return the conditions that AND joins, split as far as possible; a matching row meets all
-        of them.
+        """Return the conditions that AND joins, split as far as possible: a row must meet all of
+        them.
         """
         ...
 
     def conditions(self) -> Conjunction:
-        """Return conditions that every matching row meets and that bounds can check; maybe none."""
+        """Return conditions for skipping files; every row that meets this condition meets all of
+        them.
+
+        The result may be empty: not every condition can be compared with bounds.
+        """
         ...

@@ -34,12 +34,12 @@ _RESTORE = "restore the manifest from a backup or roll the table back to an earl
 
 
 def joins_columns(schema: TableSchema) -> bool:
-    """Return True if files of a table are joined by the ids of their rows."""
+    """Return True for a data-evolution table, whose files are joined by row ids."""
     return schema.table_options.data_evolution_enabled and not schema.primary_keys
 
 
 def is_side_file(name: str) -> bool:
-    """Return True for a file that has only blobs or vectors, in a format of its own."""
+    """Return True for the name of a file that has only blobs or vectors, in a format of its own."""
     return name.endswith(".blob") or ".vector." in name
 
 
@@ -49,7 +49,7 @@ def side_files(columns: ManifestColumns) -> list[str]:
 
 
 def refuse_side_file(name: str, column: str | None = None) -> NoReturn:
-    """Raise UnsupportedError for a column of blobs or vectors."""
+    """Raise UnsupportedError, because ``column`` is stored in the blob or vector file ``name``."""
     what = "a column" if column is None else f"column {column!r}"
     raise UnsupportedError(
         f"{what} is stored in {name}, a file for blobs or vectors that this version does not read: "
@@ -58,11 +58,10 @@ def refuse_side_file(name: str, column: str | None = None) -> NoReturn:
 
 
 def row_ranges(files: Iterable[ManifestEntry]) -> list[tuple[ManifestEntry, ...]]:
-    """Group files by the rows that they hold, in the order of row ids. In a group, the newest file
-    is first.
+    """Group files that have the same rows, in the order of row ids; the newest file comes first.
 
-    Side files come last. If files have equal sequence numbers, the file committed first counts as
-    the newest, as in Paimon's Java reader.
+    Files of blobs or vectors come last in a group. If files have equal sequence numbers, the one
+    committed first counts as the newest, as in Paimon's Java reader.
     """
     by_start = sorted(files, key=lambda entry: _first(entry.file))
     groups: list[list[ManifestEntry]] = []
@@ -77,20 +76,22 @@ def row_ranges(files: Iterable[ManifestEntry]) -> list[tuple[ManifestEntry, ...]
 
 
 def range_rows(group: tuple[ManifestEntry, ...]) -> int:
-    """Return how many rows a group has, deleted ones included."""
+    """Return the number of rows of a group, deleted ones included."""
     return group[0].file.row_count
 
 
 def deletions_of(group: tuple[ManifestEntry, ...]) -> ManifestEntry:
-    """Return the file whose deletion vector is used for the rows of a group: its oldest file."""
+    """Return the file of a group whose deletion vector applies to all its files: the oldest
+    file.
+    """
     rows = [entry for entry in group if not is_side_file(entry.file.file_name)]
     return min(rows, key=lambda e: (e.file.max_sequence_number, e.file.file_name))
 
 
 def shares_rows(columns: ManifestColumns) -> Mask:
-    """Return a mask of the files that share rows with another file.
+    """Return a mask of the files that have rows in common with another file.
 
-    The statistics of such a file must not exclude it, because another file may have newer values.
+    Their statistics must not exclude them, because the other file may have newer values.
     """
     order, again = _by_first_row(columns)
     shared = np.zeros(len(columns), np.bool_)
@@ -100,7 +101,7 @@ def shares_rows(columns: ManifestColumns) -> Mask:
 
 
 def rows_by_file(schema: TableSchema, columns: ManifestColumns) -> Positions:
-    """Return how many rows each file adds to the table; rows in several files count once."""
+    """Return, for each file, the number of its rows that no earlier file of the result has."""
     rows = columns.row_count.numbers
     if not joins_columns(schema):
         return rows
@@ -111,8 +112,9 @@ def rows_by_file(schema: TableSchema, columns: ManifestColumns) -> Positions:
 
 
 def _by_first_row(columns: ManifestColumns) -> tuple[Positions, Mask]:
-    """Return the files with row ids in id order, and a mask of the files that repeat
-    earlier rows.
+    """Return the positions of the files with row ids, sorted by first row id, and a mask of them.
+
+    The mask marks files with rows that a file before them has, too.
     """
     ids = columns.first_row_id
     known = np.flatnonzero(np.ones(len(columns), np.bool_) if ids.present is None else ids.present)

@@ -94,12 +94,12 @@ class Scan(Results):
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the rows."""
+        """The Arrow schema of the result."""
         return to_arrow_schema(self._fields)
 
     @property
     def fields(self) -> tuple[DataField, ...]:
-        """The columns of the rows with their table types."""
+        """The columns of the result with their types in the table."""
         return self._fields
 
     @property
@@ -109,23 +109,25 @@ class Scan(Results):
 
     @property
     def conditions(self) -> tuple[PredicateFilter, ...]:
-        """The conditions that every row of the scan meets."""
+        """The conditions, joined by AND, that every row of the result meets."""
         return tuple(self._filters)
 
     @property
     def snapshot(self) -> Snapshot | None:
-        """The scanned snapshot; None if the table is empty."""
+        """The scanned snapshot; None for a table without commits."""
         return self._snapshot
 
     @property
     def snapshot_id(self) -> int:
-        """Id of the scanned snapshot, to pass to a commit as ``read_snapshot``; 0 if empty."""
+        """The id of the scanned snapshot, for ``read_snapshot`` of a commit; 0 for a table without
+        commits.
+        """
         return 0 if self._snapshot is None else self._snapshot.id
 
     def splits(self) -> list[Split]:
         """Return the splits of the scan: each can be read alone, in any order and on any machine.
 
-        A limit holds for each split.
+        A limit applies to each split, so together they may return more rows.
         """
         # No lock is needed: planning twice has the same result.
         if self._planned is None:
@@ -137,13 +139,15 @@ class Scan(Results):
         yield from limited(self._read(split, self._fields), self._limit)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Stream the rows; memory holds one row group, or a few batches of each merged file."""
+        """Stream the rows; memory holds one row group of a file, or a few batches of each merged
+        file.
+        """
         yield from limited(self._all(), self._limit)
 
     def count(self) -> int:
-        """Return the number of rows, from metadata unless rows must be merged or filtered.
+        """Return the number of rows; data files are read only if rows must be merged or filtered.
 
-        If metadata suffices, missing data files are not detected.
+        Without reading data files, a missing one is not noticed.
         """
         found = 0
         for split in self.splits():
@@ -153,7 +157,7 @@ class Scan(Results):
         return found if self._limit is None else min(found, self._limit)
 
     def meeting(self, where: Where) -> Scan:
-        """Return this scan with one more condition."""
+        """Return a new scan with one more condition."""
         bound = row_filter(self._handle.schema, where, None)
         narrowed = copy(self)
         narrowed._planned, narrowed.report = None, ScanReport()
@@ -161,7 +165,7 @@ class Scan(Results):
         return narrowed
 
     def known_count(self, split: Split) -> int | None:
-        """Return the row count of a split from metadata; None if its rows must be read."""
+        """Return the number of rows of a split by its metadata; None if its files must be read."""
         if self._filters:
             return None
         if split.raw_convertible:
@@ -187,7 +191,11 @@ class Scan(Results):
         )
 
     def explain(self) -> ScanPlan:
-        """Explain what the scan would read and what each kind of condition skips; reads no data."""
+        """Return the number of files that the scan would read, and that each kind of condition
+        skips.
+
+        No data file is read.
+        """
         found = explain_scan(self._handle, self._snapshot, self._filters, self.splits())
         return replace(found, decided_by=self._decided_by)
 
@@ -218,7 +226,7 @@ class Scan(Results):
         return self._least_level == 0 and merges(schema)
 
     def _pruning(self) -> Conjunction:
-        """Return the conditions by which files of the snapshot are skipped."""
+        """Return the conditions by which files of the snapshot may be skipped."""
         schema, filters = self._handle.schema, self._filters
         sees_level_zero = self._with_streamed and skips_level_zero(schema)
         # A postponed, level-0 or unpublished row may change any non-key column of a visible row.
@@ -237,7 +245,7 @@ class Scan(Results):
         files: tuple[ManifestEntry, ...],
         vectors: Mapping[tuple[bytes, int], tuple[IndexManifestEntry, ...]],
     ) -> list[Split]:
-        """Return the splits of a bucket, or the single split of a partition with postponed rows."""
+        """Return the splits of a bucket; a single split for a partition with postponed rows."""
         places = dict.fromkeys((entry.partition, entry.bucket) for entry in files)
         marks = tuple(entry for place in places for entry in vectors.get(place, ()))
         if any(entry.bucket == POSTPONE_BUCKET for entry in files):
@@ -245,7 +253,7 @@ class Scan(Results):
         return bucket_splits(self._handle.schema, self.snapshot_id, files, marks)
 
     def _enough(self, splits: list[Split]) -> list[Split]:
-        """Return the first splits whose rows reach the limit, counted by metadata."""
+        """Return the first splits whose row counts, known from metadata, reach the limit."""
         assert self._limit is not None
         known = 0
         for position, split in enumerate(splits):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the snapshot that the table options choose for scans which choose none."""
+"""Finds the snapshot that table options choose for scans whose call chooses none."""
 
 from __future__ import annotations
 
@@ -25,13 +25,11 @@ _WATERMARK = "watermark-"
 
 @dataclass(frozen=True, slots=True)
 class ShownState:
-    """The snapshot that a scan shows."""
+    """The snapshot that a scan reads, and what chose it."""
 
     snapshot: Snapshot | None
     decided_by: str | None = None
-    """The option and its value that chose the snapshot; None if the call chose it, or it is the
-    newest.
-    """
+    """The table option and its value that chose the snapshot; None if no option did."""
     with_its_schema: bool = False
     """True to use the columns of that snapshot instead of the current ones."""
     created_from_millis: int | None = None
@@ -39,7 +37,10 @@ class ShownState:
 
 
 def find_shown_state(handle: TableHandle) -> ShownState | None:
-    """Return the snapshot chosen by the table's options; None for the newest."""
+    """Return the snapshot that the table's options choose; None if they choose none.
+
+    Raise UnsupportedError if an option makes scans return changes instead of rows.
+    """
     named = named_state(handle.options)
     if named is None:
         return None
@@ -77,9 +78,9 @@ def _files_from(handle: TableHandle, millis: int | None, decided_by: str) -> Sho
 
 
 def _first_at(handle: TableHandle, millis: int) -> Snapshot | None:
-    """Return the oldest snapshot at a time or later.
+    """Return the oldest snapshot committed at or after a time.
 
-    None if there is none, or if no older snapshot exists any more.
+    Return None if there is none, or if an older snapshot may have expired.
     """
     before = newest_at(handle, millis - 1)
     if before is None:
@@ -116,7 +117,7 @@ def _of_version(handle: TableHandle, version: str) -> Snapshot | None:
 
 
 def _local_millis(named: NamedState) -> int:
-    """Return epoch milliseconds; a text without a zone is local time, as in Paimon."""
+    """Return epoch milliseconds of the option's value, which is local time, as in Paimon."""
     try:
         moment = datetime.fromisoformat(named.text.strip())
     except ValueError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The snapshots after a position, and whether the position is still part of the history."""
+"""Finds the snapshots after a position, and if the position is still part of the history."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ __all__ = ["find_since"]
 def find_since(
     handle: TableHandle, after: AnyPosition, upto: AnyPosition | None = None
 ) -> Since[Snapshot]:
-    """Read the snapshots after one position and up to another, or to the newest.
+    """Return the snapshots after ``after`` up to ``upto``, or up to the newest if that is None.
 
-    If ``after`` has an identity, its snapshot is read too, to detect a rollback.
+    The result also has the flags ``missed``, some of them have expired, and ``rewound``, a rollback
+    has removed ``after``.
     """
     storage, layout = handle.storage, handle.layout
     start = snapshot_number(handle, "after must be a snapshot number", after)
@@ -38,7 +39,7 @@ def find_since(
 
 
 def _is_replaced(handle: TableHandle, after: AnyPosition) -> bool:
-    """Return True if a rollback gave the number of a position to another snapshot."""
+    """Return True if, after a rollback, another snapshot has the number of this position."""
     if not isinstance(after, Position) or after.identity is None:
         return False
     found = read_snapshot_if_present(handle.storage, handle.layout, after.number)

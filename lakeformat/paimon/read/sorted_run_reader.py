@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of sorted runs, with the system columns that a merge needs."""
+"""Reads sorted runs with the system columns that a merge needs."""
 
 from __future__ import annotations
 
@@ -27,23 +27,21 @@ Filters = Sequence[RowFilter]
 
 @dataclass(frozen=True, slots=True)
 class RunReader:
-    """Reads the runs of one merge."""
+    """Reads the sorted runs of one merge."""
 
     files: DataFiles
     fields: tuple[DataField, ...]
     filters: Filters
-    """Conditions applied to the rows."""
+    """Only rows that meet all of these conditions are returned."""
     batch_rows: int
     numbers: bool
-    """True to read sequence numbers; decoding them takes longer than merging rows."""
+    """True to read sequence numbers; reading them takes longer than merging rows."""
     zeros: bool
-    """True to add the number 0 if the sequence numbers are not read, for engines that need the
-    column.
-    """
+    """True to add sequence numbers 0 if ``numbers`` is False, for engines that need the column."""
     carried: Collection[str]
-    """Text columns that may remain dictionary-encoded."""
+    """Names of text columns that may remain dictionary-encoded."""
     levels: bool = False
-    """True to add a column with the level of each row's file."""
+    """True to add the column ``_LEVEL`` with the level of each row's file."""
 
     def read(self, run: Sequence[ManifestEntry]) -> Iterator[pa.RecordBatch]:
         """Stream the rows of all files of a run."""
@@ -66,7 +64,7 @@ class RunReader:
 
 
 def conditions(filters: Filters) -> Conjunction:
-    """Return the conditions of all filters, for pruning."""
+    """Return the conditions of all filters by which files and row groups may be skipped."""
     return [condition for each in filters for condition in each.conditions()]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the rows of splits: merged if a key may be in several files, otherwise as stored."""
+"""Reads the rows of splits: merged if several files may have a key, otherwise as stored."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["SplitReader"]
 
 @dataclass(frozen=True, slots=True)
 class SplitReader:
-    """Reads the rows that meet all conditions, from splits of one snapshot."""
+    """Reads the rows of splits of one snapshot that meet all conditions."""
 
     schema: TableSchema
     files: DataFiles
@@ -70,7 +70,7 @@ class SplitReader:
         yield from meeting(rows, self.filters)
 
     def _joined(self, group: tuple[ManifestEntry, ...]) -> Iterator[pa.RecordBatch]:
-        """Stream the rows of files that share rows."""
+        """Stream the rows of a group of files that have the same rows but different columns."""
         if len(group) == 1:
             yield from self._as_stored(group[0])
         else:
@@ -79,11 +79,10 @@ class SplitReader:
             yield from meeting(rows, self.filters)
 
     def _merged(self, section: list[list[ManifestEntry]]) -> Iterator[pa.RecordBatch]:
-        """Merge the rows of a section and drop deletes.
+        """Stream the merged rows of a section of sorted runs, without retracts.
 
         Before a merge of several runs, only conditions on the key are applied, because the merge
-        may take the values of other columns from another row. With one run, all conditions are
-        applied first.
+        may take other columns from another row. With one run, all conditions are applied first.
         """
         before = self.filters if len(section) == 1 else self._on_keys
         engine, order = read_engine(self.schema), merge_order(self.schema)
@@ -138,7 +137,9 @@ class SplitReader:
     def _carried(
         self, fields: Sequence[DataField], order: MergeOrder, engine: MergeEngine
     ) -> frozenset[str]:
-        """Return the columns whose values are not used before or in the merge."""
+        """Return the names of the columns that can remain dictionary-encoded: no merge compares
+        them.
+        """
         if not isinstance(engine, Deduplicate):
             return frozenset()
         seen = {*order.keys, *order.sequence}
@@ -161,7 +162,7 @@ class SplitReader:
 
 
 def _is_interleaved(section: Sequence[Sequence[ManifestEntry]]) -> bool:
-    """Return True if the sequence numbers of the runs, oldest first, overlap."""
+    """Return True if the ranges of sequence numbers of two runs overlap; runs are oldest first."""
     newest: int | None = None
     for run in section:
         if newest is not None and min(e.file.min_sequence_number for e in run) <= newest:

@@ -25,11 +25,11 @@ class Split:
     raw_convertible: bool
     """True if the files can be read directly, without a merge or a join."""
     vectors: tuple[IndexManifestEntry, ...] = ()
-    """Index files with the deletion vectors of the bucket."""
+    """The index files with deletion vectors of the bucket."""
 
     @property
     def partition(self) -> bytes:
-        """The encoded partition values."""
+        """The partition as a framed binary row."""
         return self.files[0].partition
 
     @property
@@ -38,7 +38,7 @@ class Split:
 
     @property
     def size_bytes(self) -> int:
-        """Total stored size of the files in bytes."""
+        """The sum of the file sizes in bytes."""
         return sum(entry.file.file_size for entry in self.files)
 
 
@@ -48,7 +48,10 @@ def bucket_splits(
     files: Sequence[ManifestEntry],
     vectors: tuple[IndexManifestEntry, ...] = (),
 ) -> list[Split]:
-    """Split the visible files of one bucket."""
+    """Return the splits of one bucket, given its visible files and its deletion vectors.
+
+    Files that may have a key in common are in one split.
+    """
     if joins_columns(schema):
         return [
             Split(
@@ -92,12 +95,15 @@ def file_sections(
 
 
 def _has_no_retracts(entry: ManifestEntry) -> bool:
-    """Return True if the file certainly has no delete rows."""
+    """Return True if the metadata of a file shows that it has no retracts."""
     return entry.file.delete_row_count == 0
 
 
 def _is_merged(schema: TableSchema, files: Sequence[ManifestEntry]) -> bool:
-    """Return True if each key is in at most one file, and no file is known to have retracts."""
+    """Return True if each key is in at most one file, and no file is known to have retracts.
+
+    Then the rows need no merge.
+    """
     levels = {entry.file.level for entry in files}
     if 0 in levels or any(entry.file.delete_row_count for entry in files):
         return False
@@ -118,7 +124,10 @@ def _in_bucket_order(
 def _packs(
     schema: TableSchema, units: Sequence[tuple[ManifestEntry, ...]]
 ) -> Iterator[list[tuple[ManifestEntry, ...]]]:
-    """Pack neighbouring units up to the target size; the files of a unit remain together."""
+    """Yield packs of neighbouring units, each at most ``source.split.target-size`` large.
+
+    The files of a unit are never separated.
+    """
     options = schema.table_options
     capacity = options.source_split_target_size_bytes
     pack: list[tuple[ManifestEntry, ...]] = []

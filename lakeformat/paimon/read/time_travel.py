@@ -40,7 +40,10 @@ def find_snapshot(
     as_of: Moment | None = None,
     watermark: int | None = None,
 ) -> Snapshot | None:
-    """Find the requested snapshot; None if no argument is given. Raise if two are given."""
+    """Return the snapshot that the only given argument chooses; None if no argument is given.
+
+    Raise InvalidRequestError if two are given, NotFoundError if there is no such snapshot.
+    """
     _require_one({"snapshot": snapshot, "tag": tag, "as_of": as_of, "watermark": watermark})
     if snapshot is not None:
         number = snapshot_number(handle, "snapshot must be a snapshot number", snapshot)
@@ -55,17 +58,16 @@ def find_snapshot(
 
 
 def newest_at(handle: TableHandle, millis: int) -> Snapshot | None:
-    """Return the newest snapshot committed at or before a time; None if no such snapshot exists."""
+    """Return the newest snapshot committed at ``millis`` or before; None if there is none."""
     ids, read = _snapshots(handle)
     position = bisect_right(ids, millis, key=lambda number: _time_of(read(number)))
     return None if position == 0 else read(ids[position - 1])
 
 
 def newest_compacted(handle: TableHandle) -> Snapshot | None:
-    """Return the newest snapshot of a compaction; None if no such snapshot exists.
+    """Return the newest COMPACT snapshot; None if there is none.
 
-    With ``full-compaction.delta-commits`` only full compactions count, as in Paimon's
-    Java reader.
+    With ``full-compaction.delta-commits`` only full compactions count, as in Paimon's Java reader.
     """
     every = handle.options.full_compaction_delta_commits or 1
     ids, read = _snapshots(handle)
@@ -79,7 +81,7 @@ def newest_compacted(handle: TableHandle) -> Snapshot | None:
 
 
 def watermark_text(snapshot: Snapshot) -> str:
-    """Format the watermark of a snapshot."""
+    """Return the watermark of a snapshot as the end of a sentence."""
     found = snapshot.watermark
     return "without watermark" if found is None else f"with watermark {found}"
 
@@ -119,7 +121,7 @@ def _of_watermark(handle: TableHandle, watermark: int) -> Snapshot:
 
 
 def _snapshots(handle: TableHandle) -> tuple[list[int], Callable[[int], Snapshot | None]]:
-    """Return the existing snapshot numbers and a cached reader for them."""
+    """Return the ids of the existing snapshots, and a function that reads each of them once."""
     storage, layout = handle.storage, handle.layout
     return snapshot_ids(storage, layout), cache(
         lambda number: read_snapshot_if_present(storage, layout, number)
@@ -127,7 +129,9 @@ def _snapshots(handle: TableHandle) -> tuple[list[int], Callable[[int], Snapshot
 
 
 def _time_of(snapshot: Snapshot | None) -> int:
-    """Return the commit time; expired snapshots are sorted first."""
+    """Return the commit time in epoch milliseconds; an expired snapshot sorts before all existing
+    ones.
+    """
     return _BEFORE_ALL if snapshot is None else snapshot.time_millis
 
 
@@ -136,7 +140,7 @@ def _watermark_of(snapshot: Snapshot | None) -> int:
 
 
 def _there(handle: TableHandle, show: Callable[[Snapshot], str]) -> str:
-    """Describe the first and last snapshot for an error."""
+    """Return the end of an error message, which shows the oldest and the newest snapshot."""
     ids, read = _snapshots(handle)
     there = [found for found in map(read, ids[:1] + ids[-1:]) if found is not None]
     if not there:

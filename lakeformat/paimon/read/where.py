@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The condition of a scan, made of ``where`` and of the chosen partitions."""
+"""Makes the condition of a scan of the arguments ``where`` and ``partitions``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,11 @@ def row_filter(
     partitions: Partitions | None,
     more_fields: tuple[DataField, ...] = (),
 ) -> PredicateFilter | None:
-    """Combine ``where`` and ``partitions`` into one checked condition; None if neither is given."""
+    """Return the condition that both ``where`` and ``partitions`` are met; None if neither is
+    given.
+
+    ``more_fields`` are columns beside those of the table that ``where`` may use.
+    """
     asked: list[Predicate] = []
     if partitions is not None:
         asked.append(_of_partitions(schema, partitions))
@@ -42,7 +46,7 @@ def row_filter(
 
 
 def _of_partitions(schema: TableSchema, partitions: Partitions) -> Predicate:
-    """Convert partitions to a condition on their columns, which are constant in each file."""
+    """Return the condition that a row is in one of the partitions."""
     is_list = isinstance(partitions, Sequence) and not isinstance(partitions, str)
     given: Any = partitions if is_list else [partitions]
     specs = some_partitions(schema, given).specs  # this call raises for invalid partitions

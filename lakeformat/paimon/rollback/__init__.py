@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rolls back to an earlier state: by a new snapshot, or by deleting newer snapshots."""
+"""Restores the rows of an earlier snapshot: by a new snapshot, or by deleting newer snapshots."""

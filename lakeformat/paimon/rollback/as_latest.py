@@ -45,21 +45,25 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """The changes that turn the newest snapshot into an older one."""
+    """The files to delete from and to add to the newest snapshot, so that it has the
+    target's rows.
+    """
 
     head: Snapshot
     target: Origin
     changes: ManifestColumns
-    """The files to remove, then the files to restore."""
+    """DELETE entries of files that only the newest snapshot has, then ADD entries of files to
+    restore.
+    """
 
     @property
     def added(self) -> ManifestColumns:
-        """Return the files to restore."""
+        """The ADD entries of the files to restore."""
         return self.changes.filter(~self.changes.is_delete)
 
     @property
     def is_empty(self) -> bool:
-        """True if the table already has the rows and the schema of the target."""
+        """True if the newest snapshot has the files, deletion vectors and schema of the target."""
         target, head = self.target.snapshot, self.head
         return not len(self.changes) and (target.index_manifest, target.schema_id) == (
             head.index_manifest,
@@ -68,7 +72,7 @@ class Return:
 
 
 def plan_return(handle: TableHandle, head: Snapshot, target: Origin) -> Return:
-    """Plan the rollback: compare the files of both snapshots."""
+    """Return the difference between the files of the newest snapshot and those of the target."""
     now, then = _live(handle, head), _live(handle, target.snapshot)
     both = ManifestColumns.concat([now, as_deletes(then)])
     left = meet(both).left
@@ -81,11 +85,12 @@ def plan_return(handle: TableHandle, head: Snapshot, target: Origin) -> Return:
 def publish_return(
     handle: TableHandle, plan: Return, commit: CommitId | None = None
 ) -> RollbackReport:
-    """Protect the files, check that all of them exist, and publish. Raise if another commit was
-    faster.
+    """Publish a snapshot with the rows of the target, and return the report.
 
-    The expiry of other engines deletes every file that a snapshot removed, even if a rollback has
-    restored it. So a tag keeps such files until every earlier snapshot has expired.
+    Raise CorruptTableError if a file of the target is missing, and CommitConflictError if another
+    commit was faster. The expiry of other engines deletes every file that a snapshot removed, even
+    if a rollback has restored it. So a tag keeps the restored files until every earlier snapshot
+    has expired.
     """
     target, back = plan.target, [*_files_back(handle, plan)]
     name = protection_name(target.snapshot.id, handle.environment.new_id()) if back else None
@@ -117,7 +122,9 @@ def publish_return(
 def report_return(
     handle: TableHandle, plan: Return, snapshot_id: int, tag: str | None, *, dry_run: bool = False
 ) -> RollbackReport:
-    """Return the report of a finished rollback, or of a dry run."""
+    """Return the report of a finished rollback, or of a dry run; ``tag`` keeps the restored
+    files.
+    """
     number, added = plan.target.snapshot.id, len(plan.added)
     removed = len(plan.changes) - added
     reason = f"the table already has the rows of snapshot {number}"
@@ -149,7 +156,7 @@ def _live(handle: TableHandle, snapshot: Snapshot) -> ManifestColumns:
 
 
 def _require_there(handle: TableHandle, target: Snapshot, files: Sequence[Removal]) -> None:
-    """Refuse a target whose files are missing."""
+    """Raise CorruptTableError if one of ``files``, which the target needs, is missing."""
     there = in_parallel(handle, lambda each: each.storage.exists(each.path), files)
     missing = [each.uri for each, is_there in zip(files, there, strict=True) if not is_there]
     if missing:
@@ -161,7 +168,7 @@ def _require_there(handle: TableHandle, target: Snapshot, files: Sequence[Remova
 
 
 def _files_back(handle: TableHandle, plan: Return) -> Iterator[Removal]:
-    """Yield every file that the target needs but the newest snapshot does not have."""
+    """Yield every data and index file of the target that the newest snapshot does not have."""
     data = Candidates(handle)
     data.add(plan.added, FileClass.DATA, "is restored")
     yield from data.removals()
@@ -173,7 +180,7 @@ def _files_back(handle: TableHandle, plan: Return) -> Iterator[Removal]:
 
 @dataclass(frozen=True, slots=True)
 class _Who:
-    """The identity of a rollback, and the tag that keeps the restored files."""
+    """The commit user and identifier of a rollback, and the tag that keeps the restored files."""
 
     commit: CommitId | None
     user: str
@@ -182,7 +189,7 @@ class _Who:
 
     @classmethod
     def of(cls, handle: TableHandle, commit: CommitId | None, tag: str | None) -> _Who:
-        """Return the identity of a rollback: a new user unless one is given."""
+        """Return the user and identifier of ``commit``; without ``commit``, a new user."""
         if commit is not None:
             return cls(commit, commit.user, commit.identifier, tag)
         prefix, unique = handle.options.commit_user_prefix, handle.environment.new_id()
@@ -190,7 +197,7 @@ class _Who:
 
 
 def _build(handle: TableHandle, plan: Return, files: AttemptFiles, who: _Who) -> Snapshot:
-    """Return the new snapshot, with the members that describe the rows of the target."""
+    """Return the new snapshot, with the target's schema, statistics, watermark and row count."""
     head, target = plan.head, plan.target.snapshot
     base = files.write_list(_base(handle, plan, files))
     delta: WrittenList = files.write_entries(plan.changes)
@@ -218,7 +225,7 @@ def _build(handle: TableHandle, plan: Return, files: AttemptFiles, who: _Who) ->
 
 
 def _base(handle: TableHandle, plan: Return, files: AttemptFiles) -> list[ManifestMeta]:
-    """Return the manifests of the newest snapshot, without deletions of restored files.
+    """Return the manifests of the newest snapshot, without DELETE entries of restored files.
 
     pypaimon drops a file that any manifest deletes, even if a later manifest adds it again.
     """
@@ -244,7 +251,7 @@ def _publish(handle: TableHandle, plan: Return, snapshot: Snapshot, *, is_repeat
 
 
 def require_newest(handle: TableHandle, head: Snapshot, target: Origin) -> None:
-    """Raise CommitConflictError if the newest snapshot is not the one of the plan."""
+    """Raise CommitConflictError if ``head`` is not the newest snapshot any more."""
     newest = latest_snapshot(handle.storage, handle.layout)
     if newest is None or newest.identity != head.identity:
         raise _overtaken(handle, head, target)

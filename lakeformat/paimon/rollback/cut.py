@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rollback that deletes newer snapshots.
+"""Rolls back by deleting newer snapshots.
 
-It deletes the newest snapshot first, so that the table always has the state of one of its
-snapshots. After a crash, repeat the rollback to continue. A fence shows a concurrent commit that
-its base was deleted.
+The newest snapshot is deleted first, so that the table always has the state of one of its
+snapshots. After a crash, repeat the rollback to continue. A fence makes a concurrent commit fail if
+its base snapshot was deleted.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 def cut_history(
     handle: TableHandle, plan: RollbackPlan, cut: StartedCut | None = None
 ) -> tuple[int, ...]:
-    """Make the target the newest snapshot; return the deleted numbers, newest first."""
+    """Delete all snapshots after the target; return their numbers, newest first."""
     storage, layout, target = handle.storage, handle.layout, plan.target
     number = target.snapshot.id
     _bring_back(handle, target)
@@ -59,7 +59,10 @@ def cut_history(
 
 
 def _bring_back(handle: TableHandle, target: Origin) -> None:
-    """Restore a snapshot that only a tag keeps, before any other snapshot is deleted."""
+    """Write the snapshot file of the target if only a tag has the snapshot.
+
+    This is done before any other snapshot is deleted.
+    """
     if target.tag is None:
         target.require_kept(handle, "the rollback to it")
         return
@@ -86,12 +89,13 @@ def _bring_back(handle: TableHandle, target: Origin) -> None:
 def _fence(
     handle: TableHandle, target: Origin, strays: Sequence[Snapshot], cut: StartedCut | None
 ) -> Iterator[None]:
-    """Write a fence before the deletion.
+    """Write a fence with the snapshots ``strays``, before the block deletes anything.
 
     An expiry announces its snapshots before it looks for fences. So either the expiry finds this
-    fence, or the check here finds that the expiry deletes the target. If the block fails, as on a
-    full disk, no snapshot was deleted. Then the fence is removed, because it would block the expiry
-    that frees space. It is kept if the hint already names the target, after a tag restored it.
+    fence, or the check here finds that the expiry deletes the target. If the block fails, for
+    example because the disk is full, no snapshot was deleted. Then the fence is deleted, because it
+    would block the expiry that frees space. It is kept if the hint already names the target, after
+    a tag restored it.
     """
     if not strays:
         yield
@@ -114,10 +118,10 @@ def _fence(
 def _remove_behind(
     handle: TableHandle, number: int, strays: Sequence[Snapshot], began: int
 ) -> list[int]:
-    """Delete snapshots until only commits on the target follow the target. ``strays`` are already
-    in a fence.
+    """Delete ``strays``, which are in a fence already; return all deleted numbers.
 
-    Snapshots that were meanwhile committed on a deleted one get a fence and are deleted, too.
+    Snapshots that were committed meanwhile on top of a deleted one get a fence and are deleted,
+    too. Only commits on top of the target ``number`` remain.
     """
     storage, layout, gone = handle.storage, handle.layout, list[int]()
     while strays:
@@ -132,7 +136,9 @@ def _remove_behind(
 
 
 def _require_awake(handle: TableHandle, number: int, began: int) -> None:
-    """Raise if the rollback was suspended for so long that an expiry may ignore its fence."""
+    """Raise CommitConflictError if the rollback was suspended so long that an expiry ignores its
+    fence.
+    """
     if handle.environment.now_millis() - began > ABANDONED_MILLIS // 2:
         raise CommitConflictError(
             f"the rollback of {handle.uri} to snapshot {number} was suspended for so long that its "
@@ -163,5 +169,5 @@ def _remove_changelogs(handle: TableHandle, behind: Sequence[int]) -> None:
 
 
 def _point_hint(handle: TableHandle, number: int) -> None:
-    """Correct the hint: other engines trust it if there is no snapshot with the next number."""
+    """Set LATEST to ``number``: other engines trust it if no snapshot has the next number."""
     numbered_snapshots(handle.storage, handle.layout).write_latest_hint(number)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recognises a repeated rollback: with one identity, a rollback is done only once."""
+"""Recognises a repeated rollback: rollbacks with the same commit identity are done only once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ _DONE = "-done"
 
 @dataclass(frozen=True, slots=True)
 class EarlierReturns:
-    """Finds the snapshot of an earlier attempt of a rollback; reads each snapshot once."""
+    """Finds the snapshot that an earlier attempt of a rollback has published; reads each snapshot
+    once.
+    """
 
     handle: TableHandle
     commits: EarlierCommits
@@ -36,15 +38,16 @@ class EarlierReturns:
 
     @classmethod
     def of(cls, handle: TableHandle, commit: CommitId, snapshot: int | None) -> EarlierReturns:
-        """Return a search among all commits.
+        """Return a search among commits of every kind.
 
-        ``find`` refuses a commit of another kind with this identity.
+        ``find`` raises InvalidRequestError if a commit that is not a rollback has this identity.
         """
         return cls(handle, EarlierCommits(handle, commit, tuple(CommitKind)), snapshot)
 
     def find(self, head: Snapshot | None) -> RollbackReport | None:
-        """Search the snapshots up to ``head`` for an earlier attempt; return its report, or
-        None.
+        """Search the snapshots up to ``head`` for an earlier attempt, and return its report.
+
+        Return None if there is none.
         """
         found = self.commits.find(head)
         if found is None:
@@ -76,10 +79,11 @@ class EarlierReturns:
 def properties_of(
     target: Snapshot, commit: CommitId | None, protection: str | None
 ) -> Mapping[str, str] | None:
-    """Return the properties of the new snapshot: those of the target and, with ``commit``, a record
-    of the rollback.
+    """Return the properties of the new snapshot: those of the target and, with ``commit``, the
+    rollback.
 
-    None if there are none.
+    ``protection`` is the tag that keeps the restored files. The result is None if there are no
+    properties.
     """
     kept = {
         key: value
@@ -99,11 +103,13 @@ class StartedCut:
     handle: TableHandle
     commit: CommitId
     target: int | None = None
-    """The target of the first attempt; None if this is the first attempt."""
+    """The id of the target snapshot of the first attempt; None if there was no attempt."""
     removed: frozenset[str] = frozenset()
-    """Identities of the snapshots that the first attempt deleted, or was about to delete."""
+    """``Snapshot.identity`` of each snapshot that the first attempt has deleted, or was about to
+    delete.
+    """
     done: RollbackReport | None = None
-    """The report of an earlier attempt that has finished."""
+    """The report of an attempt that has finished; None if none has."""
 
     @property
     def fence(self) -> str:
@@ -117,21 +123,19 @@ class StartedCut:
         return self.target is not None
 
     def is_cut(self, first_after: Snapshot | None) -> bool:
-        """Return True if every planned snapshot is deleted; ``first_after`` follows the target.
+        """Return True if an earlier attempt has deleted every snapshot that it planned to delete.
 
-        The snapshot right after the target is deleted last. So if another snapshot has its number,
-        only later commits follow the target.
+        ``first_after`` is the snapshot right after the target, which is deleted last; None if there
+        is none. If it is not one of the planned snapshots, it was committed after the rollback.
         """
         if not self.is_begun:
             return False
         return first_after is None or first_after.identity not in self.removed
 
     def fence_off(self, target: int, removed: Sequence[Snapshot]) -> str:
-        """Write a fence with the snapshots to delete, before any of them is deleted; return its
-        name.
+        """Write a fence with the snapshots ``removed``, before they are deleted; return its name.
 
-        If an earlier attempt has left a fence, it is not changed, and the new fence gets another
-        name.
+        A fence of an earlier attempt is not changed: then the new fence gets another name.
         """
         storage, layout = self.handle.storage, self.handle.layout
         if create_fence(storage, layout, self.fence, removed, self._note(target)):
@@ -141,7 +145,7 @@ class StartedCut:
         return unique
 
     def finish(self, report: RollbackReport) -> None:
-        """Record that the rollback is done: a repetition returns this report."""
+        """Store the report of the finished rollback, which a repetition then returns."""
         note = {**self._note(report.target), "report": report.to_dict()}
         name = f"{self.fence}{_DONE}"
         create_fence(self.handle.storage, self.handle.layout, name, (), note)
@@ -155,7 +159,10 @@ class StartedCut:
 
 
 def find_cut(handle: TableHandle, commit: CommitId, snapshot: int | None) -> StartedCut:
-    """Return the progress of earlier attempts, from the fences that they left."""
+    """Return the progress of earlier attempts, from the fences that they wrote.
+
+    Raise InvalidRequestError if they had another target than ``snapshot``.
+    """
     first = StartedCut(handle, commit)
     begun, done = (
         read_fence(handle.storage, handle.layout, name)
@@ -180,7 +187,7 @@ def find_cut(handle: TableHandle, commit: CommitId, snapshot: int | None) -> Sta
 
 
 def _require_young(handle: TableHandle, commit: CommitId) -> None:
-    """Raise if the first attempt is so old that the fence with its result may be deleted."""
+    """Raise CommitUndecidableError if the first attempt is so old that its fence may be deleted."""
     first, now = commit.first_try_millis, handle.environment.now_millis()
     if first is not None and first < now - KEPT_MILLIS:
         raise CommitUndecidableError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans the snapshots that a rollback deletes; refuses it if tags or branches need them."""
+"""Plans which snapshots a rollback deletes; refuses it if tags or branches need them."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ __all__ = ["RollbackPlan", "following", "objection_to", "plan_rollback", "requir
 
 @dataclass(frozen=True, slots=True)
 class RollbackPlan:
-    """Everything newer than the target, which a rollback deletes."""
+    """The snapshots, changelogs and tags that a rollback deletes, and the consumers that it sets
+    back.
+    """
 
     target: Origin
     snapshots: Sequence[int]
-    """The snapshots to delete, newest first."""
+    """The numbers of the snapshots to delete, newest first."""
     changelogs: Sequence[int]
     tags: Sequence[str]
     consumers: Sequence[Consumer]
     branches: Sequence[str]
-    """Branches that began at a newer snapshot than the target; these branches are kept."""
+    """Names of branches that began at a snapshot to be deleted; the branches are kept."""
     newest: int | None = None
-    """The last snapshot that was committed on the target after an earlier attempt.
+    """After an earlier attempt, the last snapshot number that was committed on top of the target.
 
     None if there was no earlier attempt.
     """
@@ -48,7 +50,10 @@ class RollbackPlan:
 def plan_rollback(
     handle: TableHandle, target: Origin, cut: StartedCut | None = None
 ) -> RollbackPlan:
-    """Plan to delete all snapshots, tags and changelogs newer than the snapshot of the target."""
+    """Plan to delete all snapshots, tags and changelogs newer than the target.
+
+    Raise InvalidRequestError if the target is a tag of a history that was rolled back.
+    """
     storage, layout, number = handle.storage, handle.layout, target.snapshot.id
     if cut is not None and cut.is_cut(read_snapshot_if_present(storage, layout, number + 1)):
         return _rest(handle, target, cut)
@@ -75,7 +80,9 @@ def plan_rollback(
 
 
 def following(ids: Sequence[int], number: int) -> int:
-    """Return the last snapshot number that follows ``number`` without a gap."""
+    """Return the largest number that can be reached from ``number`` in steps of 1 within
+    ``ids``.
+    """
     there = {*ids}
     while number + 1 in there:
         number += 1
@@ -83,8 +90,9 @@ def following(ids: Sequence[int], number: int) -> int:
 
 
 def _rest(handle: TableHandle, target: Origin, cut: StartedCut) -> RollbackPlan:
-    """Return what an earlier attempt has not deleted yet, without commits made after that
-    attempt.
+    """Return a plan for what an earlier attempt has not deleted yet.
+
+    Commits on top of the target, made after that attempt, are kept.
     """
     storage, layout, number = handle.storage, handle.layout, target.snapshot.id
     ids = snapshot_ids(storage, layout)
@@ -114,7 +122,9 @@ def require_unneeded(handle: TableHandle, plan: RollbackPlan) -> None:
 
 
 def objection_to(handle: TableHandle, plan: RollbackPlan) -> str | None:
-    """Return the reason to refuse the rollback without ``force``; None if there is none."""
+    """Return the error message that refuses the rollback without ``force``; None if it is
+    allowed.
+    """
     number = plan.target.snapshot.id
     named = [name for name in plan.tags if not is_protection(name)]
     parts = [f"tag {', '.join(map(repr, named))}"] if named else []
@@ -140,7 +150,9 @@ def _tags_behind(handle: TableHandle, number: int) -> list[str]:
 
 
 def _branches_behind(handle: TableHandle, behind: Sequence[int]) -> list[str]:
-    """Return the branches that share a snapshot with the snapshots to delete."""
+    """Return the names of branches that have one of the snapshots ``behind``, which will be
+    deleted.
+    """
     storage, found = handle.storage, []
     for branch in branches(storage, handle.layout):
         layout = handle.layout.on_branch(branch.name)

@@ -129,7 +129,9 @@ def _as_latest(
 
 
 def _published(handle: TableHandle, plan: Return, commit: CommitId | None) -> RollbackReport:
-    """Publish the rollback; files may be missing because the newest snapshot changed meanwhile."""
+    """Publish the rollback; a missing file is no damage if the newest snapshot changed
+    meanwhile.
+    """
     try:
         return publish_return(handle, plan, commit)
     except CorruptTableError:

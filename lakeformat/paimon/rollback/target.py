@@ -29,7 +29,7 @@ class Target:
     watermark: int | None = None
 
     def found(self, handle: TableHandle) -> Origin:
-        """Return the snapshot, or the tag that keeps it.
+        """Return the snapshot, and the tag that keeps it if the snapshot itself has expired.
 
         For a time or a watermark, it is the last snapshot up to that time or watermark.
         """
@@ -67,7 +67,7 @@ def _find(
 
 
 def _live(handle: TableHandle, origin: Origin) -> Origin:
-    """Return where a snapshot is readable: its own file if it exists, otherwise the tag."""
+    """Return the snapshot without its tag if its own file still exists, otherwise ``origin``."""
     number = origin.snapshot.id
     found = read_snapshot_if_present(handle.storage, handle.layout, number)
     return Origin(origin.snapshot) if found == origin.snapshot else origin

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes rows from files of an append table: marks them, or rewrites the files without them."""
+"""Deletes rows of an append table: by deletion vectors, or by rewriting files without the rows."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from lakeformat.paimon.write.assign import Place, bucket_places
 __all__ = ["take_out_rows"]
 
 TakeRows = Callable[[pa.RecordBatch], None]
-"""Called with the deleted rows."""
+"""A function that is called with batches of deleted rows."""
 
 
 def take_out_rows(
     handle: TableHandle, unit: ChangeUnit, found: Sequence[Found], take: TakeRows | None
 ) -> CommitMessage:
-    """Delete the found rows and return the message to commit. If this raises, no new file remains.
+    """Delete the found rows, and return the message to commit. If this raises, no new file remains.
 
     ``take`` is called with the deleted rows, for an UPDATE that writes them again.
     """
@@ -66,9 +66,10 @@ def take_out_rows(
 
 
 def _groups(handle: TableHandle, found: Sequence[Found]) -> Iterator[Sequence[Found]]:
-    """Return groups of files that are rewritten to one file.
+    """Return the groups of files to rewrite: the rows of a group go into the same new files.
 
-    In a bucketed table each file is a group of its own, so that each row keeps its number.
+    In a table with fixed buckets each file is a group of its own, so that each row keeps its
+    sequence number.
     """
     if is_unaware(handle):
         return iter([found] if found else [])
@@ -77,7 +78,7 @@ def _groups(handle: TableHandle, found: Sequence[Found]) -> Iterator[Sequence[Fo
 
 @dataclass(slots=True)
 class _BucketRewrite:
-    """Writes the files of one bucket again."""
+    """Rewrites files of one bucket without the deleted rows."""
 
     handle: TableHandle
     unit: ChangeUnit
@@ -85,7 +86,7 @@ class _BucketRewrite:
     made: list[DataFileMeta] = field(default_factory=list)
 
     def rewrite(self, group: Sequence[Found]) -> None:
-        """Write new files with the remaining rows of the files in ``group``."""
+        """Write new files with the rows of the files in ``group`` that are not deleted."""
         unit = self.unit
         entries = [each.entry for each in group]
         handle = rewriting_instants(self.handle, unit.snapshot, entries)
@@ -120,7 +121,7 @@ class _BucketRewrite:
                 self._give(rows)
 
     def message(self) -> CommitMessage:
-        """Return a message with the files written so far, so that they can be deleted."""
+        """Return a message with the files written so far, for their deletion after an error."""
         unit = self.unit
         return CommitMessage(
             partition=unit.partition, bucket=unit.bucket, new_files=tuple(self.made)

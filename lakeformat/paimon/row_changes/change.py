@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DELETE and UPDATE: finds the rows, writes their replacement and commits; repeats after a
-conflict.
+"""DELETE and UPDATE: finds the rows, writes their replacement, and commits.
 
 Rows that a writer adds meanwhile to an append table are not changed. If a compaction or another
 change of rows commits first, the rows are searched again in the new files.
@@ -53,7 +52,7 @@ __all__ = ["OnProgress", "delete_rows", "update_rows"]
 _log = logging.getLogger(__name__)
 
 OnProgress = Callable[[CompactProgress], None]
-"""Called after each unit with the progress of the work."""
+"""A function that is called after each bucket with the progress of the work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +73,10 @@ def delete_rows(
     dry_run: bool = False,
     on_progress: OnProgress | None = None,
 ) -> RowChangeReport:
-    """Delete the rows that meet a condition."""
+    """Delete the rows that meet a condition; a dry run only counts them.
+
+    Raise InvalidRequestError if ``where`` is None.
+    """
     if where is None:
         raise InvalidRequestError(
             "where is None, but must be a condition on the rows to delete; use truncate() to "
@@ -101,7 +103,10 @@ def update_rows(
     dry_run: bool = False,
     on_progress: OnProgress | None = None,
 ) -> RowChangeReport:
-    """Set columns of the rows that meet a condition; ``where=None`` means all rows."""
+    """Set columns of the rows that meet a condition; ``where=None`` means all rows.
+
+    A dry run only counts the rows.
+    """
     return _changed(
         handle,
         _Request(
@@ -130,7 +135,9 @@ def _changed(handle: TableHandle, request: _Request) -> RowChangeReport:
 
 
 def _until_done(handle: TableHandle, request: _Request) -> RowChangeReport:
-    """Find, write and commit; find the rows again if another commit changed the same files."""
+    """Find and replace the rows and commit; start again if another commit changed the same
+    files.
+    """
     attempts: list[_ChangeAttempt] = []
 
     def plan() -> Round[ChangeUnit, _FoundRows] | None:
@@ -195,12 +202,14 @@ def _bound(schema: TableSchema, new_values: NewValues | None) -> Assignments:
 
 
 _FoundRows: TypeAlias = tuple[ChangeUnit, list[Found]]
-"""Files of a bucket, and the rows in them that meet the condition."""
+"""The files of a bucket, and the rows in each of them that meet the condition."""
 
 
 @dataclass(slots=True)
 class _ChangeAttempt:
-    """One attempt, with one snapshot and the schema that was the newest then."""
+    """One attempt of a DELETE or UPDATE, on the snapshot and schema that were the newest when it
+    began.
+    """
 
     handle: TableHandle
     request: _Request
@@ -242,9 +251,8 @@ class _ChangeAttempt:
         return cls(handle, request, snapshot, where, assignments)
 
     def plan(self) -> Round[ChangeUnit, _FoundRows] | None:
-        """Return the files to search.
-
-        There are none for a primary-key table, because a scan finds its rows.
+        """Return the files to search; no files for a primary-key table, where a scan finds the
+        rows.
         """
         if self.snapshot is None and not self._is_recorded:
             return None
@@ -258,7 +266,7 @@ class _ChangeAttempt:
         return unit, find_rows(self.handle, unit)
 
     def take(self, unit: ChangeUnit, there: list[Found]) -> None:
-        """Record the rows that were found in one unit."""
+        """Record the rows that were found in the files of one bucket."""
         if there:
             self._found.append((unit, there))
         self._done += 1
@@ -266,7 +274,9 @@ class _ChangeAttempt:
         self._report_progress()
 
     def write_and_commit(self) -> None:
-        """Publish the change; if the commit is refused, delete every file of this attempt."""
+        """Write and commit the change; if the commit is refused, delete every file of this
+        attempt.
+        """
         if self.snapshot is None:
             self.result = self.report(rows=0, committed=self._record())
         elif self.handle.schema.primary_keys:
@@ -312,14 +322,14 @@ class _ChangeAttempt:
 
     @property
     def _is_recorded(self) -> bool:
-        """True if a change that meets no row is published, too.
+        """True if a change that meets no row is committed as an empty snapshot.
 
-        Else a retry of its commit would change rows that were added since.
+        Otherwise a retry of the same commit would change rows that were added since.
         """
         return self.request.commit is not None and not self.request.dry_run
 
     def _record(self) -> CommitReport | None:
-        """Publish a snapshot without changes for the commit of a change that meets no row."""
+        """Commit an empty snapshot for a change that meets no row, if ``_is_recorded``."""
         if not self._is_recorded or self._found:
             return None
         return self._commit([], None)

@@ -29,16 +29,16 @@ class Found:
 
     entry: ManifestEntry
     positions: Positions | None
-    """The ascending positions of the rows in the file.
+    """The positions of the rows in the file, ascending.
 
-    None: the rows are all rows of the file that were not deleted before.
+    None: all rows of the file that were not deleted before.
     """
     rows: int
     left: int
-    """The number of rows in the file that are neither found nor already deleted."""
+    """The number of rows in the file that neither meet the condition nor were deleted before."""
 
     def mask(self, positions: Positions) -> Mask:
-        """Return a mask of the found rows; ``positions`` are positions of rows in the file."""
+        """Return a mask of the positions in the file that are among the found rows."""
         if self.positions is None:
             return np.ones(len(positions), np.bool_)
         there = np.zeros(self.entry.file.row_count, np.bool_)
@@ -47,7 +47,9 @@ class Found:
 
 
 def find_rows(handle: TableHandle, unit: ChangeUnit) -> list[Found]:
-    """Return the files of a unit that have rows to change, with the positions of these rows."""
+    """Return the files of a bucket that have rows to change, each with the positions of
+    these rows.
+    """
     deleted = positioned_rows(handle, unit)
     files = DataFiles(handle, unit.snapshot, deleted)
     found = []
@@ -82,7 +84,7 @@ def read_found(handle: TableHandle, unit: ChangeUnit, found: Found) -> Iterator[
 
 
 def positioned_rows(handle: TableHandle, unit: ChangeUnit) -> PositionedRows:
-    """Return a reader of the unit's deletion vectors that yields each row with its position."""
+    """Return the unit's deletion vectors; ``last`` has the positions of the rows read last."""
     manifest = unit.snapshot.index_manifest
     source = "" if manifest is None else handle.storage.uri(handle.layout.manifest(manifest))
     return PositionedRows(handle, unit.vectors, source)

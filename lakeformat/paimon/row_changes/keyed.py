@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes rows of a primary-key table: a deletion or new value is another row of the same key."""
+"""Changes rows of a primary-key table by writing another row of the same key."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["find_keyed_rows", "require_deletable", "require_updatable", "write_k
 
 
 def require_deletable(handle: TableHandle) -> None:
-    """Raise InvalidRequestError if rows of kind -D do not delete rows in this table."""
+    """Raise InvalidRequestError if a row of kind ``-D`` does not delete its key in this table."""
     options, remedy = handle.options, None
     if options.ignore_delete:
         remedy = "the table ignores deletes ('ignore-delete' = 'true')"
@@ -40,7 +40,9 @@ def require_deletable(handle: TableHandle) -> None:
 
 
 def require_updatable(handle: TableHandle, assignments: Assignments) -> None:
-    """Raise InvalidRequestError if a merge would change the new values."""
+    """Raise InvalidRequestError if an UPDATE of these columns would not result in the new
+    values.
+    """
     options, schema = handle.options, handle.schema
     reason = None
     if options.merge_engine != "deduplicate":
@@ -64,7 +66,7 @@ def require_updatable(handle: TableHandle, assignments: Assignments) -> None:
 
 
 def find_keyed_rows(handle: TableHandle, snapshot: Snapshot, where: PredicateFilter | None) -> Scan:
-    """Return a scan of the merged rows; it includes rows that batch reads do not see yet."""
+    """Return a scan of the merged rows that meet the condition, including rows of level 0."""
     # With deletion vectors, a read skips rows of level 0. These are newer, so change them, too.
     options = {**handle.schema.options, "deletion-vectors.merge-on-read": "true"}
     merged = replace(handle, schema=replace(handle.schema, options=options))
@@ -76,9 +78,9 @@ def find_keyed_rows(handle: TableHandle, snapshot: Snapshot, where: PredicateFil
 def write_keyed_rows(
     handle: TableHandle, scan: Scan, assignments: Assignments | None
 ) -> tuple[int, list[CommitMessage]]:
-    """Write the changed rows; return their number and the messages.
+    """Write the changed rows; return the number of rows that the scan found, and the messages.
 
-    If this raises, no new file remains.
+    Without ``assignments``, the rows are deleted. If this raises, no new file remains.
     """
     with OwnRowsWriter(handle) as writer:
         rows = 0

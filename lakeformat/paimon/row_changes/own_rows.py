@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes rows that were read from the table, with their values unchanged."""
+"""Writes rows that were read from the same table, with their values unchanged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["OwnRowsWriter"]
 
 
 class OwnRowsWriter(TableWriter):
-    """A writer of rows that were read from the table, with all its columns."""
+    """A writer for rows with all columns that were read from the same table."""
 
     def __init__(self, handle: TableHandle) -> None:
         super().__init__(handle, is_committed_here=True, find_keys=find_keys)
@@ -22,10 +22,7 @@ class OwnRowsWriter(TableWriter):
 
 
 class _AsTheyAre(InputColumns):
-    """Passes batches on unchanged.
-
-    For new rows, a column's default would replace a given null.
-    """
+    """Returns batches unchanged: a null is not replaced by the column's default value."""
 
     def __call__(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
         return batch

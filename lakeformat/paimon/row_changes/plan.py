@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the files of a snapshot that can have rows for a DELETE or UPDATE."""
+"""Finds the files of a snapshot that may have rows for a DELETE or UPDATE."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _Place = tuple[bytes, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeUnit:
-    """The files of one bucket of an append table that can have matching rows."""
+    """The files of one bucket of an append table that may have rows to change."""
 
     snapshot: Snapshot
     files: tuple[ManifestEntry, ...]
     where: PredicateFilter | None
     """The condition; None if the partition alone shows that every row meets it."""
     vectors: tuple[IndexManifestEntry, ...]
-    """The index files with deletion vectors of its bucket."""
+    """The index files with deletion vectors of the bucket."""
     live: frozenset[str]
     """The names of all live files of the bucket; vectors of other files are obsolete."""
 
     @property
     def partition(self) -> bytes:
-        """Return the partition's framed binary row."""
+        """The partition as a framed binary row."""
         return self.files[0].partition
 
     @property
@@ -50,14 +50,17 @@ class ChangeUnit:
 
     @property
     def bytes(self) -> int:
-        """Return the size in bytes of the files of the unit."""
+        """The sum of the file sizes in bytes."""
         return sum(entry.file.file_size for entry in self.files)
 
 
 def plan_units(
     handle: TableHandle, snapshot: Snapshot, where: PredicateFilter | None
 ) -> list[ChangeUnit]:
-    """Return the buckets to search; no data file is read."""
+    """Return the buckets to search, each with the files that may have matching rows.
+
+    No data file is read.
+    """
     conditions = () if where is None else where.conditions()
     by_place: dict[_Place, list[ManifestEntry]] = {}
     for entry in plan_files(handle, snapshot, conditions=conditions):
@@ -83,7 +86,7 @@ def plan_units(
 
 
 def _names(handle: TableHandle, snapshot: Snapshot) -> Mapping[_Place, frozenset[str]]:
-    """Return every live file by bucket."""
+    """Return the names of all live files, by partition and bucket."""
     found: dict[_Place, set[str]] = {}
     columns = plan_columns(handle, snapshot).columns
     for entry in columns.entries():
@@ -92,7 +95,7 @@ def _names(handle: TableHandle, snapshot: Snapshot) -> Mapping[_Place, frozenset
 
 
 def _meets(schema: TableSchema, where: PredicateFilter, partition: bytes) -> bool:
-    """Return True if the rows of a partition meet a condition that uses partition columns only."""
+    """Return True if a partition meets ``where``, which uses partition columns only."""
     fields = partition_fields(schema)
     values = partition_values(schema, partition)
     arrays = [values_to_arrow([v], f.type) for f, v in zip(fields, values, strict=True)]

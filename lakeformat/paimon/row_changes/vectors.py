@@ -20,10 +20,10 @@ _Entries = tuple[IndexManifestEntry, ...]
 def replace_vectors(
     handle: TableHandle, unit: ChangeUnit, marked: Mapping[str, Positions], removed: Set[str]
 ) -> tuple[_Entries, _Entries]:
-    """Return the index files to add and to remove; index files without a change are kept.
+    """Write the new deletion vectors; return the index files to add and those to delete.
 
     ``marked`` has the positions of newly deleted rows by data file; ``removed`` are the data files
-    that the change removes.
+    that the change deletes. Index files without a change are kept.
     """
     replaced = _replaced(handle, unit, marked.keys() | removed, is_marked=bool(marked))
     named = {each.data_file_name for entry in replaced for each in entry.ranges or ()}
@@ -41,9 +41,10 @@ def replace_vectors(
 def _replaced(
     handle: TableHandle, unit: ChangeUnit, concerned: Set[str], *, is_marked: bool
 ) -> _Entries:
-    """Return the index files to replace.
+    """Return the index files to replace, given the names of the data files ``concerned``.
 
-    In a bucketed table these are all files, otherwise only the files that change.
+    In a table with fixed buckets they are all index files of the bucket; otherwise only those with
+    a vector of one of these data files.
     """
     found = tuple(
         entry

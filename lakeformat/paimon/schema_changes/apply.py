@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Applies changes to a schema, or raises with the reason why they are not allowed."""
+"""Applies changes to a schema, or raises an error with the reason why one is not allowed."""
 
 from __future__ import annotations
 
@@ -47,9 +47,10 @@ __all__ = ["apply_changes"]
 def apply_changes(
     schema: TableSchema, changes: Sequence[SchemaChange], *, has_snapshots: bool, now: int
 ) -> TableSchema:
-    """Return the schema after ``changes``, in order; ``schema`` itself if nothing changes.
+    """Return the next schema version, with all ``changes``; ``schema`` itself if it is equal.
 
-    ``has_snapshots`` freezes the options that files depend on; ``now`` is in epoch milliseconds.
+    With ``has_snapshots``, options on which existing files depend cannot change. ``now`` is in
+    epoch milliseconds.
     """
     # Add the defaults of older versions as explicit options: the new version has other defaults.
     explicit = replace(schema, options=schema.table_options.to_dict(), version=CURRENT_VERSION)
@@ -67,7 +68,7 @@ def apply_changes(
 
 
 def _require_change(change: object) -> None:
-    """Raise unless the value is a change; callers without a type checker may pass any value."""
+    """Raise InvalidRequestError unless the value is a SchemaChange."""
     if not isinstance(change, get_args(SchemaChange)):
         raise InvalidRequestError(
             f"{change!r} is not a change of a schema: pass the results of lake.add_column(...), "
@@ -181,7 +182,7 @@ def _rename(schema: TableSchema, change: RenameColumn) -> TableSchema:
 
 @dataclass(frozen=True, slots=True)
 class _TypeEdit:
-    """A new type for one column, checked against the old one."""
+    """A check of a new type for one column; ``wanted`` is None if only the nullability changes."""
 
     schema: TableSchema
     path: Path
@@ -248,7 +249,7 @@ def _refuse_taken(beside: Fields, path: Path, name: str) -> None:
 
 
 def _check_references(before: TableSchema, after: TableSchema) -> None:
-    """Raise if an option names a column that no longer exists."""
+    """Raise InvalidRequestError if an option names a column that no longer exists."""
     columns = set(after.column_names)
     dangling_before = referenced_columns(before.options).keys() - set(before.column_names)
     for column, key in referenced_columns(after.options).items():
@@ -260,10 +261,9 @@ def _check_references(before: TableSchema, after: TableSchema) -> None:
 
 
 def _check_table(before: TableSchema, after: TableSchema) -> None:
-    """Raise if the new schema breaks a rule for new tables.
+    """Raise InvalidRequestError if the new schema breaks a rule for new tables.
 
-    Nothing is checked if the old schema already breaks a rule, as another engine may have written
-    it.
+    Nothing is checked if the old schema already breaks a rule: another engine may have written it.
     """
     try:
         check_table(before)

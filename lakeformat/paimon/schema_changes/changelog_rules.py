@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that 'changelog-producer' does not contradict other table options."""
+"""Checks that ``changelog-producer`` does not contradict other table options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ _BY_COLUMN = ("aggregation", "partial-update")
 
 
 def check_changelog(schema: TableSchema) -> None:
-    """Raise if the producer contradicts another option of the table."""
+    """Raise InvalidRequestError if ``changelog-producer`` contradicts another option of the
+    table.
+    """
     options = schema.table_options
     producer = options.changelog_producer
     for name in options.changelog_row_deduplicate_ignore_fields:
@@ -47,7 +49,7 @@ def check_changelog(schema: TableSchema) -> None:
 
 
 def check_without_changelog(schema: TableSchema) -> None:
-    """Raise if a table without a primary key has an option that needs keys."""
+    """Raise InvalidRequestError if a table without a primary key has an option that needs one."""
     options = schema.table_options
     asked = {
         "changelog-producer": options.changelog_producer != "none" and options.changelog_producer,
@@ -64,7 +66,7 @@ def check_without_changelog(schema: TableSchema) -> None:
 
 
 def check_change_of_lookups(before: TableSchema, after: TableSchema) -> None:
-    """Raise if a change of options would merge existing rows differently than before.
+    """Raise InvalidRequestError if existing rows would be merged differently with the new options.
 
     With lookups, the lowest level that has a key contains its whole value. Without lookups, each
     level contains a part of the value. ``deletion-vectors.enabled`` has a rule of its own.

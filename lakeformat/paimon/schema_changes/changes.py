@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The changes of a schema: one value per change, created by one function each.
+"""The changes of a schema: a class for each kind of change, and a function that creates it.
 
 A column is named by its path: ``"note"``, ``"address.city"`` or ``("address", "city")``, the tuple
 for names with dots. In a path, ``element`` means the elements of an ARRAY, and ``value`` the values
@@ -51,14 +51,14 @@ __all__ = [
 ]
 
 ColumnPath: TypeAlias = str | Sequence[str]
-"""A column, or a field inside one: text with dots between names, or the names."""
+"""A column, or a field inside one: a str with dots between the names, or a tuple of names."""
 
 Path: TypeAlias = tuple[str, ...]
 """The names of a column path, from the column of the table to the innermost field."""
 
 
 class ColumnPlace(Enum):
-    """The position of a column among its siblings."""
+    """The position of a column among the columns, or of a field among the fields of its ROW."""
 
     FIRST = auto()
     LAST = auto()
@@ -68,7 +68,7 @@ class ColumnPlace(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ColumnPosition:
-    """A position; for AFTER and BEFORE it names the sibling."""
+    """A position; for AFTER and BEFORE, ``reference`` is the name of the neighbour."""
 
     place: ColumnPlace
     reference: str = ""
@@ -76,11 +76,11 @@ class ColumnPosition:
 
 @dataclass(frozen=True, slots=True)
 class AddColumn:
-    """Add a column, which has no values in existing files."""
+    """Add a column, which is null in existing rows."""
 
     path: Path
     field: DataField
-    """The column, with ids as if it were the only column of a table."""
+    """The column; ``apply_changes`` replaces its field ids, which begin with 0 here."""
     position: ColumnPosition | None
 
     def __str__(self) -> str:
@@ -89,7 +89,7 @@ class AddColumn:
 
 @dataclass(frozen=True, slots=True)
 class DropColumn:
-    """Drop a column, which is no longer read."""
+    """Drop a column: readers skip its values in existing files."""
 
     path: Path
 
@@ -104,7 +104,7 @@ class RenameColumn:
 
 @dataclass(frozen=True, slots=True)
 class UpdateColumnType:
-    """Change the type of a column; its values are cast on read."""
+    """Change the type of a column; values in existing files are cast when they are read."""
 
     path: Path
     type: DataType
@@ -131,7 +131,7 @@ class UpdateColumnComment:
 
 @dataclass(frozen=True, slots=True)
 class UpdateColumnPosition:
-    """Move a column among its siblings."""
+    """Move a column among the columns, or a field among the fields of its ROW."""
 
     path: Path
     position: ColumnPosition
@@ -191,12 +191,14 @@ def add_column(
 
 
 def drop_column(column: ColumnPath) -> SchemaChange:
-    """Drop a column. Old files keep its values; a later column with its name is a new one."""
+    """Drop a column. Old files keep its values; a later column of the same name does not
+    show them.
+    """
     return DropColumn(_path(column))
 
 
 def rename_column(column: ColumnPath, new_name: str) -> SchemaChange:
-    """Rename a column; keys and options that name it are updated."""
+    """Rename a column; the primary key and options that name it are updated."""
     require_text("new_name", new_name)
     _only_column(new_name, "INT")  # raises for a name that no column may have
     return RenameColumn(_path(column), new_name)
@@ -213,7 +215,7 @@ def update_column_type(column: ColumnPath, type: str | pa.DataType) -> SchemaCha
 def update_column_nullability(column: ColumnPath, *, nullable: bool) -> SchemaChange:
     """Allow nulls in a column, or forbid them.
 
-    Forbidding needs ``alter-column-null-to-not-null.disabled`` = ``false``.
+    To forbid nulls, first set the option ``alter-column-null-to-not-null.disabled`` to ``false``.
     """
     if not isinstance(nullable, bool):
         raise InvalidRequestError(f"nullable must be True or False, got {nullable!r}")
@@ -234,7 +236,10 @@ def update_column_position(
     after: str | None = None,
     before: str | None = None,
 ) -> SchemaChange:
-    """Move a column among its siblings; files do not change."""
+    """Move a column among the columns, or a field among the fields of its ROW; files do not change.
+
+    Pass exactly one of ``first``, ``last``, ``after`` and ``before``.
+    """
     position = _position(column, first=first, last=last, after=after, before=before)
     if position is None:
         raise InvalidRequestError(f"give {_shown(column)} a position: first, last, after or before")
@@ -248,7 +253,7 @@ def update_comment(comment: str | None) -> SchemaChange:
 
 
 def set_option(key: str, value: Setting) -> SchemaChange:
-    """Set a table option; some cannot change once the table has a snapshot."""
+    """Set a table option; some options cannot change once the table has a snapshot."""
     require_text("an option's key", key)
     if not key.strip():
         raise InvalidRequestError(
@@ -284,13 +289,13 @@ def _check_comment(comment: object) -> None:
 
 
 def _only_column(name: str, wanted: str | pa.DataType) -> DataField:
-    """Return the column after a check, with ids as if it were the only column of a table."""
+    """Return a column with field ids from 0 on; raise if no column may have this name or type."""
     named = pa.schema([(name, wanted)]) if isinstance(wanted, pa.DataType) else [(name, wanted)]
     return new_schema(named, time_millis=0).fields[0]
 
 
 def _type(wanted: str | pa.DataType) -> DataType:
-    """Return the type after a check that a column can have it."""
+    """Return the type; raise if no column may have it."""
     return _only_column("type", wanted).type
 
 

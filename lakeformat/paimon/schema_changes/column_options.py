@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that name columns: renaming a column updates them, and a column they name is not
-dropped.
-"""
+"""Finds the columns that options name: a rename updates the options, a drop is refused."""
 
 from __future__ import annotations
 
@@ -17,23 +15,27 @@ LISTS = (
     "sequence.field",
     *(f"file-index.{index_type}.columns" for index_type in INDEXABLE),
 )
-"""Options whose value is a list of columns."""
+"""Options whose value is a list of column names."""
 
 SINGLE = ("rowkind.field", "record-level.time-field")
-"""Options whose value is a column."""
+"""Options whose value is the name of one column."""
 
 _OF_COLUMN = re.compile(
     rf"(?P<prefix>fields|file-index\.(?:{'|'.join(INDEXABLE)}))"
     r"\.(?P<column>.+)\.(?P<suffix>[^.]+)"
 )
-"""Matches ``fields.<column>.<suffix>``, and settings of an index; their values name no column."""
+"""Matches ``fields.<column>.<suffix>``, and settings of a file index; only the key names a
+column.
+"""
 
 _GROUPS = re.compile(r"fields\.(?P<columns>.+)\.(?P<suffix>sequence-group|nested-key)")
-"""Matches ``fields.<columns>.sequence-group``; its key and its value are lists of columns."""
+"""Matches ``fields.<columns>.sequence-group`` and ``nested-key``, whose key and value are lists of
+names.
+"""
 
 
 def rename_in_options(options: Mapping[str, str], old: str, new: str) -> dict[str, str]:
-    """Return the options of a table in which a column was renamed to ``new``."""
+    """Return the options after a rename of the column ``old`` to ``new``."""
     renamed = {}
     for key, value in options.items():
         if key in (*LISTS, *SINGLE):
@@ -48,7 +50,7 @@ def rename_in_options(options: Mapping[str, str], old: str, new: str) -> dict[st
 
 
 def referenced_columns(options: Mapping[str, str]) -> dict[str, str]:
-    """Return every column that an option names, each with one option that names it."""
+    """Return every column that an option names, with the key of the first option that names it."""
     found: dict[str, str] = {}
     for key, value in options.items():
         for column in _columns(key, value):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds a column, or a field inside one, by its path, and replaces it.
+"""Replaces a column, or a field inside one, given its path.
 
-The table itself is a ROW of its columns, so that one walk handles columns and nested fields.
+The table itself is a ROW of its columns, so that columns and nested fields are found alike.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ VALUE = "value"
 
 
 def edit_siblings(fields: Fields, path: Path, edit: Callable[[Fields], Fields]) -> Fields:
-    """Return the columns; ``edit`` replaces the siblings of the column that a path names."""
+    """Return the columns after ``edit`` of the fields of the ROW that has the column of the path.
+
+    For a path of one name, ``edit`` gets all columns.
+    """
 
     def edit_row(data_type: DataType) -> DataType:
         if not isinstance(data_type, RowType):
@@ -37,12 +40,15 @@ def edit_siblings(fields: Fields, path: Path, edit: Callable[[Fields], Fields]) 
 
 
 def edit_type(fields: Fields, path: Path, edit: Callable[[DataType], DataType]) -> Fields:
-    """Return the columns; ``edit`` replaces the type of the column that a path names."""
+    """Return the columns after ``edit`` of the type of the column that the path names."""
     return _edit_inside(fields, path, edit)
 
 
 def position_of(fields: Fields, name: str, path: Path) -> int:
-    """Return the position of a name among siblings; ``path`` names the column in the error."""
+    """Return the position of ``name`` in ``fields``.
+
+    Raise InvalidRequestError, which prints ``path``, if there is no such field.
+    """
     for position, field in enumerate(fields):
         if field.name == name:
             return position
@@ -51,7 +57,7 @@ def position_of(fields: Fields, name: str, path: Path) -> int:
 
 
 def shown(path: Path) -> str:
-    """Return a path as text for messages."""
+    """Return a path as quoted text with dots, for error messages."""
     return repr(".".join(path))
 
 
@@ -84,7 +90,7 @@ def _edited(
 
 
 def put(fields: Fields, position: int, field: DataField) -> Fields:
-    """Return ``fields`` with ``field`` at ``position``."""
+    """Return ``fields`` with the field at ``position`` replaced by ``field``."""
     return (*fields[:position], field, *fields[position + 1 :])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of a column that the format forbids, each rule with its reason."""
+"""Checks of column changes, each a rule of the format with its reason."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ __all__ = [
 
 
 def default_position(schema: TableSchema, path: Path) -> ColumnPosition:
-    """Return the default position of a new column: last, or before the partition columns."""
+    """Return the position of a new column for which the call gives none.
+
+    It is the last, or before the partition columns with ``add-column-before-partition``.
+    """
     if len(path) == 1 and schema.table_options.add_column_before_partition:
         for field in schema.fields:
             if field.name in schema.partition_keys:
@@ -36,18 +39,20 @@ def default_position(schema: TableSchema, path: Path) -> ColumnPosition:
 
 
 def check_drop(schema: TableSchema, path: Path) -> None:
-    """Raise for key columns, because they decide how files are placed and merged."""
+    """Raise InvalidRequestError for a key column: keys decide how files are placed and merged."""
     _refuse_partition_key(schema, path, "be dropped")
     _refuse_primary_key(schema, path, "be dropped")
 
 
 def check_rename(schema: TableSchema, path: Path) -> None:
-    """Raise for partition columns, because directories contain their names."""
+    """Raise InvalidRequestError for a partition column: directories contain its name."""
     _refuse_partition_key(schema, path, "be renamed")
 
 
 def check_renamed_type(field: DataField, path: Path) -> None:
-    """Raise for BLOB columns, because the names of their files contain the column's name."""
+    """Raise InvalidRequestError for a BLOB column: the names of its files contain the column's
+    name.
+    """
     if isinstance(field.type, AtomicType) and field.type.name is TypeName.BLOB:
         raise InvalidRequestError(
             f"column {shown(path)} is a BLOB, which cannot be renamed, because files are found by "
@@ -56,7 +61,10 @@ def check_renamed_type(field: DataField, path: Path) -> None:
 
 
 def check_type_change(schema: TableSchema, path: Path) -> None:
-    """Raise for key columns, because their bytes decide how files are placed, sorted and merged."""
+    """Raise InvalidRequestError for a key column: the bytes of keys decide how files are sorted.
+
+    Raise UnsupportedError for a column with a default value.
+    """
     _refuse_partition_key(schema, path, "change its type")
     _refuse_primary_key(schema, path, "change its type")
     for field in schema.fields:
@@ -68,14 +76,15 @@ def check_type_change(schema: TableSchema, path: Path) -> None:
 
 
 def check_key_nullability(schema: TableSchema, path: Path, *, nullable: bool) -> None:
-    """Raise for a nullable key, because a row without a key cannot be merged."""
+    """Raise InvalidRequestError if a primary-key column would allow nulls."""
     if nullable:
         _refuse_primary_key(schema, path, "be null")
 
 
 def check_nullability(schema: TableSchema, path: Path, old: DataType, *, nullable: bool) -> None:
-    """Raise if nulls are forbidden without the option for it, because existing rows may
-    have nulls.
+    """Raise InvalidRequestError if existing rows may have nulls that would be forbidden.
+
+    ``alter-column-null-to-not-null.disabled`` = ``false`` skips this check.
     """
     option = type(schema.table_options).alter_column_null_to_not_null_disabled
     if old.nullable and not nullable and option.parse(schema.table_options.text(option)):
@@ -86,7 +95,7 @@ def check_nullability(schema: TableSchema, path: Path, old: DataType, *, nullabl
 
 
 def check_cast(schema: TableSchema, path: Path, old: DataType, new: DataType) -> None:
-    """Raise if old values cannot be cast to the new type, because old files still have them."""
+    """Raise InvalidRequestError if values of old files cannot be cast to the new type."""
     option = type(schema.table_options).disable_explicit_type_casting
     only_implicit = option.parse(schema.table_options.text(option))
     if _has_cast(old, new, explicit=not only_implicit):
@@ -103,10 +112,7 @@ def check_cast(schema: TableSchema, path: Path, old: DataType, new: DataType) ->
 
 
 def _has_cast(old: DataType, new: DataType, *, explicit: bool) -> bool:
-    """Return True if reading can cast values from ``old`` to ``new``.
-
-    With ``explicit``, lossy casts are allowed too.
-    """
+    """Return True if a reader can cast values from ``old`` to ``new``; ``explicit`` allows loss."""
     is_blob = any(isinstance(t, AtomicType) and t.name is TypeName.BLOB for t in (old, new))
     if is_blob or not isinstance(new, AtomicType) or not can_cast(old, new, explicit=explicit):
         return False

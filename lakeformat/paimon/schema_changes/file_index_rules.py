@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that file indexes are on existing columns, of types that the index supports."""
+"""Checks that the columns of file indexes exist, and have types that the indexes support."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NO_COLUMN = "the table has no such column; values inside a MAP cannot be indexe
 
 
 def indexed_columns(options: TableOptions) -> dict[str, tuple[str, ...]]:
-    """Return the columns of each type of index in new files."""
+    """Return the names of the columns that new files get an index for, by type of index."""
     found = {}
     for index_type, option in _COLUMNS.items():
         names = option.parse(options.text(option))
@@ -51,10 +51,10 @@ def indexed_columns(options: TableOptions) -> dict[str, tuple[str, ...]]:
 def indexed_fields(
     fields: Sequence[DataField], options: TableOptions
 ) -> Iterator[tuple[str, DataField]]:
-    """Yield each type of index with each of its columns, for a writer of files.
+    """Yield the type of each index of new files with its column.
 
-    Java does not update these options when it renames a column, and then cannot write files itself.
-    Java also accepts a key of a MAP as a column.
+    Raise UnsupportedError if the column does not exist. Java does not update these options when it
+    renames a column, and accepts a key of a MAP as a column.
     """
     by_name = {field.name: field for field in fields}
     for index_type, columns in indexed_columns(options).items():
@@ -68,7 +68,9 @@ def indexed_fields(
 
 
 def check_file_indexes(schema: TableSchema) -> None:
-    """Raise if an index or a setting of an index has no column."""
+    """Raise InvalidRequestError if an index, or a setting of an index, has no column that it
+    supports.
+    """
     options = schema.table_options
     types = {field.name: field.type for field in schema.fields}
     indexed = indexed_columns(options)

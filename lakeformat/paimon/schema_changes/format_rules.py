@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks, before a table is written, that its file formats can hold its columns."""
+"""Checks that the file formats of a table can store its columns."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ZSTD, ORC_ZSTD_LEVEL = "zstd", 1
 
 @dataclass(frozen=True, slots=True)
 class OptionKeys:
-    """The options of one kind of files; an error names the option to set."""
+    """The keys of the options for one kind of files, which errors name."""
 
     format: str
     compression: str
@@ -46,7 +46,7 @@ _CHANGELOG = OptionKeys("changelog-file.format", "changelog-file.compression")
 
 
 def files_of_table(options: TableOptions) -> Iterator[tuple[OptionKeys, TableOptions]]:
-    """Yield the options of every kind of file that a primary-key table may get."""
+    """Yield, for each kind of file of a primary-key table, the keys and values of its options."""
     yield DATA_FILES, options
     levels = sorted({*options.file_format_per_level, *options.file_compression_per_level})
     for level in levels:
@@ -58,9 +58,9 @@ def files_of_table(options: TableOptions) -> Iterator[tuple[OptionKeys, TableOpt
 def require_format_holds(
     fields: Sequence[DataField], options: TableOptions, keys: OptionKeys = DATA_FILES
 ) -> None:
-    """Raise if the format of new files lacks a column's type or the compression.
+    """Raise UnsupportedError if the format of new files lacks a column's type or the compression.
 
-    These are the types that Java refuses as well: other engines could not read their files.
+    Java refuses the same types, so other engines could not read such files.
     """
     file_format = options.file_format
     if options.file_compression not in CODECS[file_format]:

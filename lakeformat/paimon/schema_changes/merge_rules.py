@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the options of merging against the columns and keys of a table."""
+"""Checks the options for merging rows against the columns and keys of a table."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ _TEXTS = (TypeName.CHAR, TypeName.VARCHAR)
 
 
 def check_merging(schema: TableSchema) -> None:
-    """Raise unless the engine, its order and its columns fit together."""
+    """Raise InvalidRequestError if options for merging contradict each other or the table's
+    columns.
+    """
     _check_named_columns(schema)
     if not schema.primary_keys:
         _check_without_key(schema)
@@ -67,7 +69,7 @@ def check_merging(schema: TableSchema) -> None:
 
 
 def _check_named_columns(schema: TableSchema) -> None:
-    """Raise unless every ``fields.<column>.…`` names an existing column."""
+    """Raise InvalidRequestError if an option ``fields.<column>.…`` names no existing column."""
     for column, key in referenced_columns(schema.options).items():
         if key.startswith("fields.") and column not in schema.column_names:
             raise InvalidRequestError(
@@ -125,7 +127,7 @@ def _check_sequence_field(schema: TableSchema) -> None:
 
 
 def check_sequence_columns(schema: TableSchema, names: Sequence[str]) -> None:
-    """Raise unless the table has each column of its sequence field."""
+    """Raise InvalidRequestError if one of ``names``, from ``sequence.field``, is not a column."""
     for name in names:
         if name not in schema.column_names:
             raise InvalidRequestError(
@@ -175,7 +177,7 @@ def _check_first_row(schema: TableSchema) -> None:
 
 
 def _set_keys(schema: TableSchema, options: Iterable[Option[Any]]) -> list[str]:
-    """Return the keys that the table sets for ``options``, of any column."""
+    """Return the keys in the table's options that set one of ``options``, for any column."""
     wanted = list(options)
     return [key for key in sorted(schema.options) if any(option.sets(key) for option in wanted)]
 

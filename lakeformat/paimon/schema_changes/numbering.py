@@ -20,12 +20,15 @@ __all__ = ["highest_id", "moved_behind"]
 
 
 def moved_behind(field: DataField, last_id: int) -> DataField:
-    """Renumber a column and its nested fields: id 0 becomes ``last_id`` + 1, and so on."""
+    """Return a column with new field ids: 0 becomes ``last_id + 1``, 1 becomes ``last_id + 2``, ...
+
+    Nested fields are renumbered, too.
+    """
     return _shifted(field, last_id + 1)
 
 
 def highest_id(fields: tuple[DataField, ...]) -> int:
-    """Return the highest id of the columns and their nested fields; -1 if there are none."""
+    """Return the highest field id of the columns and their nested fields; -1 without columns."""
     return max((found for field in fields for found in _ids(field)), default=-1)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules for changes of table options: those of the format, and those of this library."""
+"""Checks of changes of table options: rules of the format, and of this library."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ _FLAGS = {
 
 
 def check_setting(options: Mapping[str, str], key: str, value: str, *, has_snapshots: bool) -> None:
-    """Raise if the format or this version forbids setting the option."""
+    """Raise InvalidRequestError if the option cannot be set to ``value``; ``options`` are those
+    before.
+    """
     if key in NEVER:
         raise InvalidRequestError(f"option {key!r} cannot be changed; make a new table instead")
     if has_snapshots:
@@ -74,7 +76,7 @@ def check_setting(options: Mapping[str, str], key: str, value: str, *, has_snaps
 
 
 def check_removal(options: Mapping[str, str], key: str, *, has_snapshots: bool) -> None:
-    """Raise if the format forbids resetting the option to its default."""
+    """Raise InvalidRequestError if the option cannot be reset to its default."""
     if key in NEVER:
         raise InvalidRequestError(f"option {key!r} cannot be changed; make a new table instead")
     if not has_snapshots:

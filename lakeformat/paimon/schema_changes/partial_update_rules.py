@@ -32,7 +32,9 @@ _REMOVE_BY_GROUP = TableOptions.remove_record_on_sequence_group.key
 
 
 def check_partial_update(schema: TableSchema) -> None:
-    """Raise unless sequence groups, functions and the treatment of deletes fit together."""
+    """Raise InvalidRequestError if sequence groups, aggregate functions or delete options
+    contradict.
+    """
     groups = sequence_groups(schema)
     for group in groups:
         _check_group(schema, group)

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sequence groups of a partial-update table: in each, some columns give the age of the other
-columns.
-"""
+"""Sequence groups of a partial-update table: some columns give the age of other columns' values."""
 
 from __future__ import annotations
 
@@ -16,17 +14,20 @@ __all__ = ["SequenceGroup", "sequence_groups"]
 
 @dataclass(frozen=True, slots=True)
 class SequenceGroup:
-    """The columns that give the age of a row, and the columns they apply to."""
+    """The columns that give the age of a row, and the columns that are updated by this age."""
 
     option: str
     """The key of the option that defines the group, for messages."""
     sequence: tuple[str, ...]
-    """Compared from left to right; null is the smallest value."""
+    """The columns that give the age, compared from left to right; null is the smallest value."""
     protected: tuple[str, ...]
 
 
 def sequence_groups(schema: TableSchema) -> tuple[SequenceGroup, ...]:
-    """Return the groups of a table, by option; raise if two groups contradict each other."""
+    """Return the sequence groups of a table, sorted by option key.
+
+    Raise InvalidRequestError if two groups name the same column.
+    """
     start, end = TableOptions.sequence_group.key.split("<column>")
     groups = tuple(
         _group(key, key.removeprefix(start).removesuffix(end), text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the rules of the format, which hold for every table of every engine."""
+"""Checks the rules of the format that hold for the tables of every engine."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ _OF_LEVELS: tuple[Option[Any], ...] = (
 
 
 def check_table(schema: TableSchema) -> None:
-    """Raise unless keys, buckets, merging, files and their directories fit together."""
+    """Raise InvalidRequestError if keys, buckets, merging, file formats or directories
+    contradict.
+    """
     check_fields(schema.fields)
     _check_key_types(schema)
     if schema.primary_keys and set(schema.primary_keys) <= set(schema.partition_keys):
@@ -119,7 +121,7 @@ def _check_row_numbers(schema: TableSchema) -> None:
 
 
 def check_bucket_key(schema: TableSchema, keys: tuple[str, ...]) -> None:
-    """Raise unless each column of the bucket key can determine a bucket."""
+    """Raise InvalidRequestError if a column of the bucket key cannot determine a bucket."""
     by_name = {field.name: field for field in schema.fields}
     for name in keys:
         if name not in by_name:
@@ -149,7 +151,9 @@ def _check_mod(schema: TableSchema, keys: tuple[str, ...]) -> None:
 
 
 def _check_files(schema: TableSchema) -> None:
-    """Check every format and compression that a file of the table may get."""
+    """Raise UnsupportedError if a format or compression of the table's files lacks a
+    column's type.
+    """
     options = schema.table_options
     if schema.primary_keys:
         for keys, of_files in files_of_table(options):
@@ -165,7 +169,7 @@ def _check_files(schema: TableSchema) -> None:
 
 
 def check_external_paths(options: TableOptions) -> None:
-    """Raise if the strategy leaves no external path for a file."""
+    """Raise InvalidRequestError if ``data-file.external-paths`` has no path for the strategy."""
     strategy = options.data_file_external_paths_strategy
     if strategy == "none":
         return

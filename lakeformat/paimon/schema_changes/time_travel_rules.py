@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the state that the table options choose for scans; refuses options that choose two."""
+"""Finds the snapshot that table options choose for scans; refuses options that choose two."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ _OPTIONS: Mapping[str, tuple[Option[Any], ...]] = {
         TableOptions.incremental_to_auto_tag,
     ),
 }
-"""For each mode, the options of which one must be set."""
+"""For each value of ``scan.mode``, the options of which exactly one must be set."""
 _DEFAULT_MODES = [
     (option, mode)
     for mode, options in _OPTIONS.items()
     if mode != "from-snapshot-full"
     for option in options
 ]
-"""Each option, with the mode that it implies if no mode is set."""
+"""Each option, with the value that ``scan.mode`` has if only this option is set."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedState:
-    """The state that scans of a table read."""
+    """The table option that chooses the snapshot for scans: its mode and its text."""
 
     option: Option[Any]
-    """The option that decides; it is ``scan.mode`` itself for the newest compaction."""
+    """The option that chooses; ``scan.mode`` itself in the mode ``compacted-full``."""
     mode: str
     text: str
 
@@ -58,10 +58,10 @@ class NamedState:
 
 
 def named_state(options: TableOptions) -> NamedState | None:
-    """Return the state that the options choose; None for the newest.
+    """Return the option that chooses the snapshot for scans; None for the newest snapshot.
 
-    Options that contradict each other are refused, as in Paimon's Java code, because readers would
-    choose different states.
+    Raise InvalidRequestError if two options contradict each other, as Paimon's Java code does,
+    because readers would choose different snapshots.
     """
     given = [each for each in _DEFAULT_MODES if options.text(each[0])]
     if len(given) > 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the sequence numbers of staged rows show which row of a key is the newest."""
+"""Checks that sequence numbers show which staged row of a key is the newest."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ _ADVICE = "discard the staged result and write its rows again, one writer after 
 
 
 def require_order(handle: TableHandle, results: Sequence[StagedResult[CommitMessage]]) -> None:
-    """Raise if another writer gave rows of the same bucket the same sequence numbers meanwhile.
+    """Raise InvalidRequestError if rows of one bucket may have got the same sequence numbers twice.
 
-    A table with ``sequence.field`` is not checked, because that column decides. A table without
-    buckets needs no order.
+    That happens if two results, or a result and a later commit, wrote to the same bucket. A table
+    with ``sequence.field`` is not checked, because that column decides. A table without buckets
+    needs no order.
     """
     if is_unaware(handle) or handle.options.sequence_field:
         return

@@ -27,9 +27,9 @@ def scan_staged(
     after: Snapshot | None,
     without: Collection[str] = (),
 ) -> Scan:
-    """Scan staged rows: alone, or merged with the rows of the snapshot ``after``.
+    """Return a scan of staged rows: alone, or merged with the rows of the snapshot ``after``.
 
-    The files of the snapshot whose names are in ``without`` are skipped.
+    Files of the snapshot whose names are in ``without`` are skipped.
     """
     files = [entry for result in results for entry in _added_files(handle, result)]
     asked = row_filter(handle.schema, where, None)

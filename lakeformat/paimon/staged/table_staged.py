@@ -32,7 +32,7 @@ class Commit(Protocol):
     """The method ``Table.commit``, as this module calls it."""
 
     def __call__(self, messages: Iterable[CommitMessage], *, commit: CommitId) -> CommitReport:
-        """Publish messages."""
+        """Publish messages as a snapshot."""
 
 
 class TableStaged(AnyTableStaged[CommitMessage, CommitReport]):

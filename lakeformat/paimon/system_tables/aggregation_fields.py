@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``$aggregation_fields``: the columns of the table, and the options of each."""
+"""``$aggregation_fields``: the columns of the table, and the ``fields.…`` options of each."""
 
 from __future__ import annotations
 
@@ -51,7 +51,6 @@ def _columns(source: Source) -> list[_AggregatedColumn]:
 
 
 def _type_text(column_type: Any) -> str:
-    """Return the SQL text of a type."""
     if isinstance(column_type, str):
         return column_type
     kind, _, rest = column_type["type"].partition(" ")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``$binlog``: one row for each change, whose columns are arrays.
+"""``$binlog``: one row for each change; each column is an array.
 
-An array has one value; for an update it has the old and the new value.
+An array has one value, or the old and the new value of an update.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["pack_updates", "packed_schema"]
 
 
 def packed_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema with ``rowkind`` unchanged and every other column as an array."""
+    """Return the schema with every column except ``rowkind`` as an array."""
     kind, *columns = schema
     arrays = [
         pa.field(each.name, pa.list_(pa.field("element", each.type)), nullable=False)
@@ -26,9 +26,10 @@ def packed_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def pack_updates(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Join each ``-U`` with the ``+U`` right after it into one ``+U`` with two elements per column.
+    """Yield one row per change: each ``-U`` and the ``+U`` after it become one ``+U``.
 
-    ``schema`` is that of the packed rows.
+    ``schema`` is the result of ``packed_schema``. Arrays of an update have the old and the new
+    value.
     """
     held: pa.RecordBatch | None = None
     for batch in batches:

@@ -17,13 +17,13 @@ __all__ = ["SystemColumn", "SystemTableDeclaration", "column", "declare"]
 
 R = TypeVar("R", bound=Sized)
 Values: TypeAlias = Any
-"""A ``pyarrow.Array`` or a list of Python values."""
+"""The values of a column: a ``pyarrow.Array``, or a list of Python values."""
 
 
 @dataclass(frozen=True, slots=True)
 class SystemColumn(Generic[R]):
-    """A column, and the function that returns its values; it is only called if the column
-    is read.
+    """A column, and the function that returns its values; it is only called if a scan reads the
+    column.
     """
 
     name: str
@@ -38,9 +38,9 @@ class SystemTableDeclaration(Generic[R]):
     name: str
     columns: tuple[SystemColumn[R], ...]
     open: Callable[[Source], R]
-    """Returns the object from which the columns are filled."""
+    """Returns the object of which the functions of the columns make values."""
     of_snapshot: bool
-    """True if the table shows one snapshot, so that a call may choose an older one."""
+    """True if the table shows one snapshot, so that a scan may choose an older one."""
 
     @property
     def schema(self) -> TableSchema:
@@ -53,9 +53,9 @@ class SystemTableDeclaration(Generic[R]):
 
 
 def column(name: str, type_text: str, fill: str | Callable[[R], Values]) -> SystemColumn[R]:
-    """Return a column whose values come from a function, or from an attribute of each row.
+    """Return a column; ``fill`` is a function that returns its values, or the path of an attribute.
 
-    An attribute is given as text, such as ``"file.row_count"``.
+    A path such as ``"file.row_count"`` is read from each row.
     """
     return SystemColumn(
         name, parse_type(type_text), _attribute(fill) if isinstance(fill, str) else fill

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Column statistics of files as text, in the columns the table has now.
+"""Column statistics of files as text, for the current columns of the table.
 
 Files of one schema with statistics of the same columns are decoded together, as a group. Columns
-are matched by field id. A column that a file lacks is null in each of its rows. If the type of a
-column changed, its statistics are cast.
+are compared by field id. A column that a file lacks counts as null in each of its rows. If the type
+of a column has changed, its statistics are cast.
 """
 
 from __future__ import annotations
@@ -30,28 +30,33 @@ __all__ = ["FileStatistics"]
 
 Names: TypeAlias = tuple[str, ...]
 _Key: TypeAlias = tuple[int, Names | None, Names | None]
-"""The key of a group: the schema, the written columns, and the columns with statistics."""
+"""The schema id of a group, its columns in the files, and its columns with statistics; None for
+all.
+"""
 
 
 class FileStatistics:
-    """The statistics of files, from manifests."""
+    """The column statistics of many files, each as text."""
 
     def __init__(self, source: Source, files: ManifestColumns) -> None:
         self._source = source
         self._files = files
 
     def null_counts(self) -> pa.Array:
-        """Return the number of nulls per column as text, such as ``{id=0, note=2}``, for
-        each file.
-        """
+        """Return, for each file, the number of nulls in each column, such as ``{id=0, note=2}``."""
         return self._shown(_Group.null_count)
 
     def least(self) -> pa.Array:
-        """Return ``{id=1, note=a}`` for each file; texts may be truncated."""
+        """Return, for each file, the smallest values, such as ``{id=1, note=a}``; texts may be
+        truncated.
+        """
         return self._shown(lambda group, field: group.bound(field, group.least))
 
     def greatest(self) -> pa.Array:
-        """Return ``{id=9, note=z}`` for each file; a truncated text is an upper bound."""
+        """Return, for each file, the largest values, such as ``{id=9, note=z}``.
+
+        A truncated text is an upper bound.
+        """
         return self._shown(lambda group, field: group.bound(field, group.greatest))
 
     def _shown(self, show: Callable[[_Group, DataField], pa.Array]) -> pa.Array:
@@ -101,7 +106,7 @@ class _Group:
         return self._framed(self.files.value_max_values)
 
     def null_count(self, field: DataField) -> pa.Array:
-        """Return the number of null rows of each file in a column of the table."""
+        """Return, for each file, the number of rows in which a column of the table is null."""
         if field.id not in self.covered.written:
             return pa.array(self.files.row_count.numbers, pa.int64())
         position = self.covered.positions.get(field.id)
@@ -112,7 +117,9 @@ class _Group:
         return pa.array(known, pa.int64())
 
     def bound(self, field: DataField, bounds: FramedRows) -> pa.Array:
-        """Return the least or greatest value of a column of the table, as text."""
+        """Return, for each file, the smallest or largest value of a column of the table, as
+        text.
+        """
         position = self.covered.positions.get(field.id)
         if position is None:
             return pa.nulls(len(self.rows), pa.string())
@@ -134,12 +141,12 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class _Covered:
-    """The columns of a file, and the columns of these that have statistics."""
+    """The columns that the files of a group have, and those with statistics."""
 
     written: frozenset[int]
-    """The field ids of all columns that the file has."""
+    """The field ids of all columns in the files."""
     fields: tuple[DataField, ...]
-    """Columns with statistics, in the order of the rows that hold them."""
+    """The columns with statistics, in the order in which statistics store them."""
     positions: dict[int, int]
     """The position of each field id in ``fields``."""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The live files of a snapshot, summed up by partition or by bucket."""
+"""Sums of the live files of a snapshot by partition, or by partition and bucket."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SUMS = [("rows", "sum"), ("bytes", "sum"), ("rows", "count"), ("created", "max"
 
 
 class FileSums:
-    """The files of a snapshot, summed up by partition, or by partition and bucket."""
+    """Sums of the live files of a snapshot by partition, or by partition and bucket."""
 
     def __init__(self, source: Source, keys: Sequence[str]) -> None:
         self.source = source
@@ -49,5 +49,5 @@ class FileSums:
 
 
 def summed(name: str) -> Callable[[FileSums], Any]:
-    """Return a function that fills a column with one of the sums."""
+    """Return a function that returns the attribute ``name`` of the sums, for a column."""
     return lambda groups: groups.sums[name]

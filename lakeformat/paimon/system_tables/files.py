@@ -29,14 +29,14 @@ __all__ = ["FILES"]
 
 
 class _Files(LiveFiles):
-    """The files of one snapshot, with the columns of this table alone."""
+    """The live files of one snapshot, with the values that only ``$files`` shows."""
 
     @cached_property
     def statistics(self) -> FileStatistics:
         return FileStatistics(self.source, self.columns)
 
     def addresses(self) -> list[str]:
-        """Return the address of each file; on local disk the plain path, as in Paimon."""
+        """Return the URI of each file; on local disk the plain path, as in Paimon."""
         places = zip(
             self.texts("external_path"),
             self.partitions.indices.to_pylist(),
@@ -60,7 +60,9 @@ class _Files(LiveFiles):
         ]
 
     def keys(self, member: str) -> list[str | None]:
-        """Return the key of each file in a column of keys."""
+        """Return the smallest or the largest key of each file as text; ``member`` is the manifest
+        column.
+        """
 
         def texts(files: ManifestColumns) -> list[str | None]:
             column: BytesColumn = getattr(files, member)
@@ -70,7 +72,7 @@ class _Files(LiveFiles):
             return texts(self.columns)
 
     def shown_statistics(self, show: Callable[[FileStatistics], pa.Array]) -> pa.Array:
-        """Return the statistics of each file as text, made by the function ``show``."""
+        """Return the statistics of each file as the text that ``show`` makes of them."""
         with self._naming("_VALUE_STATS", lambda files: show(FileStatistics(self.source, files))):
             return show(self.statistics)
 
@@ -87,7 +89,9 @@ class _Files(LiveFiles):
         return [_format(name.partition(".")[2]) for name in self.texts("file_name")]
 
     def sources(self) -> list[str | None]:
-        """Return the kind of work that wrote each file."""
+        """Return ``APPEND`` or ``COMPACT`` for each file, the work that wrote it; None if not
+        recorded.
+        """
         names = {int(source): source.name for source in FileSource}
         return [
             None if number is None else names.get(number, str(number))

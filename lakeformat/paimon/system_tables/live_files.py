@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The live files of a snapshot, column by column; values that several columns need are decoded
-once.
-"""
+"""The live files of a snapshot, column by column; each value is decoded only once."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ __all__ = ["LiveFiles", "snapshot_manifests"]
 
 
 class LiveFiles:
-    """Every live file of a snapshot, in commit order; files that reads skip are included."""
+    """Every live file of a snapshot, in commit order; also level-0 files that reads skip."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -34,19 +32,23 @@ class LiveFiles:
         return len(self.columns)
 
     def numbers(self, name: str) -> pa.Array:
-        """Return the values of a numeric manifest column for all files."""
+        """Return the values of the manifest column ``name`` for all files, as an array of
+        numbers.
+        """
         column = getattr(self.columns, name)
         mask = None if column.present is None else ~column.present
         return pa.array(column.numbers, pa.int64(), mask=mask)
 
     def texts(self, name: str) -> list[Any]:
-        """Return the values of a manifest column of texts, or of lists of texts, for all files."""
+        """Return the values of the manifest column ``name`` for all files, as str or tuples
+        of str.
+        """
         found: list[Any] = getattr(self.columns, name).texts()
         return found
 
     @cached_property
     def partitions(self) -> PartitionTexts:
-        """Return the partitions of the files."""
+        """Return the partition of each file as text."""
         return PartitionTexts(
             self.source.handle.schema,
             self.columns.partition.to_arrow(),
@@ -54,12 +56,12 @@ class LiveFiles:
         )
 
     def name(self, row: int, what: str) -> str:
-        """Return a description of a value of a file, for an error."""
+        """Return, for an error message, the value ``what`` of the file at position ``row``."""
         return name_of_file(self.source, self.columns, row, what)
 
 
 def name_of_file(source: Source, columns: ManifestColumns, row: int, what: str) -> str:
-    """Return a description of a value of a file, for an error."""
+    """Return, for an error message, the value ``what`` of the file at position ``row``."""
     [entry] = columns.entries(np.array([row]))
     snapshot = source.snapshot
     where = source.name if snapshot is None else find_manifest(source.handle, snapshot, entry)
@@ -67,7 +69,7 @@ def name_of_file(source: Source, columns: ManifestColumns, row: int, what: str) 
 
 
 def snapshot_manifests(source: Source) -> list[ManifestMeta]:
-    """Return the manifests of a snapshot: those before its commit, then those of the commit."""
+    """Return the manifests of a snapshot: those in the base list, then those in the delta list."""
     snapshot, handle = source.snapshot, source.handle
     if snapshot is None:
         return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints partitions as system tables show them; each distinct partition is decoded once."""
+"""Partitions as system tables show them; each distinct partition is decoded once."""
 
 from __future__ import annotations
 
@@ -19,18 +19,21 @@ __all__ = ["PartitionTexts"]
 
 
 class PartitionTexts:
-    """The partitions of rows, given as an array of the binary rows that manifests hold."""
+    """The partitions of rows as text, made of an array of framed binary rows."""
 
     def __init__(
         self, schema: TableSchema, partitions: pa.Array, name: Callable[[int], str]
     ) -> None:
-        """Decode each distinct partition once; ``name`` describes a row of the array in errors."""
+        """Decode each distinct partition once.
+
+        ``name`` returns, for an error message, the description of a position in ``partitions``.
+        """
         self._schema = schema
         self._name = name
         encoded = partitions.dictionary_encode()
         self.distinct: pa.Array = encoded.dictionary
         self.indices: pa.Array = encoded.indices
-        """The number of the distinct partition of each row."""
+        """For each row, the position of its partition among the distinct partitions."""
 
     def in_braces(self) -> pa.Array:
         """Return ``{a, 1}`` for each row; ``{}`` without partition columns."""
@@ -38,7 +41,7 @@ class PartitionTexts:
 
     @cached_property
     def distinct_directories(self) -> list[str]:
-        """Return the directory of each distinct partition."""
+        """Return the directory of each distinct partition, relative to the table."""
         rows = self.distinct.to_pylist()
         with self._naming(lambda row: partition_path(self._schema, rows[row])):
             return [partition_path(self._schema, row) for row in rows]
@@ -50,7 +53,9 @@ class PartitionTexts:
 
     @cached_property
     def distinct_as_path(self) -> list[str]:
-        """Return ``dt=a/h=1`` for each distinct partition, not escaped."""
+        """Return ``dt=a/h=1`` for each distinct partition; unlike a directory, it is not
+        escaped.
+        """
         default = self._schema.table_options.partition_default_name
         keys = self._schema.partition_keys
         rows = zip(*(texts.to_pylist() for texts in self._texts), strict=True)

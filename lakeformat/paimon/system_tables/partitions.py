@@ -23,9 +23,9 @@ class _Partitions(FileSums):
         super().__init__(source, ["partition"])
 
     def deleted(self) -> list[int | None]:
-        """Return the number of rows that deletion vectors hide in each partition.
+        """Return, for each partition, the number of rows that deletion vectors delete.
 
-        None if an old writer did not count them.
+        None if an older writer did not count them.
         """
         distinct = self.files.partitions.distinct.to_pylist()
         counts = [self._deleted_by_partition.get(row, 0) for row in distinct]
@@ -55,7 +55,7 @@ def _cardinality(entry: IndexManifestEntry) -> int | None:
 
 
 def _nothing(sums: FileSums) -> pa.Array:
-    """Return nulls, for columns whose values only catalog services have."""
+    """Return nulls, for columns whose values only catalog services know."""
     return pa.nulls(len(sums))
 
 

@@ -47,16 +47,20 @@ _NOT_YET = (
     "file_key_ranges",
     "row_tracking",
 )
-"""Tables of the format that this version does not show."""
+"""System tables of the format that this library does not have."""
 
 
 def system_table_names() -> list[str]:
-    """Return the names of the system tables with metadata, without the ``$``."""
+    """Return the names, without the ``$``, of the system tables that show metadata."""
     return [*_BY_NAME]
 
 
 def find_system_table(name: str) -> SystemTableDeclaration[Any]:
-    """Return the system table of a name; case does not matter."""
+    """Return the declaration of a system table; letter case does not matter.
+
+    Raise InvalidRequestError, which lists the names, for an unknown name, and UnsupportedError for
+    a system table that only other engines have.
+    """
     require_text("the name of a system table", name)
     found = _BY_NAME.get(name.lower())
     if found is not None:

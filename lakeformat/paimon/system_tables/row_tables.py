@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""System tables with a table's own rows: ``$ro``, ``$audit_log`` and ``$binlog``."""
+"""System tables that show a table's own rows: ``$ro``, ``$audit_log`` and ``$binlog``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ _WITH_SEQUENCE_NUMBER = "table-read.sequence-number.enabled"
 
 @dataclass(frozen=True, slots=True)
 class RowSelection:
-    """The rows and columns of a call, as in ``Table.scan`` and ``Table.changes``."""
+    """The columns, condition and partitions of a call, as for ``Table.scan`` and
+    ``Table.changes``.
+    """
 
     columns: Sequence[str] | None = None
     where: Where | None = None
@@ -38,15 +40,15 @@ class RowSelection:
     limit: int | None = None
 
     def of(self, schema: TableSchema) -> ChangedRows:
-        """Return the checked columns and condition, for rows of ``schema`` that begin with their
-        kinds.
+        """Return the checked columns and condition for rows of ``schema`` with ``rowkind`` before
+        them.
         """
         return changed_rows(schema, self.columns, self.where, self.partitions)
 
 
 @dataclass(frozen=True, slots=True)
 class RowTable:
-    """The declaration of a system table with a table's own rows."""
+    """The declaration of a system table that shows a table's own rows."""
 
     name: str
     fields: Callable[[TableSchema], tuple[DataField, ...]]
@@ -54,28 +56,28 @@ class RowTable:
     changes: Callable[[TableHandle, Window, RowSelection], Rows] | None = None
 
     def schema(self, table: TableSchema) -> TableSchema:
-        """Return the schema of the system table; ``table`` is the schema of the table whose rows it
-        shows.
-        """
+        """Return the schema of the system table of a table with the schema ``table``."""
         return replace(table, fields=self.fields(table))
 
 
 def row_table_names() -> list[str]:
-    """Return the names of these system tables, without the ``$``."""
+    """Return the names, without the ``$``, of the system tables that show rows."""
     return [*_BY_NAME]
 
 
 def find_row_table(name: str) -> RowTable | None:
-    """Return the system table with a name; letter case does not matter.
+    """Return the declaration of a system table; letter case does not matter.
 
-    None for an unknown name.
+    Return None for an unknown name.
     """
     require_text("the name of a system table", name)
     return _BY_NAME.get(name.lower())
 
 
 def _scan_top_level(handle: TableHandle, snapshot: Snapshot | None, asked: RowSelection) -> Scan:
-    """Return a scan of the highest level, whose rows need no merge; newer rows are left out."""
+    """Return a scan of the highest level, whose rows need no merge; rows of lower levels are left
+    out.
+    """
     where = row_filter(handle.schema, asked.where, asked.partitions)
     least = handle.options.level_count - 1 if handle.schema.primary_keys else 0
     return Scan(handle, snapshot, asked.columns, where, asked.limit, least_level=least)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scan of a system table: the interface of ``Scan`` over metadata."""
+"""A scan of a system table, with the methods of ``Scan``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BATCH_ROWS = 16 * 1024
 
 
 class SystemScan:
-    """The rows of a system table, read when a result is requested."""
+    """The rows of a system table; nothing is read until you ask for a result."""
 
     def __init__(
         self,

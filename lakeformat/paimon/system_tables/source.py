@@ -16,7 +16,7 @@ __all__ = ["Source"]
 
 
 class Source:
-    """A table as it is now, or at a snapshot of time travel."""
+    """A table and the snapshot that a system table shows: the newest one, or an older one."""
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None = None) -> None:
         self._travels_to = snapshot
@@ -26,7 +26,7 @@ class Source:
 
     @cached_property
     def snapshot(self) -> Snapshot | None:
-        """The snapshot to show; None before the first commit."""
+        """The snapshot to show; None for a table without commits."""
         if self._travels_to is not None:
             return self._travels_to
         return latest_snapshot(self.handle.storage, self.handle.layout)
@@ -39,7 +39,7 @@ class Source:
         return f"{of}{self.handle.uri}"
 
     def schema(self, schema_id: int) -> TableSchema:
-        """Return a version of the schema; each version is read only once."""
+        """Return the schema version ``schema_id``; each version is read only once."""
         if schema_id not in self._schemas:
             self._schemas[schema_id] = self._read_schema(schema_id)
         return self._schemas[schema_id]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``$statistics``: the statistics of ANALYZE for the snapshot, or for an earlier one."""
+"""``$statistics``: the newest result of ANALYZE for the snapshot, which may be of an earlier
+one.
+"""
 
 from __future__ import annotations
 

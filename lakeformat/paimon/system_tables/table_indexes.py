@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``$table_indexes``: hash indexes, deletion vectors and global indexes of a snapshot."""
+"""``$table_indexes``: the index files of a snapshot: hash, deletion-vector and global indexes."""
 
 from __future__ import annotations
 
@@ -39,12 +39,16 @@ class _Indexes(list[IndexManifestEntry]):
         return f"_PARTITION of index file {self[row].file_name} of {self.source_name}"
 
     def of_global(self, get: Callable[[GlobalIndexMeta], Any]) -> list[Any]:
-        """Return one value per global index, null for other files."""
+        """Return the value that ``get`` returns for each global index; None for other index
+        files.
+        """
         metas = [entry.global_index for entry in self]
         return [None if meta is None else get(meta) for meta in metas]
 
     def field_names(self) -> list[str | None]:
-        """Return the indexed columns; null if one of them was dropped."""
+        """Return the indexed columns of each file as text; None for other files or a dropped
+        column.
+        """
         by_id = {field.id: field.name for field in self.schema.fields}
         found: list[str | None] = self.of_global(
             lambda meta: _joined([by_id.get(field_id) for field_id in _field_ids(meta)])

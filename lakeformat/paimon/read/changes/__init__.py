@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes between snapshots, read once or as a stream."""
+"""Reads changes between snapshots, once or as a stream."""

@@ -45,14 +45,14 @@ class Changes(Rows):
 
     @property
     def snapshot_ids(self) -> range:
-        """The snapshots of the window, oldest first."""
+        """The ids of the snapshots whose changes are read, oldest first."""
         return self._window.snapshot_ids
 
     def parts(self) -> list[ChangesPart]:
         """Return the same rows as parts that can be pickled and read in parallel.
 
-        Each part is one file, or one bucket of an overwrite or of a comparison of two states. The
-        parts are in the order of the changes.
+        Each part is one file, or one bucket of an overwrite or of a comparison of two snapshots.
+        Read one after the other, the parts give the changes in order.
         """
         handle, window, asked = self._handle, self._window, self._asked
         if window.mode is ChangeMode.DIFF:
@@ -87,7 +87,7 @@ class Changes(Rows):
 
 
 class ChangesPart(Rows):
-    """A part of the changes of a window, for one reader."""
+    """A part of the changes of a window of snapshots, for one reader."""
 
     def __init__(
         self, schema: pa.Schema, read: Callable[[], Iterator[pa.RecordBatch]], size_bytes: int

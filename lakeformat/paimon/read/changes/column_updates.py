@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refuses changes of commits that replace columns of existing rows."""
+"""Refuses to read the changes of commits that replace columns of existing rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ __all__ = ["require_new_rows"]
 
 
 def require_new_rows(handle: TableHandle, snapshot: Snapshot, files: ManifestColumns) -> None:
-    """Raise UnsupportedError if a commit updates columns of existing rows."""
+    """Raise UnsupportedError if a commit replaces columns of existing rows.
+
+    ``files`` are the data files that the commit added.
+    """
     if not len(files) or not joins_columns(handle.schema):
         return
     if found := side_files(files):

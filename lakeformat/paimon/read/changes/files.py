@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files with the changes of one commit: new level-0 files, or changelog files."""
+"""Finds the files with the changes of one commit: new data files of level 0, or changelog files."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ NO_PRODUCER, _AS_WRITTEN = "none", "input"
 
 
 def changelog_producer(handle: TableHandle) -> str:
-    """Return the table's ``changelog-producer``, even one that this version cannot write."""
+    """Return the option ``changelog-producer`` in lower case, even if this library cannot
+    write it.
+    """
     return _producer_in(handle.options.to_dict())
 
 
@@ -58,18 +60,20 @@ def _producer_in(options: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChangedFiles:
-    """The files with the changes of one snapshot, in the order of their rows."""
+    """The files with the changes of one snapshot; their rows, file by file, are the changes in
+    order.
+    """
 
     snapshot: Snapshot
     entries: tuple[ManifestEntry, ...] = ()
     is_kept: bool = True
-    """True if a changelog keeps these files when the snapshot expires."""
+    """True if a long-lived changelog keeps these files after the snapshot expires."""
     is_overwrite: bool = False
     """True if all files of a bucket must be read together, as for an overwrite of a keyed table."""
 
     @property
     def size_bytes(self) -> int:
-        """Total size of the files in bytes."""
+        """The sum of the file sizes in bytes."""
         return sum(entry.file.file_size for entry in self.entries)
 
     def parts(self) -> list[ChangedFiles]:
@@ -81,7 +85,7 @@ class ChangedFiles:
 
 
 class ChangeFiles:
-    """Reads the changes of single snapshots of one table."""
+    """Finds and reads the files with the changes of single snapshots of one table."""
 
     def __init__(self, handle: TableHandle, asked: ChangedRows) -> None:
         require_allowed(handle, Operation.CHANGES)
@@ -93,10 +97,10 @@ class ChangeFiles:
         )
 
     def delta(self, snapshot: Snapshot) -> ChangedFiles:
-        """Return the files that an append wrote; their rows are read as stored.
+        """Return the level-0 files that an APPEND snapshot added; their rows are read as stored.
 
-        A compaction changes no rows. Changes of an overwrite are included only if an option asks
-        for them. Rows are not merged with rows of other commits.
+        A COMPACT snapshot has no changes. An OVERWRITE snapshot has changes only if the option
+        ``streaming-read-append-overwrite`` is set. Rows are not merged with rows of other commits.
         """
         if self.reads_overwrite(snapshot):
             return self.overwrite(snapshot)
@@ -108,8 +112,10 @@ class ChangeFiles:
             return ChangedFiles(snapshot, tuple(self._delta_files(snapshot)), is_kept)
 
     def changelog(self, snapshot: Snapshot) -> ChangedFiles:
-        """Return the changelog files of a snapshot, or its added files if there was no producer
-        then.
+        """Return the changelog files of a snapshot.
+
+        If the table had no changelog producer when the snapshot was committed, return its added
+        files.
         """
         if self.reads_overwrite(snapshot):
             return self.overwrite(snapshot)
@@ -121,7 +127,10 @@ class ChangeFiles:
             return ChangedFiles(snapshot, tuple(self._entries(snapshot, ListKind.CHANGELOG)))
 
     def overwrite(self, snapshot: Snapshot) -> ChangedFiles:
-        """Return the files an overwrite removed and added; for append tables only the added."""
+        """Return the files that an OVERWRITE snapshot deleted and added.
+
+        For append tables, return only the added files.
+        """
         with explaining_expiry(self._handle, snapshot):
             if not self._handle.schema.primary_keys:
                 return ChangedFiles(snapshot, tuple(self._delta_files(snapshot)), is_kept=False)
@@ -129,7 +138,7 @@ class ChangeFiles:
             return ChangedFiles(snapshot, tuple(entries), is_kept=False, is_overwrite=True)
 
     def rows(self, found: ChangedFiles) -> Iterator[pa.RecordBatch]:
-        """Stream the rows of these files."""
+        """Stream the rows of these files with their kinds."""
         with explaining_expiry(self._handle, found.snapshot, changes=found.is_kept):
             if found.is_overwrite:
                 for part in found.parts():
@@ -192,10 +201,10 @@ class ChangeFiles:
         )
 
     def _may_have_expired(self, snapshot: Snapshot) -> bool:
-        """Return True if an expiry may have removed the changes of the snapshot.
+        """Return True if an expiry may have deleted the changelog list of the snapshot.
 
-        The changelog list must be missing. The snapshot must also be the oldest one of a branch, or
-        have expired without a changelog.
+        The list must be missing. The snapshot must also be the oldest one, or be expired without a
+        long-lived changelog.
         """
         storage, layout = self._handle.storage, self._handle.layout
         first = min(snapshot_ids(storage, layout), default=snapshot.id)
@@ -206,10 +215,10 @@ class ChangeFiles:
         return has_expired_changes(storage, layout, snapshot)
 
     def _has_changes(self, files: ManifestColumns, which: ListKind) -> Mask:
-        """Select the entries whose rows are changes.
+        """Return a mask of the files whose rows are changes.
 
-        Postponed rows are delivered when they are written, but only if the table has no changelog
-        producer. Otherwise a later changelog delivers them.
+        Files of postponed rows are included only if the table has no changelog producer: otherwise
+        a later changelog has their rows.
         """
         has_changes: Mask = files.bucket.numbers >= 0
         if which is ListKind.DELTA and changelog_producer(self._handle) == NO_PRODUCER:
@@ -219,9 +228,10 @@ class ChangeFiles:
     def _entries(
         self, snapshot: Snapshot, which: ListKind, *, with_deleted: bool = False
     ) -> list[ManifestEntry]:
-        """Return the added files of one list that may hold wanted rows.
+        """Return the ADD entries of one manifest list that may have rows for the condition of the
+        call.
 
-        With ``with_deleted``, the deleted files are included.
+        ``with_deleted`` includes the DELETE entries.
         """
         handle, where = self._handle, self._asked.where
         require_schema_of(handle.storage, handle.layout, snapshot, known=handle.schema.id)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The changes of an overwrite, bucket by bucket: removed rows first, then added rows."""
+"""Reads the changes of an OVERWRITE snapshot, bucket by bucket: deleted rows first, then added
+rows.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,11 @@ __all__ = ["overwritten_buckets", "overwritten_rows", "reads_overwrites"]
 
 
 def reads_overwrites(handle: TableHandle) -> Callable[[Snapshot], bool]:
-    """Return a function that decides if changes include those of an overwriting snapshot."""
+    """Return a function that returns True for a snapshot whose overwritten rows are read as
+    changes.
+
+    It does so for OVERWRITE snapshots if the option ``streaming-read-append-overwrite`` is set.
+    """
     options = handle.options
     if handle.schema.primary_keys:
         is_asked = options.streaming_read_overwrite
@@ -32,7 +38,10 @@ def reads_overwrites(handle: TableHandle) -> Callable[[Snapshot], bool]:
 
 
 def overwritten_buckets(entries: Sequence[ManifestEntry]) -> list[tuple[ManifestEntry, ...]]:
-    """Group entries by bucket, without files that the overwrite both removed and added again."""
+    """Group the entries of an OVERWRITE snapshot by partition and bucket.
+
+    A file that was both deleted and added again is left out.
+    """
     buckets: dict[tuple[bytes, int], dict[tuple[object, ...], ManifestEntry]] = {}
     for entry in entries:
         place = buckets.setdefault((entry.partition, entry.bucket), {})
@@ -45,7 +54,9 @@ def overwritten_buckets(entries: Sequence[ManifestEntry]) -> list[tuple[Manifest
 def overwritten_rows(
     handle: TableHandle, snapshot: Snapshot, entries: Sequence[ManifestEntry], asked: ChangedRows
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the rows of one bucket of a keyed table: ``-D`` for removed, ``+I`` for added rows."""
+    """Stream the changes of one bucket of a primary-key table: ``-D`` for rows of deleted files,
+    ``+I`` for rows of added files.
+    """
     gone = [entry for entry in entries if entry.kind is FileKind.DELETE]
     come = [entry for entry in entries if entry.kind is FileKind.ADD]
     before = read_snapshot_if_present(handle.storage, handle.layout, snapshot.id - 1)
@@ -66,7 +77,9 @@ def _merged(
     *,
     hides: bool,
 ) -> Iterator[pa.RecordBatch]:
-    """Merge the rows of ``entries``; with ``hides``, apply the snapshot's deletion vectors."""
+    """Stream the merged rows of ``entries``; with ``hides``, without rows deleted by deletion
+    vectors.
+    """
     deleted = find_deleted_rows(handle, snapshot) if hides else DeletedRows(handle, ())
     merged = MergedRowsWithKind(handle.schema, DataFiles(handle, snapshot, deleted), asked.fields)
     return merged.read(entries, keep_retracts=False)

@@ -30,22 +30,22 @@ _KINDS = pa.array(["+I", "-U", "+U", "-D"])
 
 @dataclass(frozen=True, slots=True)
 class ChangedRows:
-    """The columns and rows that a reader of changes requests."""
+    """The columns and the condition with which a reader asks for changes."""
 
     fields: tuple[DataField, ...]
-    """The table's columns that must be read: the wanted columns and those of the condition."""
+    """The columns to read: those of the result, and those of the condition."""
     wanted: tuple[DataField, ...]
     where: PredicateFilter | None = None
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the result."""
+        """The Arrow schema of the result."""
         return to_arrow_schema((ROW_KIND, *self.wanted))
 
     def of_stored(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Convert stored rows of a primary-key table to the columns of the result.
+        """Return stored rows of a primary-key table as the columns of the result.
 
-        Their row kinds are numbers.
+        The column ``_VALUE_KIND``, a number, becomes ``rowkind``.
         """
         kinds = batch.column(VALUE_KIND.name)
         if batch.num_rows and not 0 <= pc.min(kinds).as_py() <= pc.max(kinds).as_py() < len(_KINDS):
@@ -56,11 +56,13 @@ class ChangedRows:
         return self._shape(_KINDS.take(kinds), batch)
 
     def inserted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Convert inserted rows to the columns of the result; each row gets the kind ``+I``."""
+        """Return rows of an append table as the columns of the result; each row gets the kind
+        ``+I``.
+        """
         return self.all_of("+I", batch)
 
     def all_of(self, kind: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Convert rows of one kind to the columns of the result; each row gets this kind."""
+        """Return rows as the columns of the result; each row gets the kind ``kind``."""
         return self._shape(pa.repeat(pa.scalar(kind), batch.num_rows), batch)
 
     def _shape(self, kinds: pa.Array, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -78,7 +80,7 @@ def changed_rows(
     where: Where | None,
     partitions: Partitions | None,
 ) -> ChangedRows:
-    """Check the columns, condition and partitions of a call, and return them.
+    """Check the columns, condition and partitions of a call, and combine them to one request.
 
     The condition may also use ``rowkind``.
     """

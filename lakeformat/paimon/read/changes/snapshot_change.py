@@ -26,13 +26,15 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionChange:
-    """The data files added and deleted in one partition, or in the whole table."""
+    """The data files that one snapshot added and deleted in one partition, or in the whole
+    table.
+    """
 
     partition: str
-    """Partition such as ``dt=a/h=1``; empty for the whole table and for unpartitioned tables."""
+    """The partition as in ``dt=a/h=1``; empty for the whole table and for unpartitioned tables."""
     added_files: int
     added_rows: int
-    """Rows in added files; a compaction counts rewritten rows again."""
+    """The number of rows in added files; a compaction counts the rows that it rewrote."""
     added_bytes: int
     deleted_files: int
     deleted_rows: int
@@ -48,9 +50,9 @@ class SnapshotChange:
     partitions: tuple[PartitionChange, ...]
     """Changed partitions, most bytes first; empty for an unpartitioned table."""
     changes_index: bool | None
-    """True if the index manifest changed, as by new deletion vectors.
+    """True if the index manifest changed, for example by new deletion vectors.
 
-    None if the snapshot before has expired.
+    None if the previous snapshot has expired.
     """
 
 

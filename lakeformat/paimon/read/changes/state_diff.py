@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The difference of two states of a primary-key table, key by key.
+"""Compares two snapshots of a primary-key table, key by key.
 
-Both states of a bucket are read side by side in key order. Memory holds a few batches of each
-sorted run.
+The rows of a bucket in both snapshots are read side by side in key order. Memory holds a few
+batches of each sorted run.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ _DEDUPLICATE = "deduplicate"
 
 @dataclass(frozen=True, slots=True)
 class StateDiff:
-    """The rows that are new or different in the later of two states; can be pickled.
+    """The rows that are new or different in the later of two snapshots; can be pickled.
 
-    With ``keep_deletes``, keys that are only in the earlier state are returned as ``-D``.
+    With ``keep_deletes``, keys that only the earlier snapshot has are returned as ``-D``. A
+    snapshot that is None is the table before its first commit.
     """
 
     handle: TableHandle
@@ -69,7 +70,10 @@ class StateDiff:
         *,
         keep_deletes: bool,
     ) -> StateDiff:
-        """Find the files of both states; raise UnsupportedError if their bucket counts differ."""
+        """Return the comparison of two snapshots.
+
+        Raise UnsupportedError if a partition has another number of buckets in the later one.
+        """
         with explaining_expiry(handle, before, after):
             mine, theirs = _files_of(handle, before, asked), _files_of(handle, after, asked)
         _require_same_buckets(handle, [*mine, *theirs])
@@ -77,11 +81,11 @@ class StateDiff:
 
     @property
     def size_bytes(self) -> int:
-        """Total size of the files of both states in bytes."""
+        """The sum of the sizes of the files in both snapshots, in bytes."""
         return sum(entry.file.file_size for entry in (*self.files_before, *self.files_after))
 
     def by_bucket(self) -> list[StateDiff]:
-        """Return one part for each bucket that differs."""
+        """Return one comparison for each bucket whose files or deletion vectors differ."""
         with explaining_expiry(self.handle, self.before, self.after):
             old, new = self._states()
             places = _changed(old, new)
@@ -139,7 +143,7 @@ def _by_place(entries: Iterable[ManifestEntry]) -> dict[_Place, list[ManifestEnt
 
 
 class _StateFiles:
-    """The files of one state, and a reader of their merged rows."""
+    """The files of one snapshot by bucket, and a reader of their merged rows."""
 
     def __init__(
         self, handle: TableHandle, snapshot: Snapshot | None, entries: Iterable[ManifestEntry]
@@ -152,9 +156,9 @@ class _StateFiles:
             self._reader = MergedRowsWithKind(handle.schema, files, handle.schema.fields)
 
     def files(self, place: _Place) -> dict[_FileIdentity, DeletionVector | None]:
-        """Return the files of a bucket, each with its deletion vector.
+        """Return the identity of each file of a bucket, with its deletion vector or None.
 
-        Both together determine the rows of the file.
+        If both are equal in two snapshots, the file has the same rows.
         """
         vectors = self._deleted.vectors(*place)
         found = self.buckets.get(place, ())
@@ -168,7 +172,10 @@ class _StateFiles:
         *,
         keep_retracts: bool = False,
     ) -> _Batches:
-        """Stream the merged rows of ``files``, all in one bucket, in key order."""
+        """Stream the merged rows of those files of a bucket that are in ``files``, in key order.
+
+        ``wanted`` are the columns; None for all columns.
+        """
         chosen = [entry for entry in self.buckets.get(place, ()) if entry.identity in files]
         if not chosen:
             return iter(())
@@ -185,8 +192,7 @@ def _changed(old: _StateFiles, new: _StateFiles) -> list[_Place]:
 def _of_new_files(
     schema: TableSchema, old: _StateFiles, new: _StateFiles, place: _Place
 ) -> tuple[_Batches, _Batches] | None:
-    """Return the rows of the states ``old`` and ``new``, read only from files that differ between
-    them.
+    """Return the rows of the two states, read only from files that are not the same in both.
 
     Return None if these files do not determine the difference. After a rollback, the old value of a
     key may be in a removed file, and its current value in a file that both states share.
@@ -203,7 +209,9 @@ def _of_new_files(
 
 
 def _rounds(schema: TableSchema, before: _Batches, after: _Batches) -> Iterator[_Joined]:
-    """Yield the keys of both states in key order, round by round."""
+    """Yield the rows of both states in rounds: all rows of a key are in one round, and keys
+    ascend.
+    """
     order = MergeOrder(tuple(field.name for field in schema.key_fields))
     for parts in rounds_of([before, after], order.keys):
         sides = dict(parts)
@@ -214,11 +222,11 @@ def _rounds(schema: TableSchema, before: _Batches, after: _Batches) -> Iterator[
 
 @dataclass(frozen=True, slots=True)
 class _Joined:
-    """The keys of one round in both states; each state has each key at most once."""
+    """The rows of some keys in both states; each state has at most one row per key."""
 
     schema: TableSchema
     rows: pa.Table
-    """The rows of the earlier state, then those of the later state."""
+    """The rows of the earlier state, ``count_before`` of them, then those of the later state."""
     count_before: int
     groups: KeyGroups
 
@@ -229,7 +237,10 @@ class _Joined:
         return gone
 
     def changed(self, *, keep_deletes: bool) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of new and changed keys; with ``keep_deletes`` also of deleted keys."""
+        """Yield the later rows of new and changed keys.
+
+        With ``keep_deletes``, also yield the rows of deleted keys, with the kind DELETE.
+        """
         rows, groups, is_gone = self.rows, self.groups, self.is_gone
         firsts, is_changed = groups.oldest, ~is_gone
         both = np.flatnonzero(groups.sizes == 2)

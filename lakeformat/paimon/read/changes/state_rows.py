@@ -26,7 +26,9 @@ __all__ = ["StateRows"]
 
 @dataclass(frozen=True, slots=True)
 class StateRows:
-    """The merged rows of a snapshot; ``snapshot=None`` is the table before its first commit."""
+    """The merged rows of a snapshot with their kinds; ``snapshot=None`` is a table without
+    commits.
+    """
 
     handle: TableHandle
     snapshot: Snapshot | None
@@ -34,7 +36,9 @@ class StateRows:
     least_level: int = 0
     """Files below this level are skipped."""
     with_streamed: bool = False
-    """True to include level-0 and postponed rows that a stream has already delivered as changes."""
+    """True to include rows of level 0 and postponed rows, which a stream has delivered as
+    changes.
+    """
     keep_retracts: bool = False
     """True to keep the delete row of a deleted key instead of dropping the key."""
 

@@ -39,7 +39,7 @@ _LOOKUP, _FULL_COMPACTION = "lookup", "full-compaction"
 
 
 class ChangeStream(TableStream[Snapshot, int]):
-    """Delivers one snapshot after another; iteration ends when no newer snapshot exists yet."""
+    """Delivers the changes of one snapshot after another, until there is no newer snapshot."""
 
     def __init__(
         self,
@@ -56,11 +56,14 @@ class ChangeStream(TableStream[Snapshot, int]):
 
     @property
     def next_snapshot(self) -> int | None:
-        """The next snapshot to read for changes; None until the snapshot to read in full exists."""
+        """The id of the next snapshot to read for changes.
+
+        None while the stream waits for the first snapshot, whose rows it reads in full.
+        """
         return self._place
 
     def starts_at(self) -> StreamBegin:
-        """Return the start position for a reader in another process; deliver no rows."""
+        """Return the position at which a reader in another process starts; read no rows."""
         if self._place is None:
             self._begin()
         full = None if self._full is None else self._full.id
@@ -113,7 +116,7 @@ class ChangeStream(TableStream[Snapshot, int]):
         return max(start.snapshot, self._earliest())
 
     def _read(self, number: int) -> Snapshot | None:
-        """Read a snapshot or its changelog; None if it does not exist yet."""
+        """Return a snapshot or, if it has expired, its changelog; None if it does not exist yet."""
         handle = self._handle
         found = read_snapshot_if_present(handle.storage, handle.layout, number)
         if found is not None:
@@ -141,14 +144,16 @@ class ChangeStream(TableStream[Snapshot, int]):
         yield from self._files.rows(find(snapshot))
 
     def _all_rows(self, snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
-        """Read the full state without rows that a later compaction delivers as changelog."""
+        """Stream the rows of a snapshot, without rows that a later compaction delivers as
+        changelog.
+        """
         least = lowest_streamed_level(self._handle)
         rows = StateRows(self._handle, snapshot, self._asked, least_level=least, with_streamed=True)
         return rows.read()
 
 
 def lowest_streamed_level(handle: TableHandle) -> int:
-    """Return the lowest level whose rows were already delivered by the changelog."""
+    """Return the lowest level whose rows the changelog has already delivered."""
     if not handle.schema.primary_keys:
         return 0
     highest = handle.options.level_count - 1

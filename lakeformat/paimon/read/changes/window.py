@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The window of snapshots whose changes are read, and the source of the changes."""
+"""The window of snapshots whose changes are read, and the files from which they are read."""
 
 from __future__ import annotations
 
@@ -34,10 +34,12 @@ __all__ = [
 
 
 class ChangeMode(StrEnum):
-    """The source of changes."""
+    """The source of changes: new data files, changelog files, or a comparison of two snapshots."""
 
     AUTO = "auto"
-    """Compare two tags; otherwise use the changelog, or the delta if the table keeps none."""
+    """If both ends are tags, ``diff``; otherwise ``changelog``, or ``delta`` if the table has no
+    changelog.
+    """
     DELTA = "delta"
     CHANGELOG = "changelog"
     DIFF = "diff"
@@ -45,23 +47,27 @@ class ChangeMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The snapshots after ``after`` up to and including ``upto``."""
+    """The snapshots from ``after + 1`` to ``upto``, both inclusive."""
 
     mode: ChangeMode
     after: int
     upto: int
     before_state: Snapshot | None = None
-    """The earlier state of a comparison; None is the table before its first commit."""
+    """With ``diff``, the earlier snapshot; None for the table before its first commit."""
     after_state: Snapshot | None = None
 
     @property
     def snapshot_ids(self) -> range:
-        """The snapshots of the window, oldest first."""
+        """The ids of the snapshots in the window, oldest first."""
         return range(self.after + 1, self.upto + 1)
 
 
 def find_window(handle: TableHandle, after: WindowEnd, upto: WindowEnd | None, mode: str) -> Window:
-    """Resolve both ends of the window; errors name the earliest and the latest possible end."""
+    """Return the window for both ends as the caller gave them; ``upto=None`` is the newest
+    snapshot.
+
+    Raise NotFoundError, which names the available snapshots, if some of these changes have expired.
+    """
     chosen = _mode(handle, after, upto, mode)
     ends = _Ends(handle, chosen)
     if chosen is ChangeMode.DIFF:
@@ -72,7 +78,10 @@ def find_window(handle: TableHandle, after: WindowEnd, upto: WindowEnd | None, m
 
 
 def read_change(handle: TableHandle, snapshot_id: int) -> Snapshot:
-    """Read a snapshot for its changes; if it has expired, its changelog."""
+    """Return a snapshot or, if it has expired, its long-lived changelog.
+
+    Raise NotFoundError if both have expired.
+    """
     found = read_snapshot_if_present(handle.storage, handle.layout, snapshot_id)
     if found is not None:
         return found
@@ -109,7 +118,7 @@ def _mode(handle: TableHandle, after: WindowEnd, upto: WindowEnd | None, mode: s
 
 
 class _Ends:
-    """Resolves the ends of a window among the snapshots that a table has."""
+    """Finds the snapshots that the ends of a window mean."""
 
     def __init__(self, handle: TableHandle, mode: ChangeMode) -> None:
         self._handle = handle
@@ -121,7 +130,10 @@ class _Ends:
         self._earliest = min(ids, default=1)
 
     def start(self, after: WindowEnd) -> int:
-        """Resolve the start; a time before the first snapshot means the earliest possible start."""
+        """Return the snapshot id after which the window starts.
+
+        A time before the first snapshot means the earliest possible start.
+        """
         found = self._resolve("after", after)
         return self._earliest - 1 if found is None else found
 
@@ -142,7 +154,9 @@ class _Ends:
             )
 
     def states(self, after: WindowEnd, upto: WindowEnd | None) -> Window:
-        """Resolve a comparison of two states; a tagged state outlives its snapshot."""
+        """Return the window of a comparison; a tagged snapshot can be compared after it has
+        expired.
+        """
         before, now = self._state("after", after), self._state("upto", upto)
         first, last = (0 if state is None else state.id for state in (before, now))
         if last < first:
@@ -159,7 +173,10 @@ class _Ends:
         return read_snapshot(handle.storage, handle.layout, found) if found else None
 
     def _resolve(self, name: str, end: WindowEnd) -> int | None:
-        """Return a snapshot number; None for a time before the first snapshot."""
+        """Return the snapshot id that ``end`` means; None for a time before the first snapshot.
+
+        ``name`` is the argument, for errors.
+        """
         if isinstance(end, str):
             return read_tag(self._handle.storage, self._handle.layout, end).snapshot.id
         if isinstance(end, datetime):

@@ -24,17 +24,17 @@ from lakeformat.types.values import Value, values_to_arrow
 __all__ = ["HashedBuckets", "by_merged_values"]
 
 MOST_KEYS = 1000
-"""The most keys that are hashed; with more keys, a bucket is rarely excluded."""
+"""Up to this number of bucket keys, buckets are pruned; more keys rarely exclude one."""
 
 _WHOLE_ROW_WINS = ("deduplicate", "first-row")
 _EQUAL_WITH_OTHER_BYTES = (TypeName.FLOAT, TypeName.DOUBLE)
-"""Types whose values can be equal but have different hashes: 0.0 and -0.0."""
+"""Types with equal values that have different hashes, such as 0.0 and -0.0."""
 
 
 class HashedBuckets:
-    """The buckets that can hold wanted rows.
+    """The buckets that can have wanted rows, by the hashes of bucket keys.
 
-    It is used if the conditions list values of every bucket key.
+    It excludes buckets only if the conditions list the values of every bucket-key column.
     """
 
     def __init__(self, schema: TableSchema, conditions: Sequence[ColumnTest]) -> None:
@@ -50,8 +50,9 @@ class HashedBuckets:
             self._keys = keys if len(keys) <= MOST_KEYS else None
 
     def mask(self, columns: ManifestColumns) -> Mask:
-        """Return a mask of the files whose bucket may hold one of the keys, by each file's own
-        bucket count.
+        """Return a mask of the files whose bucket may have one of the keys.
+
+        Each file's own number of buckets is used, because a rescale may have changed it.
         """
         mask = np.ones(len(columns), np.bool_)
         if self._keys is None:
@@ -76,10 +77,11 @@ class HashedBuckets:
 def by_merged_values(
     schema: TableSchema, columns: ManifestColumns, may_match: Mask, places: Sequence[Positions]
 ) -> Mask:
-    """Return a mask of the files to read; ``may_match`` masks those whose value bounds meet the
-    conditions.
+    """Return a mask of the files to read for conditions on columns outside of the primary key.
 
-    ``places`` are the positions of each bucket's files.
+    ``may_match`` masks the files whose value bounds meet the conditions; ``places`` are the
+    positions of each bucket's files. If a key can be in several files of a bucket, one matching
+    file keeps all files of the bucket.
     """
     if skips_level_zero(schema):  # each key is in one visible file
         return may_match
@@ -105,7 +107,7 @@ def _has_each_key_once(schema: TableSchema, levels: Positions) -> bool:
 
 
 def _values(field: DataField, conditions: Sequence[ColumnTest]) -> list[Value] | None:
-    """Return the values a column may have; None if they are not known."""
+    """Return the values that the conditions allow for a column; None if they do not list them."""
     if not isinstance(field.type, AtomicType) or field.type.name in _EQUAL_WITH_OTHER_BYTES:
         return None
     for condition in conditions:

@@ -40,37 +40,40 @@ SchemaReader = Callable[[int], TableSchema]
 
 @dataclass(frozen=True, slots=True)
 class EntryPruner:
-    """Skips manifests and entries by the conditions and buckets of a scan, cheapest test first."""
+    """Skips manifests and entries by the conditions and buckets of a scan; ``buckets=None``
+    is all.
+    """
 
     schema: TableSchema
     conditions: Conjunction
     buckets: Collection[int] | None
     read_schema: SchemaReader
-    """Returns the schema with which a file was written, by its id."""
+    """Returns the schema with the given id, with which a file was written."""
 
     def pick_manifests(self, manifests: Sequence[ManifestMeta]) -> list[ManifestMeta]:
-        """Return the manifests that may hold wanted files, by partition and bucket ranges."""
+        """Return the manifests whose ranges of partitions and buckets may include wanted files."""
         mask = self._in_any(lambda one: one.of_manifests(manifests))
         return [manifest for manifest, may in zip(manifests, mask.tolist(), strict=True) if may]
 
     def by_place(self, columns: ManifestColumns) -> Mask:
-        """Return a mask of the entries in wanted partitions and buckets; all entries of a file
-        agree.
+        """Return a mask of the entries in wanted partitions and buckets.
+
+        It is the same for the ADD and the DELETE of a file.
         """
         return self._in_any(lambda one: one.by_place(columns))
 
     def by_statistics(self, columns: ManifestColumns) -> Mask:
-        """Return a mask of the live files that may hold wanted rows.
+        """Return a mask of the live files whose statistics do not exclude wanted rows.
 
-        With a primary key, only conditions on the key are used: the valid row of a key might be in
+        With a primary key, only conditions on the key are used: the newest row of a key might be in
         a file that other conditions would exclude.
         """
         return self._in_any(lambda one: one.by_statistics(columns))
 
     def by_merged_values(self, places: Sequence[Positions], columns: ManifestColumns) -> Mask:
-        """Return a mask of the files to read, by conditions on non-key columns of a keyed table.
+        """Return a mask of the files to read, by conditions on columns outside of the primary key.
 
-        Files are excluded bucket by bucket.
+        ``places`` are the positions in ``columns`` of each bucket's files.
         """
         return self._in_any(lambda one: one.by_merged_values(places, columns))
 
@@ -83,7 +86,7 @@ class EntryPruner:
 
 @dataclass(frozen=True, slots=True)
 class _Pruner:
-    """Prunes by conditions without alternatives."""
+    """Prunes by conditions that must all be met."""
 
     schema: TableSchema
     conditions: Sequence[ColumnTest]
@@ -133,7 +136,7 @@ class _Pruner:
         columns: ManifestColumns,
         by: Callable[[ManifestColumns, Sequence[DataField]], Mask],
     ) -> Mask:
-        """Combine the masks that ``by`` returns for the files of each schema."""
+        """Return one mask of all files; ``by`` makes it for the files written with one schema."""
         mask = np.ones(len(columns), np.bool_)
         for schema_id in np.unique(columns.schema_id.numbers).tolist():
             rows = np.flatnonzero(columns.schema_id.numbers == schema_id)
@@ -200,8 +203,9 @@ class _Pruner:
     def _usable(
         self, conditions: Sequence[ColumnTest], covered: Sequence[DataField]
     ) -> list[ColumnTest]:
-        """Return the conditions on covered columns whose type has not changed; columns are matched
-        by id.
+        """Return the conditions on columns in ``covered`` whose type has not changed since.
+
+        Columns are compared by field id, because they may have been renamed.
         """
         stored = {field.id: field.type for field in covered}
         now = {field.name: field for field in self.schema.fields}
@@ -215,7 +219,9 @@ class _Pruner:
         ]
 
     def _stored_name(self, column: str, covered: Sequence[DataField]) -> int:
-        """Return the position of a current column among the fields of a file."""
+        """Return the position in ``covered`` of the field that is the table's column ``column``
+        now.
+        """
         [wanted] = [field.id for field in self.schema.fields if field.name == column]
         return [field.id for field in covered].index(wanted)
 
@@ -226,9 +232,9 @@ def _position(column: str, covered: Sequence[DataField]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Statistics:
-    """Encoded minima and maxima.
+    """Minima and maxima of files or manifests as framed binary rows, and their null counts.
 
-    If ``nulls`` is None, both are the same exact values.
+    If ``nulls`` is None, ``least`` and ``most`` are the same exact values.
     """
 
     least: BytesColumn
@@ -242,9 +248,10 @@ class _Statistics:
         covered: Sequence[DataField],
         position_of: Callable[[str, Sequence[DataField]], int] = _position,
     ) -> Mask:
-        """Return a mask of the rows that may meet all conditions.
+        """Return a mask of the files or manifests that may have rows meeting all conditions.
 
-        Rows with another number of fields are kept.
+        ``covered`` are the fields of the statistics. Statistics of another number of fields exclude
+        nothing.
         """
         mask = np.ones(len(self.least), np.bool_)
         telling = np.flatnonzero(self._covers(len(covered)))
@@ -268,7 +275,7 @@ class _Statistics:
         return mask
 
     def _covers(self, arity: int) -> Mask:
-        """Return a mask of the rows whose bounds and null counts have ``arity`` fields."""
+        """Return a mask of the statistics whose bounds and null counts have ``arity`` fields."""
         covers: Mask = _arities(self.least) == arity
         covers &= _arities(self.most) == arity
         if self.nulls is not None:
@@ -285,7 +292,7 @@ class _Statistics:
 
 
 def _arities(rows: BytesColumn) -> Positions:
-    """Return the field count of each encoded row, -1 where there is no row."""
+    """Return the number of fields of each framed row; -1 for bytes too short for a row."""
     arities = rows.words(0).view(np.uint32)[::2].byteswap().astype(np.int64)
     return np.where(rows.sizes < _EMPTY_ROW_SIZE, -1, arities)
 
@@ -299,7 +306,9 @@ def _named(fields: Sequence[DataField], names: Sequence[str]) -> list[DataField]
 
 
 def _by_list(column: ListColumn) -> Iterator[tuple[tuple[str, ...] | None, Positions]]:
-    """Yield each distinct list (None for a missing one) with the positions of its rows."""
+    """Yield each distinct list of names, None for null, with the positions of the files that have
+    it.
+    """
     rest = np.arange(len(column))
     if column.present is not None:
         yield None, rest[~column.present]

@@ -34,23 +34,24 @@ __all__ = ["IndexPruner"]
 
 _FEW_FILES = 4
 _READERS = 16
-"""The number of files tested in parallel; each file costs a few storage calls."""
+"""The number of files whose indexes are read in parallel."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexPruner:
-    """Tests the conditions of a scan against file indexes."""
+    """Excludes files by the conditions of a scan and their file indexes."""
 
     handle: TableHandle
     conditions: Sequence[ColumnTest]
     read_schema: Callable[[int], TableSchema]
-    """Returns the schema with which a file was written, by its id."""
+    """Returns the schema with the given id, with which a file was written."""
     named_by: Callable[[ManifestEntry], str]
-    """Returns the manifest and snapshot that name a file, for error texts."""
+    """Returns, for an error message, the manifest and the snapshot that name a file."""
 
     def mask(self, columns: ManifestColumns, places: Callable[[], Sequence[Positions]]) -> Mask:
-        """Return a mask of the files to read; ``places`` returns the positions of each bucket's
-        files.
+        """Return a mask of the files to read.
+
+        ``places`` returns the positions in ``columns`` of each bucket's files.
         """
         schema = self.handle.schema
         by_keys, by_all = np.ones(len(columns), np.bool_), np.ones(len(columns), np.bool_)
@@ -75,8 +76,9 @@ class IndexPruner:
     def _test(
         self, entries: Sequence[ManifestEntry], asked: Sequence[Sequence[ColumnTest]]
     ) -> list[tuple[bool, ...]]:
-        """Return, for each file and each list in ``asked``, True if a row may meet all conditions
-        of the list.
+        """Return, for each file, a tuple with one bool for each list of conditions in ``asked``.
+
+        It is True if a row of the file may meet all conditions of the list.
         """
 
         def test(entry: ManifestEntry) -> tuple[bool, ...]:
@@ -103,8 +105,9 @@ class IndexPruner:
         )
 
     def _as_stored(self, schema_id: int, conditions: Sequence[ColumnTest]) -> list[StoredCondition]:
-        """Return the conditions on columns that the file has with unchanged type; columns are
-        matched by id.
+        """Return the conditions on columns that the file has with the same type.
+
+        Columns are compared by field id, because they may have been renamed.
         """
         now = {field.name: field for field in self.handle.schema.fields}
         then = {field.id: field for field in self.read_schema(schema_id).fields}
@@ -121,7 +124,7 @@ class IndexPruner:
         return found
 
     def _indexes(self, entry: ManifestEntry, columns: set[str]) -> Iterator[tuple[str, Bodies]]:
-        """Yield the index containers of a file, each with its name for errors."""
+        """Yield the indexes of a file, container by container, each with its name for errors."""
         embedded = entry.file.embedded_file_index
         if embedded is not None:
             source = f"_EMBEDDED_FILE_INDEX of data file {entry.file.file_name}"
@@ -132,14 +135,16 @@ class IndexPruner:
                 yield storage.uri(path), read_file_index(storage, path, columns)
 
     def _place(self, entry: ManifestEntry, name: str) -> tuple[Storage, str]:
-        """Return storage and path of an extra file beside the data file."""
+        """Return the storage and the path of the file ``name`` that is stored beside a data
+        file.
+        """
         with naming(f"_PARTITION of data file {entry.file.file_name}"):
             directory = partition_path(self.handle.schema, entry.partition)
         return beside(self.handle, entry.bucket, entry.file, directory, name)
 
 
 def _with_index(columns: ManifestColumns) -> Positions:
-    """Return the positions of the files that have an index."""
+    """Return the positions of the files that have an index, embedded or in an extra file."""
     extra = columns.extra_files.counts > 0
     some = columns.extra_files.take(np.flatnonzero(extra)).texts()
     extra[extra] = [any(name.endswith(INDEX_SUFFIX) for name in names or ()) for names in some]

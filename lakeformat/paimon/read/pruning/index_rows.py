@@ -26,7 +26,9 @@ from lakeformat.types.values import values_to_arrow
 __all__ = ["Bodies", "StoredCondition", "rules_out"]
 
 Bodies = Mapping[str, Mapping[str, bytes | None]]
-"""The indexes of one file: their bytes by column and index type."""
+"""The indexes of one file: by column, the content of each index by its type; None if it is
+empty.
+"""
 
 _NO_ROWS: BitMap = BitMap()
 _MOST_LITERALS = 1000
@@ -35,7 +37,7 @@ _MOST_LITERALS = 1000
 
 @dataclass(frozen=True, slots=True)
 class StoredCondition:
-    """A condition on a column, in the form that the column has in one file."""
+    """A condition, with the name and the type that its column has in one file."""
 
     stored_name: str
     data_type: DataType
@@ -43,10 +45,10 @@ class StoredCondition:
 
 
 def rules_out(bodies: Bodies, conditions: Sequence[StoredCondition], source: str) -> bool:
-    """Return True if no row of the file meets all conditions.
+    """Return True if the indexes show that no row of the file meets all conditions.
 
-    The rows of all conditions are intersected. So a file is also excluded if each condition is met,
-    but never by the same row.
+    The rows that may meet each condition are intersected. So a file is also excluded if each
+    condition is met, but by different rows.
     """
     left: BitMap | None = None
     for asked in conditions:
@@ -64,7 +66,7 @@ def rules_out(bodies: Bodies, conditions: Sequence[StoredCondition], source: str
 def _open(
     index_type: str, data_type: DataType, body: bytes | None, source: str
 ) -> ColumnIndex | None:
-    """Open an index; None for an index type or column type that this version does not know."""
+    """Return the index; None for a type of index or column that this library does not know."""
     try:
         return open_column_index(index_type, data_type, body, source)
     except UnsupportedError:
@@ -72,7 +74,9 @@ def _open(
 
 
 def _rows(index: ColumnIndex | None, asked: StoredCondition) -> BitMap | None:
-    """Return the rows that may meet a condition; None if the index cannot decide."""
+    """Return the positions of the rows that may meet a condition; None if the index cannot
+    decide.
+    """
     condition = asked.condition
     if index is None:
         return None
