@@ -109,7 +109,9 @@ class TableHandle:
             self.observer.after_upkeep(self)
 
     def publication_lag(self) -> ObserverLag | None:
-        """Return how far the Iceberg metadata is behind the table; None for a table without it."""
+        """Return the lag of the published Iceberg metadata behind the table; None for a table
+        without it.
+        """
         if self.observer is None or not self.options.publishes_iceberg:
             return None
         return self.observer.lag(self)

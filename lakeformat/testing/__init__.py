@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test helpers for users of this library: a storage that crashes on demand, and the promises of
-``Storage`` as a test suite (``lakeformat.testing.storage_suite``, which needs pytest)."""
+"""Test helpers: a storage that crashes on demand, and the contract of ``Storage`` as a test suite.
+
+The suite is ``lakeformat.testing.storage_suite``, which needs pytest.
+"""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@
 It keeps the contract of ``Storage``, but no promise beyond it. State after a power cut:
 
 - ``create`` happened whole or not at all;
-- a file from ``open_output`` that was not closed is absent or a torn prefix;
-- an interrupted ``overwrite`` left the old, the new or no content;
+- a file from ``open_output`` that was not closed is missing or has only its first bytes;
+- an interrupted ``overwrite`` left the old content, the new content or an empty file;
 - an interrupted ``create`` or ``overwrite`` may also leave a ``temporary_sibling``;
 - an interrupted ``delete_directory`` deleted some of the files;
 - a ``delete`` that is not followed by anything durable may be undone, the latest first, as on a
@@ -43,8 +43,8 @@ class CrashableStorage:
     """An in-memory storage that logs every call and raises the planned faults.
 
     Opening and closing a stream for writing are two calls, ``open_output`` and ``close_output``.
-    After a power cut every call raises ``PowerCut``; ``reopened`` returns the disk as the next
-    process finds it. This storage renames no directories: a move copies file by file.
+    After a power cut every call raises ``PowerCut``; ``reopened`` returns the storage as the next
+    process finds it. This storage cannot rename directories: a move copies file by file.
     """
 
     def __init__(
@@ -66,23 +66,27 @@ class CrashableStorage:
 
     @property
     def scheme(self) -> str:
-        """Always ``crashable``; such an address cannot be opened."""
+        """The text ``crashable``; ``open_storage`` cannot open an address with it."""
         return "crashable"
 
     def uri(self, path: str) -> str:
-        """Return ``crashable:///<path>``, for messages."""
+        """Return ``crashable:///<path>``, which only names the file in messages."""
         return f"crashable:///{path.strip('/')}"
 
     def trace(self) -> str:
-        """Return the log of all calls, one per line."""
+        """Return the log of all calls, one line ``<number>:<operation>:<path>`` each."""
         return "\n".join(str(call) for call in self.log)
 
     def files(self, path: str = "") -> dict[str, bytes]:
-        """Return the content of every file below a directory by path, without a log entry."""
+        """Return the content of every file below a directory, by path; this call is not logged."""
         return self._disk.files(path)
 
     def reopened(self, *faults: Fault, seed: int | None = None) -> CrashableStorage:
-        """Return the storage as a new process finds it after a power cut or the end of this one."""
+        """Return a copy of the storage as a new process finds it: after a power cut, or after this
+        process.
+
+        The copy has its own ``faults``, and the same seed if ``seed`` is None.
+        """
         with self._lock:
             new_seed = self.seed if seed is None else seed
             fresh = CrashableStorage(*faults, seed=new_seed, clock=self._clock)
@@ -98,14 +102,17 @@ class CrashableStorage:
         return self._call("read", path, lambda: self._disk.read(path, limit))
 
     def open_input(self, path: str) -> IO[bytes]:
-        """Open a file as one logged call; reads from the stream are not logged."""
+        """Open a file for reading; this is one logged call, and reads from the stream are not
+        logged.
+        """
         return self._call("open_input", path, lambda: self._disk.open_input(path))
 
     @contextmanager
     def open_output(self, path: str) -> Iterator[IO[bytes]]:
-        """Open a stream; its file is absent or torn until the end of the ``with`` block.
+        """Open a stream for writing; until the ``with`` block ends, its file is missing or
+        incomplete.
 
-        The log has that end as a call of its own, ``close_output``.
+        The end of the block is a logged call of its own, ``close_output``.
         """
         stream = self._call("open_output", path, lambda: self._start(path))
         try:

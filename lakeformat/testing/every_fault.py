@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a scenario once for every storage call and every way that call can fail."""
+"""Runs a scenario once for every storage call and every fault that the call can have."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ __all__ = ["Scenario", "Trial", "every_fault"]
 T = TypeVar("T")
 
 Scenario = Callable[[CrashableStorage, list[T]], object]
-"""Runs the scenario on a storage, and appends each promise that its caller has received to the
-list.
+"""A function that does the tested work on a storage.
 
-It must make the same storage calls in each run without faults: give it fixed ids and no threads.
+It appends to the list each result that its caller has received, such as a snapshot id: this must
+survive. It must make the same storage calls in each run without faults: give it fixed ids and no
+threads.
 """
 
 
 @dataclass(slots=True)
 class Trial(Generic[T]):
-    """One scenario with one fault, on a storage of its own."""
+    """One run of a scenario with one fault, on its own copy of the storage."""
 
     call: Call
     fault: Fault
@@ -33,7 +34,7 @@ class Trial(Generic[T]):
     scenario: Scenario[T]
     acknowledged: list[T] = field(default_factory=list)
     error: BaseException | None = None
-    """The error that stopped the scenario, if it did not finish."""
+    """The error of the fault that stopped the scenario; None if it finished."""
 
     @property
     def id(self) -> str:
@@ -46,7 +47,7 @@ class Trial(Generic[T]):
     __repr__ = __str__
 
     def run(self) -> Trial[T]:
-        """Run the scenario until the fault; return this trial, with the error of the fault.
+        """Run the scenario, and return this trial; the error of the fault is in ``error``.
 
         Any other error is raised again, with the trial's name as a note.
         """
@@ -62,17 +63,17 @@ class Trial(Generic[T]):
         return self
 
     def reopened(self, *faults: Fault) -> CrashableStorage:
-        """Return the storage as the recovering process finds it."""
+        """Return a copy of the storage as the process after the fault finds it."""
         return self.storage.reopened(*faults)
 
 
 def every_fault(
     scenario: Scenario[T], *, start: CrashableStorage | None = None, seed: int = 0
 ) -> Iterator[Trial[T]]:
-    """Yield each possible single fault of a scenario, as a trial ready to ``run``.
+    """Yield a trial for each possible single fault of a scenario; call its ``run``.
 
-    ``start`` is the state before the scenario; it is copied, never changed. The seed decides the
-    content of torn files: call again with another seed to see more.
+    ``start`` is the storage before the scenario; each trial gets a copy. The seed decides the
+    content of incomplete files: call again with another seed to test more.
     """
     origin = start if start is not None else CrashableStorage()
     rehearsal = origin.reopened(seed=seed)

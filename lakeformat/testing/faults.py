@@ -10,21 +10,21 @@ __all__ = ["Call", "Fault", "FaultKind", "PowerCut", "kinds_for"]
 
 
 class FaultKind(StrEnum):
-    """The effect of a fault on one call."""
+    """The effect of a fault on one storage call."""
 
     FAIL_BEFORE = "fail_before"
-    """Nothing is done, and UnavailableError is raised."""
+    """The call does nothing and raises UnavailableError."""
     FAIL_AFTER = "fail_after"
-    """Everything is done, but the answer is lost: UnavailableError is raised."""
+    """The call does everything, but its answer is lost: it raises UnavailableError."""
     POWER_CUT_BEFORE = "power_cut_before"
     POWER_CUT_AFTER = "power_cut_after"
     POWER_CUT_TORN = "power_cut_torn"
-    """The power fails during the call: any state that the contract of the call allows."""
+    """The power fails during the call, which leaves any state that its contract allows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault at one call; calls are counted from 1."""
+    """A fault of the call number ``at``, counted from 1."""
 
     at: int
     kind: FaultKind
@@ -43,7 +43,7 @@ class Call:
 
 
 class PowerCut(BaseException):
-    """The process has ended.
+    """Raised by every call after the power is cut: the process has ended.
 
     It is not an ``Exception``, so the tested code cannot catch it by accident.
     """
@@ -54,7 +54,7 @@ _TEARABLE = frozenset({"close_output", "create", "delete_directory", "overwrite"
 
 
 def kinds_for(operation: str) -> tuple[FaultKind, ...]:
-    """Return the faults of an operation that leave different states."""
+    """Return the kinds of faults that leave different states after ``operation``."""
     if operation in _READS:
         return (FaultKind.FAIL_BEFORE, FaultKind.POWER_CUT_BEFORE)
     if operation in _TEARABLE:

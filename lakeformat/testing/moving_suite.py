@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The additional promises of storages that move directories in one step, as tests."""
+"""The contract of storages that move a directory in one step, as tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ __all__ = ["MovingStorageSuite"]
 
 
 class MovingStorageSuite(StorageSuite):
-    """The tests of a storage with ``rename_directory``: subclass it instead of ``StorageSuite``."""
+    """The tests of a storage with ``rename_directory``: subclass this in place of
+    ``StorageSuite``.
+    """
 
     def test_a_lock_around_it_makes_no_difference(self, storage: Any) -> None:
         locked = LockedCreation(LockedCreation(storage, ProcessLock(), "a"), ProcessLock(), "b")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The promises of ``Storage`` as tests: derive a class to test a new backend.
+"""The contract of ``Storage`` as tests: derive a class to test a new backend.
 
 class TestMyStorage(StorageSuite):
     @pytest.fixture
@@ -35,7 +35,7 @@ class StorageSuite:
     """
 
     addressable: ClassVar[bool] = True
-    """False if ``open_storage`` cannot open the storage."""
+    """Set it to False if ``open_storage`` cannot open an address of the storage."""
     racers: ClassVar[int] = 8
 
     @pytest.fixture

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Directories named by the hash of a file's name, to distribute requests over a store's prefixes.
+"""Directories named by the hash of a file's name, which distribute requests over an object store.
 
 The hash is the standard Murmur3 x86-32 with seed 0 over the name in UTF-8, as in other engines.
 """
@@ -14,7 +14,7 @@ __all__ = ["entropy_directories", "is_entropy_directory"]
 _C1, _C2, _ADD, _MASK = 0xCC9E2D51, 0x1B873593, 0xE6546B64, 0xFFFFFFFF
 _BITS = 20
 _ENDS: Final = (4, 8, 12, _BITS)
-"""The bit position in the hash at which the name of each directory ends."""
+"""The bits of the hash after which the name of each of the four directories ends."""
 _DIRECTORY = re.compile(r"[01]{4}|[01]{8}")
 
 
@@ -25,7 +25,9 @@ def entropy_directories(name: str) -> str:
 
 
 def is_entropy_directory(name: str) -> bool:
-    """Return True if ``entropy_directories`` may return a directory called ``name``."""
+    """Return True if ``name`` has the form of a directory name that ``entropy_directories``
+    returns.
+    """
     return _DIRECTORY.fullmatch(name) is not None
 
 

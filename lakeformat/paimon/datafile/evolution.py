@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts rows of an older schema to a newer one; fields are matched by id.
 
-A missing field is null, even if another column has the same name. The fields of a ROW are matched
-in the same way, also inside of an ARRAY or a MAP.
+A field that the file lacks becomes null, even if the file has another column of the same name. The
+fields of a ROW are matched in the same way, also inside of an ARRAY or a MAP.
 """
 
 from __future__ import annotations
@@ -38,13 +38,16 @@ __all__ = ["evolve_array", "find_sources"]
 def find_sources(
     stored: Sequence[DataField], wanted: Sequence[DataField]
 ) -> list[DataField | None]:
-    """Return for each wanted field the stored field of the same id; None if it was added later."""
+    """Return for each wanted field the stored field of the same id; None if the file lacks it."""
     by_id = {field.id: field for field in stored}
     return [by_id.get(field.id) for field in wanted]
 
 
 def evolve_array(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
-    """Convert values from one type to another; ``to_arrow_type`` gives the Arrow type of each."""
+    """Convert values of the type ``stored`` to the type ``wanted``.
+
+    The Arrow types before and after are those of ``to_arrow_type``.
+    """
     if stored == wanted:
         return array
     target = to_arrow_type(wanted)

@@ -21,30 +21,35 @@ _SLASHES = re.compile(r"/+")
 
 @dataclass(frozen=True, slots=True)
 class FilePlace:
-    """The place of one new file: a storage and a path in it."""
+    """The storage and path of one new file."""
 
     storage: Storage
     path: str
     external_path: str | None = None
-    """The full URI of the file, as manifests store it, if the file is outside its table."""
+    """The file's URI for its manifest entry, if the file is outside of its table; else None."""
 
 
 @dataclass(frozen=True, slots=True)
 class TablePlace:
-    """The directory of a table, and the directories outside of it that the caller allows."""
+    """The storage and address of a table, and the directories outside of it that the caller
+    allows.
+    """
 
     storage: Storage
     uri: str
     roots: ExternalRoots
 
     def place(self, address: str) -> tuple[Storage, str]:
-        """Return storage and path of a URI outside of the table, if the caller allows it."""
+        """Return the storage of an address outside of the table and the path there.
+
+        Raise InvalidRequestError if the caller does not allow the address.
+        """
         return self.roots.place(address, self.storage, self.uri)
 
 
 class ExternalPaths:
-    """The directories of one bucket outside its table; each call of ``next`` chooses one of
-    them.
+    """Chooses an external directory for each new file of one bucket, by the strategy of the
+    options.
     """
 
     def __init__(
@@ -61,7 +66,7 @@ class ExternalPaths:
         self._with_entropy = with_entropy
 
     def next(self, name: str) -> FilePlace:
-        """Return the place of the next file."""
+        """Return the place of a new file called ``name``."""
         below = f"{entropy_directories(name)}/{name}" if self._with_entropy else name
         address = f"{self._directories[self._choice()]}/{below}"
         return FilePlace(*self._table.place(address), external_path=address)
@@ -70,11 +75,11 @@ class ExternalPaths:
 def external_paths(
     options: TableOptions, bucket_directory: str, table: TablePlace, fraction: Callable[[], float]
 ) -> ExternalPaths | None:
-    """Return the external paths of a bucket by the options; None if its files are in the table.
+    """Return the external paths of a bucket; None if the options place its files below the table.
 
-    ``bucket_directory`` is the bucket's place relative to the table. ``fraction`` returns random
-    numbers from 0 to 1: they choose the first path of a writer, or each weighted path. A path that
-    the caller does not allow is refused.
+    ``bucket_directory`` is the directory of the bucket relative to the table. ``fraction`` returns
+    random numbers from 0 to 1, which choose the first path of a writer, or each path by its weight.
+    Raise InvalidRequestError for a path that the caller does not allow.
     """
     strategy = options.data_file_external_paths_strategy
     if strategy == "none":
@@ -115,7 +120,10 @@ def _by_weight(weights: Sequence[int], fraction: Callable[[], float]) -> Callabl
 
 
 def _below(address: str, directory: str) -> str:
-    """Return a directory below a URI in Java's spelling: no empty authority and no double slash."""
+    """Return the URI of ``directory`` below ``address`` in Java's spelling.
+
+    It has no empty authority (``file:/a``, not ``file:///a``) and no double slash.
+    """
     found = _ADDRESS.fullmatch(address)
     assert found is not None, "options hold addresses only"
     authority = (found["authority"] or "").removesuffix("//")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes manifest entries of the data files that a writer has finished."""
+"""Makes the manifest entries (DataFileMeta) of the data files that a writer has finished."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ __all__ = ["FileOrigin", "describe_append_file", "describe_key_value_file"]
 
 @dataclass(frozen=True, slots=True)
 class FileOrigin:
-    """The origin of a file: the kind of work that wrote it, the time, and the schema."""
+    """The members of a manifest entry that are equal for all files of one writer.
+
+    They are the schema, the time, the kind of work that wrote the file, and the level.
+    """
 
     schema_id: int
     creation_time: datetime
@@ -39,7 +42,7 @@ class FileOrigin:
         source: FileSource = FileSource.APPEND,
         level: int = 0,
     ) -> Self:
-        """Return the origin of files that are written now."""
+        """Return the origin of files that are written with ``schema`` at this moment."""
         return cls(schema.id, local_wall_clock(environment.now_millis()), source, level)
 
 
@@ -51,10 +54,10 @@ def describe_append_file(
     first_sequence_number: int,
     dense: bool,
 ) -> DataFileMeta:
-    """Describe a file of an append table; ``first_sequence_number`` is the sequence number of its
-    first row.
+    """Return the manifest entry of a file of an append table.
 
-    ``dense`` omits columns without statistics.
+    ``first_sequence_number`` is that of its first row. With ``dense`` the entry has no room for
+    columns without statistics.
     """
     value_stats, covered = encode_value_statistics(fields, file.statistics, dense=dense)
     return DataFileMeta(
@@ -83,9 +86,10 @@ def describe_key_value_file(
     *,
     dense: bool,
 ) -> DataFileMeta:
-    """Describe a file of a primary-key table; ``key_fields`` are the fields of its key.
+    """Return the manifest entry of a file of a primary-key table.
 
-    ``dense`` omits columns without statistics.
+    ``key_fields`` is the primary key without partition columns. With ``dense`` the entry has no
+    room for columns without statistics.
     """
     rows = file.keys
     assert rows is not None

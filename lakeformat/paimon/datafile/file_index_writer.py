@@ -19,11 +19,11 @@ from lakeformat.types.types import DataField
 __all__ = ["INDEX_SUFFIX", "FileIndexWriter", "WantedIndex", "wanted_indexes"]
 
 INDEX_SUFFIX = ".index"
-"""The suffix of an index file; the rest of its name is that of its data file."""
+"""The suffix of an index file; before it is the name of its data file."""
 
 
 class IndexWriter(Protocol):
-    """Builds one index of a column from its parts."""
+    """Builds one index of a column, given the column's values part by part."""
 
     def add(self, column: pa.ChunkedArray) -> None: ...
 
@@ -32,7 +32,9 @@ class IndexWriter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WantedIndex:
-    """An index that the options request: its column, type and settings."""
+    """An index that the table options request: the column, the type, and a function for its
+    writer.
+    """
 
     column: str
     index_type: str
@@ -51,7 +53,7 @@ class FileIndexWriter:
     """Builds all indexes of one file while its rows are written."""
 
     def __init__(self, wanted: Sequence[WantedIndex]) -> None:
-        """Start the indexes of a file; a column that cannot be indexed gets none.
+        """Start the indexes ``wanted``; skip an index that cannot have the type of its column.
 
         Without an index, readers open the file more often, with the same result.
         """
@@ -68,7 +70,7 @@ class FileIndexWriter:
             writer.add(rows[each.column])
 
     def encode(self) -> bytes | None:
-        """Return the container; None if nothing could be indexed."""
+        """Return the file index with all indexes; None if none could be built."""
         from lakeformat.paimon.index.file_index import encode_file_index
 
         bodies: dict[str, dict[str, bytes | None]] = {}
@@ -81,9 +83,7 @@ class FileIndexWriter:
 
 
 class _WholeColumn:
-    """Keeps the values of a column until its file is complete, because a bitmap needs all values at
-    once.
-    """
+    """Collects all values of a column, because a bitmap can only be built from all of them."""
 
     def __init__(self, encode: Callable[[pa.ChunkedArray], bytes]) -> None:
         self._encode = encode

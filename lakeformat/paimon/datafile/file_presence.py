@@ -17,18 +17,18 @@ _END_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class FileRemains:
-    """The state of a file in storage."""
+    """The result of a check: is the file complete, and how large is it?"""
 
     is_whole: bool
     size: int | None
-    """Size in bytes; None if the file is missing or its size is unavailable."""
+    """The size in bytes; None if the file is missing or cannot be opened."""
 
 
 def what_is_left(storage: Storage, path: str, written: int) -> FileRemains:
-    """Check that a file exists and has its ``written`` size.
+    """Check that a file exists and has ``written`` bytes, the size in its manifest entry.
 
-    The file is opened, because a listing may be outdated. A shorter file with a valid end is not
-    truncated: it counts as complete. A file without read permission also counts as complete.
+    The file is opened, because a listing may be outdated. A shorter file counts as complete if it
+    ends like a Parquet or ORC file. So does a file that cannot be opened now.
     """
     if not storage.exists(path):
         return FileRemains(is_whole=False, size=None)
@@ -47,7 +47,5 @@ def what_is_left(storage: Storage, path: str, written: int) -> FileRemains:
 
 
 def _ends_a_file(end: bytes) -> bool:
-    """Return True if the bytes are a valid end: of Parquet its magic, of ORC its magic and
-    length.
-    """
+    """Return True if the last four bytes end a Parquet or ORC file, which then is not truncated."""
     return end == MAGIC or end.startswith(b"ORC")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of data files: reduced by the table options, and encoded for manifests."""
+"""Statistics of data files: the detail that table options ask for, and their form in manifests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KEY_MODE = StatisticsMode(Detail.BOUNDS, 128)
 def column_modes(
     columns: Sequence[str], options: TableOptions, *, key_columns: Container[str] = ()
 ) -> list[StatisticsMode]:
-    """Return the mode of each column of a file, in order.
+    """Return the statistics mode of each column of a file, in the order of ``columns``.
 
     System columns and key columns keep the statistics by which keys are compared. They do not count
     for ``metadata.stats-keep-first-n-columns``. Columns with a mode of their own do count.
@@ -64,7 +64,7 @@ def column_modes(
 def encode_statistics(
     fields: Sequence[DataField], statistics: Sequence[ColumnStatistics]
 ) -> SimpleStats:
-    """Return one slot for each column, also for a column without statistics."""
+    """Return the statistics of all columns; a column without statistics has null bounds."""
     types = [with_nullability(field.type, nullable=True) for field in fields]
     lows = encode_row([column.minimum for column in statistics], types)
     highs = encode_row([column.maximum for column in statistics], types)
@@ -75,8 +75,10 @@ def encode_statistics(
 def encode_value_statistics(
     fields: Sequence[DataField], statistics: Sequence[ColumnStatistics], *, dense: bool
 ) -> tuple[SimpleStats, tuple[str, ...] | None]:
-    """Return ``value_stats`` and ``value_stats_cols``; ``dense`` omits columns without
-    statistics.
+    """Return ``value_stats`` and ``value_stats_cols`` of a manifest entry.
+
+    With ``dense`` the statistics have no room for columns without any, and ``value_stats_cols``
+    names the columns that they have; otherwise it is None.
     """
     if not dense:
         return encode_statistics(fields, statistics), None
@@ -90,11 +92,12 @@ def encode_value_statistics(
 def file_statistics(
     file: DataFileMeta, file_fields: Sequence[DataField], table_fields: Sequence[DataField]
 ) -> list[ColumnStatistics]:
-    """Return the manifest's statistics of each column of the table, in the table's types.
+    """Return the statistics of a file in its manifest entry, for each of ``table_fields`` in its
+    type.
 
-    ``file_fields`` is the schema the file was written with. A column that was added later has only
-    nulls. If the type of a column was changed, its bounds are kept only if the new type keeps the
-    order.
+    ``file_fields`` is the schema that the file was written with. A column that was added later has
+    only nulls. If the type of a column was changed, its bounds are kept only if the new type keeps
+    the order.
     """
     stored = stored_statistics(file, file_fields)
     found = []
@@ -108,14 +111,20 @@ def file_statistics(
 
 
 def key_statistics(file: DataFileMeta, key_fields: Sequence[DataField]) -> list[ColumnStatistics]:
-    """Return the manifest's statistics of each key column; append tables have no key."""
+    """Return the statistics of a file's key in its manifest entry, for each of ``key_fields``.
+
+    Append tables have no key.
+    """
     return _decode(file, file.key_stats, key_fields)
 
 
 def stored_statistics(
     file: DataFileMeta, file_fields: Sequence[DataField]
 ) -> dict[str, ColumnStatistics]:
-    """Return a manifest's statistics of the columns of a file, by column name."""
+    """Return the statistics of a file in its manifest entry, by column name.
+
+    Raise CorruptTableError if they are not those of ``file_fields``, the file's schema.
+    """
     names = file.value_stats_cols
     if names is None:
         names = file.write_cols

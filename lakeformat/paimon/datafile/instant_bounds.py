@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rule for reading TIMESTAMP_LTZ from a table's ORC files, and the bounds in manifests."""
+"""Chooses how TIMESTAMP_LTZ is read from a table's ORC files, and finds its bounds in manifests."""
 
 from __future__ import annotations
 
@@ -18,12 +18,16 @@ __all__ = ["instant_bounds", "instant_rule"]
 
 
 def instant_rule(options: TableOptions) -> InstantRule:
-    """Return the rule by which TIMESTAMP_LTZ is read from a table's ORC files."""
+    """Return the rule, set by table options, by which TIMESTAMP_LTZ is read from ORC files."""
     return InstantRule(options.orc_timestamp_ltz_legacy_type, options.orc_writer_timezone)
 
 
 def instant_bounds(file: DataFileMeta, file_fields: Sequence[DataField]) -> Mapping[str, Millis]:
-    """Return the bounds of each TIMESTAMP_LTZ in a file's manifest entry, in milliseconds."""
+    """Return the bounds of each TIMESTAMP_LTZ column of a file: least and greatest epoch
+    milliseconds.
+
+    A column without bounds in the manifest entry is left out.
+    """
     instants = {
         field.name: field.type
         for field in file_fields

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses the format of new files with instants, if JVMs outside UTC write ORC files of a table.
+"""Writes Parquet in place of ORC for TIMESTAMP_LTZ if JVMs outside UTC write a table's ORC files.
 
 Such a JVM shifts every TIMESTAMP_LTZ that it reads from an ORC file by the offset of its zone. This
 version writes ORC files like a JVM in UTC, so that JVM would read wrong instants. Parquet files do
@@ -35,10 +35,11 @@ _FORMATS = (
 
 
 def keeping_instants(schema: TableSchema, zones: Iterable[str] = ()) -> TableSchema:
-    """Return the schema, with Parquet in place of ORC if a JVM outside UTC would misread ORC.
+    """Return the schema, with Parquet in place of ORC if JVMs outside UTC would misread new ORC
+    files.
 
-    ``zones`` are the zones of the writers of files that are rewritten; they are read only if
-    needed.
+    ``zones`` are the zones of the writers of existing files. They are consumed only if
+    ``orc.writer-timezone`` does not decide.
     """
     options = schema.table_options
     if not _shifts_instants(schema):
@@ -56,14 +57,18 @@ def keeping_instants(schema: TableSchema, zones: Iterable[str] = ()) -> TableSch
 
 
 def lacks_zone(schema: TableSchema) -> bool:
-    """Return True if new ORC files do not name the zone by which their instants are shifted."""
+    """Return True if the table's ORC files have TIMESTAMP_LTZ but do not name the zone of their
+    writer.
+    """
     if not _shifts_instants(schema) or schema.table_options.orc_writer_timezone:
         return False
     return not any(_has(TypeName.TIMESTAMP, field.type) for field in schema.fields)
 
 
 def _shifts_instants(schema: TableSchema) -> bool:
-    """Return True if JVMs shift instants in the ORC files that they write into a table."""
+    """Return True if JVMs shift TIMESTAMP_LTZ by their zone when they write ORC files of the
+    table.
+    """
     options = schema.table_options
     if not any(FileFormat.ORC in options.text(option).lower() for option in _FORMATS):
         return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the manifest entry of a joined file from the entries of its parts."""
+"""Makes the manifest entry (DataFileMeta) of a file that joins several files."""
 
 from __future__ import annotations
 
@@ -27,9 +27,11 @@ def describe_joined_file(
     *,
     dense: bool,
 ) -> DataFileMeta:
-    """Describe files of one schema, in key order, as one file with name and size of the first.
+    """Return the entry of a file with the rows of ``files``, which are in key order and of one
+    schema.
 
-    ``dense`` omits columns without statistics.
+    Its name and size are those of the first file: the caller replaces them. With ``dense`` the
+    entry has no room for columns without statistics.
     """
     counts = [file.row_count for file in files]
     keys = [key_statistics(file, key_fields) for file in files]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Key order of the rows of a file: a check that readers rely on, and a summary of the keys."""
+"""Checks that the rows of a file are in key order, and collects the keys for its manifest entry."""
 
 from __future__ import annotations
 
@@ -20,18 +20,14 @@ _DELETE_KINDS = [1, 3]
 
 
 class Keys(Enum):
-    """The order that the rows of a file must have, and if a key may repeat."""
+    """The key order that the rows of a file must have, and if a key may repeat."""
 
     ONCE = "each key once"
-    """The order of data files: each key once, because rows of one key are merged before they are
-    written.
-    """
+    """For data files: ascending keys, each once, because rows of one key are merged before."""
     REPEATED = "rows with one key together"
-    """The order of changelog files: each change of a row is kept, and the rows of a key are
-    together.
-    """
+    """For changelog files: ascending keys; all changes of one key are next to each other."""
     ANY = "in any order"
-    """No order, for files of postponed rows; these are sorted when their rows get a bucket."""
+    """No order, for files of ``bucket-postpone``; their rows are sorted when they get a bucket."""
 
 
 _REMEDIES = {
@@ -41,7 +37,7 @@ _REMEDIES = {
 
 
 class KeyOrder:
-    """Checks the key order of the rows of one writer, also from one file to the next."""
+    """Checks the key order of all rows of one writer, across its files."""
 
     def __init__(self, columns: Sequence[str], keys: Keys) -> None:
         self.columns = list(columns)
@@ -49,8 +45,10 @@ class KeyOrder:
         self._last: pa.Table | None = None
 
     def check(self, rows: pa.Table, uri: str, start: int) -> None:
-        """Raise unless ``rows``, from row ``start`` of a file on, follow the rows checked
+        """Raise InvalidRequestError unless ``rows`` are in order and follow the rows checked
         before.
+
+        ``rows`` begin at row ``start`` of the file ``uri``, for the message.
         """
         if self._keys is Keys.ANY:
             return
@@ -70,7 +68,7 @@ class KeyOrder:
 
 
 class KeyRows:
-    """The first and last key, sequence numbers and deletes of one file, for its manifest entry."""
+    """Collects first and last key, sequence numbers and the number of deletes of a file."""
 
     def __init__(self, key_columns: Sequence[str]) -> None:
         self._columns = list(key_columns)
@@ -81,7 +79,7 @@ class KeyRows:
         self.delete_count = 0
 
     def add(self, rows: pa.Table) -> None:
-        """Add the next rows to the summary; there is at least one row."""
+        """Add the next rows; there must be at least one."""
         keys = rows.select(self._columns)
         self.first = keys.slice(0, 1) if self.first is None else self.first
         self.last = keys.slice(rows.num_rows - 1)
@@ -94,8 +92,10 @@ class KeyRows:
 
 
 def _first_out_of_order(keys: pa.Table, rule: Keys) -> int | None:
-    """Return the first row that is not in key order after the row before it, or has a null in its
-    key.
+    """Return the position of the first row whose key has a null or does not follow the key before
+    it.
+
+    Return None if all rows are in order.
     """
     nulls = [
         pc.index(column.is_null(), True).as_py() for column in keys.columns if column.null_count

@@ -21,7 +21,9 @@ __all__ = ["KeyValueFiles"]
 
 
 class KeyValueFiles:
-    """Creates the writers of a bucket; their files share one unique name and one counter."""
+    """Creates the writers of a bucket; the names of their files have one uuid and count up
+    together.
+    """
 
     def __init__(
         self,
@@ -34,7 +36,7 @@ class KeyValueFiles:
         *,
         external: ExternalPaths | None = None,
     ) -> None:
-        """Keep the settings; ``key_columns`` is the primary key without partition columns."""
+        """Create no writer yet; ``key_columns`` is the primary key without partition columns."""
         self._names = DataFileNames(options, unique)
         self._options, self._directory = options, directory
         self._writer = partial(
@@ -47,13 +49,11 @@ class KeyValueFiles:
         return self._writer(self._options.of_level(level), names, keys=Keys.ONCE)
 
     def next_run(self, level: int) -> tuple[str, str]:
-        """Return name and path for a file of a sorted run that another writer creates."""
+        """Return a name and path for a data file of a level that the caller writes itself."""
         name = self._names.next_of_level(level)
         return name, f"{self._directory}/{name}"
 
     def new_changelog(self, level: int = 0) -> KeyValueWriter:
-        """Return a writer for changelog rows, in the directory of the data files of a level; keys
-        may repeat.
-        """
+        """Return a writer for the changelog of changes in a level; a key may repeat."""
         names = partial(self._names.next_changelog, level)
         return self._writer(self._options.of_changelog(level), names, keys=Keys.REPEATED)

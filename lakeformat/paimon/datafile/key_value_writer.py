@@ -31,8 +31,8 @@ class KeyValueWriter:
     """Writes one sorted run, or one changelog, of a bucket; rows must be in key order.
 
     Batches have ``_SEQUENCE_NUMBER``, ``_VALUE_KIND`` and the table's columns, in this order and in
-    the Arrow types of the table, as ``read_key_values`` returns them. If a call raises, no file is
-    left.
+    the Arrow types of the table, as ``read_key_values`` returns them. If a call raises, all files
+    of the writer are deleted.
     """
 
     def __init__(
@@ -49,7 +49,8 @@ class KeyValueWriter:
     ) -> None:
         """Open no file yet; ``key_columns`` is the primary key without partition columns.
 
-        ``options`` and ``next_name`` are those of a level or of a changelog.
+        ``options`` are those for a level or for changelogs; ``next_name`` returns the name of each
+        file.
         """
         by_name = {field.name: field for field in fields}
         self._fields = fields
@@ -77,7 +78,7 @@ class KeyValueWriter:
         )
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Add the next rows; their keys must follow the keys already written."""
+        """Add the next rows; their keys must follow the keys written before."""
         keys = [batch.column(name) for name in self._key_columns]
         names = [KEY_PREFIX + name for name in self._key_columns]
         stored = [*keys, *batch.columns]
@@ -87,7 +88,7 @@ class KeyValueWriter:
             )
 
     def finish(self, origin: FileOrigin) -> list[DataFileMeta]:
-        """Close the last file; every returned file is durable."""
+        """Close the last file, and return the manifest entries of all files, which are durable."""
         with self._leaving_nothing():
             files = self._files.finish()
         dense = self._options.statistics_dense_store
@@ -97,7 +98,7 @@ class KeyValueWriter:
         ]
 
     def abort(self) -> None:
-        """Remove everything written so far."""
+        """Delete all files of the writer; a file that cannot be deleted becomes an orphan."""
         self._files.abort()
 
     @contextmanager

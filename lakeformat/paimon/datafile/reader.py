@@ -54,13 +54,14 @@ def read_batches(
     instants: InstantRule | None = None,
     section: PackedPart | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the rows of one file; columns are matched by field id, through the file's schema.
+    """Yield the rows of one file as ``wanted`` columns; columns are matched by field id.
 
-    ``file_fields`` is the schema the file was written with, ``write_cols`` the part of it that is
-    in the file. Only rows in the range ``rows`` that ``keep`` keeps are returned. If ``row_count``
-    is given, from the manifest, a truncated file is an error. Row groups of a Parquet file that
-    ``pick`` leaves out are not read. Text columns named in ``encoded`` remain dictionary-encoded if
-    the file stores them so. Columns of a Parquet file may be decoded ``in_threads``.
+    ``file_fields`` is the schema that the file was written with; ``write_cols`` names the columns
+    that the file has, if not all. Only rows at positions in ``rows`` for which ``keep`` returns
+    True are yielded. With ``row_count``, the number in the manifest entry, a truncated file is an
+    error. Row groups of a Parquet file that ``pick`` excludes are not read. Text columns named in
+    ``encoded`` remain dictionary-encoded if the file stores them so. Columns of a Parquet file are
+    decoded in threads if ``in_threads``. ``section`` is the part of the file that holds these rows.
     """
     stored = file_fields
     if write_cols is not None:
@@ -104,10 +105,11 @@ def read_key_values(
     instants: InstantRule | None = None,
     section: PackedPart | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Stream a primary-key table's file: ``_SEQUENCE_NUMBER``, ``_VALUE_KIND``, then ``wanted``.
+    """Yield the rows of a primary-key table's file, with the same arguments as ``read_batches``.
 
-    Keys are read from the table's own columns, which every file has, also in thin mode. Sequence
-    numbers are left out unless ``numbered``.
+    The columns are ``_SEQUENCE_NUMBER`` (only if ``numbered``), ``_VALUE_KIND`` and ``wanted``.
+    Keys are read from the table's own columns, which every file has, also with
+    ``data-file.thin-mode``.
     """
     system = (SEQUENCE_NUMBER, VALUE_KIND)
     first = system if numbered else (VALUE_KIND,)
@@ -133,13 +135,15 @@ def _section(file: IO[bytes], section: PackedPart) -> IO[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class _ColumnSource:
-    """A column of the result, and the column of the file from which it is read."""
+    """A wanted column, and the file's column that it is read from; None if the file lacks it."""
 
     source: DataField | None
     wanted: DataField
 
     def stays_same(self, names: Collection[str]) -> bool:
-        """Return True if the column is one of ``encoded`` and needs no conversion."""
+        """Return True if the column is one of ``names`` and its type in the file is the wanted
+        type.
+        """
         return (
             self.wanted.name in names
             and self.source is not None
@@ -147,8 +151,9 @@ class _ColumnSource:
         )
 
     def is_stored_in(self, schema: pa.Schema, kind: pa.DataType) -> bool:
-        """Return True if the file stores the column in the wanted type, plain or
-        dictionary-encoded.
+        """Return True if batches of the file have the column in the Arrow type ``kind``.
+
+        A dictionary-encoded column counts, too.
         """
         if self.source is None:
             return False
@@ -183,8 +188,7 @@ def _select(
 class _Shape:
     """Converts batches of a file to the wanted columns and types.
 
-    Most batches only need a selection of columns. It is determined once for all batches of one
-    schema.
+    If that is only a selection of columns, it is determined once for all batches of one schema.
     """
 
     def __init__(self, columns: list[_ColumnSource], schema: pa.Schema, uri: str) -> None:
@@ -214,7 +218,10 @@ class _Shape:
             self._alike = self._with_types([stored.field(place) for place in self._picked])
 
     def _with_types(self, given: Sequence[pa.Array | pa.Field]) -> pa.Schema:
-        """Return the schema of the wanted columns; texts may be dictionary-encoded."""
+        """Return the schema of the wanted columns with the types of ``given``.
+
+        They differ from the table's types only for texts that are dictionary-encoded.
+        """
         kinds = [each.type for each in given]
         if kinds == self._schema.types:
             return self._schema

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes rows into data files, starting a new file when one has reached the target size."""
+"""Writes rows into data files, and starts a new file when one has reached the target size."""
 
 from __future__ import annotations
 
@@ -36,33 +36,33 @@ __all__ = ["RollingWriter", "WrittenFile", "file_content", "table_of"]
 
 ROW_GROUP_ROWS = 128 * 1024
 ROW_GROUP_BYTES = 64 << 20
-"""The size of the rows that are buffered before a row group is written; it limits the memory."""
+"""The size in memory of buffered rows at which a row group is written; it limits the memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
-    """A finished, durable data file to which nothing refers yet."""
+    """A finished, durable data file that no manifest names yet."""
 
     name: str
     path: str
     size: int
     row_count: int
     statistics: tuple[ColumnStatistics, ...]
-    """The statistics of each column, in the order of the file, reduced as the table options
-    require.
+    """The statistics of each column, in the order of the file, with the detail that options ask
+    for.
     """
     keys: KeyRows | None = None
     """The keys, sequence numbers and deletes of the file's rows; None in an append table."""
     external_path: str | None = None
-    """The full URI of the file if it is outside the table."""
+    """The file's URI for its manifest entry, if the file is outside of its table; else None."""
     embedded_index: bytes | None = None
-    """The file index, if the manifest stores it."""
+    """The file index, if it is small enough for the manifest entry; else None."""
     extra_files: tuple[str, ...] = ()
-    """The names of other files that belong to this file, in the same directory."""
+    """The names of the index files of this file, in the same directory."""
 
 
 class RollingWriter:
-    """Writes rows to the files of one directory; rows keep their order across files."""
+    """Writes rows to files of one directory, in the order in which they are added."""
 
     def __init__(
         self,
@@ -77,11 +77,11 @@ class RollingWriter:
         external: ExternalPaths | None = None,
         indexed: bool = True,
     ) -> None:
-        """Open no file yet; ``modes`` default to those of the options.
+        """Open no file yet; ``modes`` are the statistics modes, by default those of the options.
 
-        ``key_order`` checks the keys and fills ``keys``. Files get the indexes of the options if
-        ``indexed``; changelogs need none. Files are written to the ``external`` paths if there are
-        any.
+        ``next_name`` returns the name of each file. ``key_order`` checks the keys of a primary-key
+        table. Files get the file indexes of the options if ``indexed``; changelogs need none. Files
+        are written to the ``external`` paths if these are given.
         """
         require_format_holds(fields, options)
         keys = tuple(key_order.columns) if key_order is not None else ()
@@ -103,18 +103,18 @@ class RollingWriter:
         self._finished: list[WrittenFile] = []
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Add rows; ``batch`` already has the table's columns and types."""
+        """Add rows, which have the columns and types of the files."""
         for start in range(0, batch.num_rows, ROW_GROUP_ROWS):
             self._hold(batch.slice(start, ROW_GROUP_ROWS))
 
     def finish(self) -> list[WrittenFile]:
-        """Close the last file; every returned file is durable."""
+        """Close the last file, and return all files, which are durable."""
         self._flush()
         self._roll()
         return list(self._finished)
 
     def abort(self) -> None:
-        """Remove everything written so far; a file that cannot be deleted becomes an orphan."""
+        """Delete all files of the writer; a file that cannot be deleted becomes an orphan."""
         if self._open is not None:
             self._open.discard()
             self._open = None
@@ -164,7 +164,10 @@ def file_content(
     modes: Sequence[StatisticsMode] | None = None,
     key_columns: tuple[str, ...] = (),
 ) -> FileContent:
-    """Describe the files of one writer; ``modes`` default to those of the options."""
+    """Return columns, statistics modes and settings of the files of one writer.
+
+    ``modes`` default to those of the options.
+    """
     settings = FileSettings(
         compression=options.file_compression,
         zstd_level=options.file_compression_zstd_level,
@@ -182,7 +185,9 @@ def file_content(
 
 
 def _repeated_columns(fields: tuple[DataField, ...], key_columns: Sequence[str]) -> dict[str, str]:
-    """Return the key columns that a file has twice, each with the name of its first copy."""
+    """Return the key columns that a Parquet file has twice: the name of the copy by that of the
+    column.
+    """
     if not key_columns:
         return {}
     stored = {field.name: field for field in parquet_schema(fields)}
@@ -195,7 +200,7 @@ def _repeated_columns(fields: tuple[DataField, ...], key_columns: Sequence[str])
 
 
 class _OpenFile:
-    """A data file that is being written, with its statistics and its index."""
+    """A data file that is being written, with its keys and its file index."""
 
     def __init__(
         self,
@@ -256,7 +261,10 @@ class _OpenFile:
         )
 
     def _place_index(self) -> tuple[bytes | None, tuple[str, ...]]:
-        """Return the index for the manifest, and the names of index files in the same directory."""
+        """Return the index for the manifest entry, and the names of index files.
+
+        A large index is written to a file beside the data file.
+        """
         content = None if self._index is None else self._index.encode()
         if content is None or len(content) <= self._most_embedded:
             return content, ()
@@ -273,8 +281,8 @@ class _OpenFile:
 
     @contextmanager
     def _leaving_on_failure(self) -> Iterator[None]:
-        """Pass an error to the storage's stream first, because the stream may raise a clearer
-        error.
+        """Close the storage's stream with the error of the block: the stream may raise a clearer
+        one.
         """
         try:
             yield
@@ -300,7 +308,9 @@ def _writer(
 
 
 def table_of(batches: Sequence[pa.RecordBatch]) -> pa.Table:
-    """Return all rows as a table; a column remains dictionary-encoded if all batches encode it."""
+    """Return the rows of all batches; a column remains dictionary-encoded if it is so in each
+    batch.
+    """
     schema = batches[0].schema
     if any(batch.schema != schema for batch in batches):
         batches = [_in_full(batch) for batch in batches]

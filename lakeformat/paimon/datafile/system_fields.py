@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns that the data files of a primary-key table have beside the columns of the table."""
+"""The columns that data files of a primary-key table have in addition to those of the table."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _KEY_ID_START = 1_073_741_823
 SEQUENCE_NUMBER = DataField(
     2_147_483_646, "_SEQUENCE_NUMBER", atomic(TypeName.BIGINT, nullable=False)
 )
-"""The column that decides which of two rows of one key is newer."""
+"""The column by which the newer of two rows with one key is found: it has the larger number."""
 
 VALUE_KIND = DataField(2_147_483_645, "_VALUE_KIND", atomic(TypeName.TINYINT, nullable=False))
-"""0 insert, 1 update before, 2 update after, 3 delete."""
+"""The kind of a row: 0 insert, 1 update before, 2 update after, 3 delete."""
 
 _OTHERS = ("_LEVEL", "rowkind", "_ROW_ID")
 
 
 def key_field(field: DataField) -> DataField:
-    """Return the key column of a file for a column of the primary key."""
+    """Return the file's key column (``_KEY_<name>``) for a column of the primary key."""
     key_type = with_nullability(field.type, nullable=False)
     return replace(field, id=_KEY_ID_START + field.id, name=KEY_PREFIX + field.name, type=key_type)
 
 
 def is_system_column(name: str) -> bool:
-    """Return True if a column of a file is not a column of the table."""
+    """Return True for a column of files that is not a column of the table."""
     return name.startswith(KEY_PREFIX) or name in (SEQUENCE_NUMBER.name, VALUE_KIND.name, *_OTHERS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Candidates for deletion: data files and the files beside them."""
+"""Candidates for deletion: data, changelog and index files that nothing may need any more."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Candidates"]
 
 
 class Candidates:
-    """The files that may be deleted, by path.
+    """The files that may be deleted, by their key (see ``FilePlaces.keys``).
 
     Each file is in it once, with the reason that was given first.
     """
@@ -34,7 +34,9 @@ class Candidates:
         self._names: set[bytes] = set()
         self._looked_for: pa.Array | None = None
         self.has_packs = False
-        """True if a packed changelog is a candidate; entries of other names may refer to it."""
+        """True if a packed changelog is a candidate; entries of several names may refer to its
+        file.
+        """
 
     def __len__(self) -> int:
         return len(self._files)
@@ -49,7 +51,7 @@ class Candidates:
         reason: str,
         but: Collection[str] = (),
     ) -> None:
-        """Add the data files and extra files of the entries ``columns``, except those with keys in
+        """Add the data files and extra files of the entries ``columns``, except those with a key in
         ``but``.
         """
         for key, removal in self._places.removals(columns, kind, reason):
@@ -64,13 +66,13 @@ class Candidates:
         self.has_packs = self.has_packs or any(map(is_packed, names))
 
     def drop_added(self, columns: ManifestColumns) -> None:
-        """Drop candidates that the entries ``columns`` add again."""
+        """Remove the candidates that the entries ``columns`` name: they are in the table again."""
         if self._files:
             found = self.keys(columns.filter(self.may_name(columns)))
             self.drop(chain.from_iterable(found))
 
     def may_name(self, columns: ManifestColumns) -> Mask:
-        """Return a mask of the entries whose file names could be candidates.
+        """Return a mask of the entries whose file name is that of a candidate.
 
         It is a fast check before the exact one by ``keys``.
         """
@@ -92,14 +94,14 @@ class Candidates:
         return name in self._names or (self.has_packs and is_packed(name))
 
     def drop(self, keys: Iterable[str]) -> None:
-        """Drop candidates that must be kept."""
+        """Remove the candidates with these keys."""
         for key in keys:
             self._files.pop(key, None)
 
     def keys(self, columns: ManifestColumns) -> list[tuple[str, ...]]:
-        """Return the keys of the files of each entry."""
+        """Return the keys of the files of each entry: the data file first, then its extra files."""
         return self._places.keys(columns)
 
     def removals(self, kinds: Collection[FileClass] = tuple(FileClass)) -> Iterator[Removal]:
-        """Yield every candidate whose kind is one of ``kinds``, in the order they were added."""
+        """Yield the candidates of these kinds, in the order they were added."""
         return (file for file in self._files.values() if file.kind in kinds)

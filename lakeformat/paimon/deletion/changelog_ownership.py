@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides if a changelog without files of its own owns the data files that its commit added."""
+"""Decides if a changelog without a changelog list consists of the data files that its commit
+added.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +19,19 @@ NO_PRODUCER = "none"
 
 
 class ChangelogOwnership:
-    """Decides which changelogs of one branch own files; reads each schema once."""
+    """Decides which changelogs of one branch need files; reads each schema once."""
 
     def __init__(self, storage: Storage, layout: TableLayout) -> None:
         self._had_producer = cache(lambda number: _has_producer(storage, layout, number))
         self._newest = cache(lambda: latest_schema_id(storage, layout))
 
     def needs_files(self, changelog: Snapshot) -> bool:
-        """Return True if a changelog needs files.
+        """Return True if files of the changelog must be kept.
 
-        A changelog without files of its own consists of the data files that its commit added. This
-        is true only if the table had no changelog producer then, or has none now. Otherwise these
-        changes belong to another snapshot or do not exist. The changelog's lists may still exist,
-        if a tag kept them when the snapshot expired.
+        A changelog without a changelog list consists of the data files that its commit added, but
+        only if the table had no changelog producer then, or has none now. Otherwise these changes
+        belong to another snapshot or do not exist. The delta list may still exist, if a tag kept it
+        when the snapshot expired.
         """
         if changelog.changelog_manifest_list is not None:
             return True

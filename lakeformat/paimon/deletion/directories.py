@@ -14,7 +14,7 @@ __all__ = ["bucket_directories", "remove_empty_directories"]
 
 
 def bucket_directories(handle: TableHandle, removals: Iterable[Removal]) -> set[str]:
-    """Return the bucket directories inside the table from which a file is deleted."""
+    """Return the bucket directories below the table from which ``removals`` delete files."""
     return {
         removal.path.rpartition("/")[0]
         for removal in removals
@@ -26,7 +26,8 @@ def bucket_directories(handle: TableHandle, removals: Iterable[Removal]) -> set[
 def remove_empty_directories(handle: TableHandle, buckets: Iterable[str]) -> int:
     """Remove empty bucket directories, then empty partition directories, deepest first.
 
-    A directory that cannot be removed is skipped: a writer uses it, or the next run removes it.
+    Return the number of removed directories. One that cannot be removed is skipped: a writer uses
+    it, or the next run removes it.
     """
     layout = handle.layout
     top = "/".join(part for part in (layout.root, layout.data_path) if part)

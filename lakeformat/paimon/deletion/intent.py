@@ -35,7 +35,7 @@ _PAUSE_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """The announcement of an expiry: the snapshots that expire, and ``end``, the first one that is
+    """The announcement of an expiry of ``snapshots``; ``end`` is the id of the first one that is
     kept.
     """
 
@@ -47,14 +47,15 @@ class Intent:
     """True if the changes of the snapshots remain readable as changelogs."""
 
     def is_over(self, gone: Sequence[Snapshot]) -> bool:
-        """Return True if the last snapshot of the expiry is deleted.
+        """Return True if the last snapshot of the intent is deleted.
 
-        A rollback may have restored older ones.
+        The argument is the deleted snapshots of the intent; a rollback may have restored older
+        ones.
         """
         return bool(gone) and gone[-1] == self.snapshots[-1]
 
     def to_json(self) -> bytes:
-        """Return the content of the intent's file."""
+        """Return the content of the intent's file as UTF-8."""
         members = [snapshot.members() for snapshot in self.snapshots]
         return json.dumps(
             {
@@ -85,10 +86,11 @@ def announce(
     changelogs: bool = False,
     keeps_changelogs: bool = False,
 ) -> Intent:
-    """Write an intent for snapshots about to expire. Search what protects files only after this
-    call.
+    """Write the file of an intent to expire ``snapshots``, and return the intent.
 
-    ``changelogs``: the snapshots have expired before, and their changelogs expire now.
+    Search only after this call for tags, branches and consumers that need the snapshots. ``end`` is
+    the id of the first snapshot that is kept. With ``changelogs`` the snapshots have expired
+    before, and their changelogs expire now.
     """
     environment, layout = handle.environment, handle.layout
     directory = layout.changelog_directory if changelogs else layout.snapshot_directory
@@ -100,15 +102,14 @@ def announce(
 
 
 def withdraw(handle: TableHandle, intent: Intent) -> None:
-    """Remove the intent: its expiry is complete or cancelled."""
+    """Delete the file of an intent, whose expiry is complete or cancelled."""
     handle.storage.delete(intent.path)
 
 
 def read_intents(handle: TableHandle, *, changelogs: bool = False) -> list[Intent]:
-    """Return every intent of this branch, lowest end first.
+    """Return the intents of this branch to expire snapshots, or changelogs, by ascending ``end``.
 
-    The intents are those to expire snapshots, or with ``changelogs`` those to expire changelogs.
-    Intents withdrawn meanwhile are skipped.
+    An intent that is withdrawn during the call is skipped.
     """
     storage, layout, found = handle.storage, handle.layout, []
     directory = layout.changelog_directory if changelogs else layout.snapshot_directory
@@ -131,10 +132,10 @@ def read_intents(handle: TableHandle, *, changelogs: bool = False) -> list[Inten
 
 
 def refuse_if_expiring(handle: TableHandle, snapshot_id: int, what: str) -> None:
-    """Raise ``CommitConflictError`` if a snapshot is expiring or has expired.
+    """Raise CommitConflictError if a snapshot is expiring or has expired.
 
-    Call it after writing a tag, branch or consumer that needs the snapshot. If it raises, delete
-    the written file again. ``what`` names the tag, branch or consumer in the message.
+    Call it after you have written a tag, branch or consumer that needs the snapshot. If it raises,
+    delete the written file again. ``what`` names the tag, branch or consumer in the message.
     """
     if _is_expiring(handle, snapshot_id) and not _is_abandoned(handle, snapshot_id):
         raise CommitConflictError(
@@ -164,7 +165,7 @@ def _is_expiring(handle: TableHandle, snapshot_id: int, *, newer_than: int = 0) 
 
 
 def _is_abandoned(handle: TableHandle, snapshot_id: int) -> bool:
-    """Return True if the expiry crashed long ago without deleting snapshot ``snapshot_id``."""
+    """Return True if the expiry of the snapshot was interrupted more than a day ago."""
     environment = handle.environment
     limit = environment.now_millis() - STALE_MILLIS
     if _is_expiring(handle, snapshot_id, newer_than=limit):

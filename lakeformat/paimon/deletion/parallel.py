@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs storage operations of a table with as many threads as its options allow."""
+"""Runs storage operations of a table in as many threads as its options allow."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ R = TypeVar("R")
 
 
 def in_parallel(handle: TableHandle, act: Callable[[T], R], items: Iterable[T]) -> list[R]:
-    """Return the result of ``act`` for each item, in order, with the threads the table allows."""
+    """Return the results of ``act`` for all items, in their order."""
     return parallel.in_parallel(act, items, handle.options.file_operation_threads)

@@ -23,7 +23,7 @@ __all__ = ["FilePlaces"]
 
 
 class FilePlaces:
-    """The paths of a table's data and index files."""
+    """Finds the paths of a table's data and index files, inside and outside of its directory."""
 
     def __init__(self, handle: TableHandle) -> None:
         self._handle = handle
@@ -32,11 +32,11 @@ class FilePlaces:
         )
 
     def keys(self, columns: ManifestColumns) -> list[tuple[str, ...]]:
-        """Return the unique keys of the files of each entry: the data file first, then its extra
+        """Return unique keys for the files of each entry: of the data file first, then of its extra
         files.
 
-        The level is not part of a key. A data file keeps its key while its extra files are
-        replaced.
+        The key is the path below the table, or the address of an external file. Entries of one file
+        on different levels, or with other extra files, have the same key for it.
         """
         layout = self._handle.layout
         partitions = [self._directory(each or b"") for each in columns.partition.values()]
@@ -61,7 +61,7 @@ class FilePlaces:
     def removals(
         self, columns: ManifestColumns, kind: FileClass, reason: str
     ) -> Iterator[tuple[str, Removal]]:
-        """Yield every file of each entry with its key."""
+        """Yield the key and the removal of every file of each entry."""
         sizes = self._sizes(columns)
         external = columns.external_path.present
         is_external = np.ones(len(columns), np.bool_) if external is None else external
@@ -75,8 +75,9 @@ class FilePlaces:
     def _outside(
         self, columns: ManifestColumns, row: int, keys: Sequence[str]
     ) -> Iterator[tuple[Storage, str]]:
-        """Yield the places of an external file and of its extra files; only external roots are
-        allowed.
+        """Yield storage and path of an external file and of its extra files.
+
+        Raise InvalidRequestError if the caller does not allow the address.
         """
         [entry] = columns.entries(np.array([row]))
         directory = self._directory(entry.partition)
@@ -86,9 +87,9 @@ class FilePlaces:
             yield storage, f"{path.rpartition('/')[0]}/{key.rpartition('/')[2]}"
 
     def _sizes(self, columns: ManifestColumns) -> list[int]:
-        """Return the size of each file.
+        """Return the size in bytes of each entry's data file.
 
-        For a part of a packed changelog this is the end of the part in the file.
+        For a part of a packed changelog this is the end of the part in its file.
         """
         sizes: list[int] = columns.file_size.numbers.tolist()
         for row, name in enumerate(columns.file_name.values()):
@@ -98,12 +99,12 @@ class FilePlaces:
         return sizes
 
     def index_file(self, entry: IndexManifestEntry, reason: str) -> Removal:
-        """Return the removal of an index file."""
+        """Return the removal of an index file for ``reason``."""
         storage, path = index_file_place(self._handle, entry)
         return Removal(storage, path, FileClass.INDEX, reason, entry.file_size)
 
     def index_key(self, entry: IndexManifestEntry) -> str:
-        """Return the unique key of an index file."""
+        """Return the unique key of an index file: its path, or the address of an external file."""
         if entry.external_path is not None:
             return one_spelling(entry.external_path)
         return index_file_place(self._handle, entry)[1]

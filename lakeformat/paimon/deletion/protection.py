@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds which of the files to delete are still needed by tags, branches and later snapshots."""
+"""Finds the files to delete that tags, branches or kept snapshots still need."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ from lakeformat.paimon.metadata.tag import read_tags
 __all__ = ["Protection", "find_protection", "lists_of_changelog"]
 
 LATER_SNAPSHOTS = 100
-"""The number of snapshots after the oldest kept one that are checked for files added again. Of the
-snapshots behind these, only the newest is checked. If more snapshots expire at once, more are
-checked. When changelogs expire, the same number of changelogs is checked. Files that a rollback
-restored later are protected by the tag of the rollback.
+"""The number of snapshots after the oldest kept one whose added files are compared.
+
+A rollback may have added deleted files again. Of the snapshots behind these, only the newest is
+compared. If more snapshots expire at once, as many are compared. When changelogs expire, the same
+number of changelogs is compared. Files that a rollback restored later are protected by its tag.
 """
 _log = logging.getLogger(__name__)
 BASE = ListKind.BASE
@@ -42,42 +43,48 @@ STATE = (BASE, ListKind.DELTA)
 
 @dataclass(slots=True)
 class Protection:
-    """The snapshots of all branches that are kept, and the parts of each that are checked."""
+    """The snapshots, tags and changelogs of all branches that are kept, and so protect their
+    files.
+    """
 
     handle: TableHandle
     tags: list[Snapshot] = field(default_factory=list)
-    """Tagged snapshots. All files of their state are needed, but not their changes."""
+    """The snapshots of tags. All files of their state are needed, but not their changes."""
     starts: list[Snapshot] = field(default_factory=list)
-    """The oldest snapshot of each other branch, and other single snapshots: their whole state and
-    their changelogs are needed."""
+    """The oldest snapshot of each other branch, and kept snapshots below ``oldest``.
+
+    All files of their state and their changelogs are needed.
+    """
     additions: list[Snapshot] = field(default_factory=list)
-    """All later snapshots of other branches. The files that they added and their changelogs are
+    """The later snapshots of other branches. The files that they added and their changelogs are
     needed.
     """
     oldest: Snapshot | None = None
     """The oldest kept snapshot of this branch."""
     later: list[Snapshot] = field(default_factory=list)
-    """The later snapshots of this branch that are checked for files added again."""
+    """Later snapshots of this branch, which may have added deleted files again."""
     leaves_out_some: bool = False
     """True if this branch has later snapshots that are not in ``later``."""
     with_oldest_state: bool = False
-    """True if the whole state of the oldest snapshot is checked, too."""
+    """True if all files of the state of ``oldest`` are needed; otherwise none of them is a
+    candidate.
+    """
     changelogs: list[Snapshot] = field(default_factory=list)
-    """Changelogs that are kept after their snapshots have expired."""
+    """Expired snapshots whose changelogs are kept."""
     own_changelogs: Sequence[int] = ()
-    """The kept changelogs of this branch.
+    """The ids of kept changelogs of this branch.
 
-    They are checked because a packed changelog may have parts of several snapshots.
+    They are compared because a packed changelog may have parts of several snapshots.
     """
     later_changelogs: Sequence[int] = ()
-    """Later changelogs of this branch that are checked for files added again. Their metadata is
-    new, or belongs to one of ``changelogs``."""
+    """The ids of later changelogs of this branch, which may name deleted files again."""
 
     def metadata(self) -> MetadataFiles:
-        """Return the metadata and index files to keep, except new ones of later snapshots.
+        """Return the metadata and index files to keep.
 
-        The manifests of later snapshots are new or already among those of the oldest. Their index
-        files and statistics may be older, because a rollback uses those of the restored snapshot.
+        Manifests of later snapshots are left out: they are new, or the oldest snapshot names them,
+        too. Their index files and statistics are included, because a rollback uses those of the
+        restored snapshot again.
         """
         handle, found = self.handle, MetadataFiles()
         wholes = [*self.starts, *self.additions, *([self.oldest] if self.oldest else ())]
@@ -96,7 +103,7 @@ class Protection:
         return found
 
     def spare(self, candidates: Candidates) -> set[str]:
-        """Drop the candidates that are still needed; return the keys of the dropped ones."""
+        """Remove from the candidates those that are still needed; return their keys."""
         if not len(candidates):
             return set()
         seen = _Sightings(self.handle, candidates)
@@ -119,7 +126,7 @@ class Protection:
         return found
 
     def _parts(self, seen: _Sightings) -> set[str]:
-        """Return the packed changelogs that are needed by another snapshot of this branch.
+        """Return the keys of packed changelogs that other snapshots of this branch need.
 
         All parts of a packed changelog were written by one commit.
         """
@@ -138,7 +145,7 @@ class Protection:
             yield self.oldest
 
     def _added_again(self, seen: _Sightings) -> set[str]:
-        """Return the candidates that this branch added again after its oldest snapshot."""
+        """Return the keys of candidates that this branch added again after its oldest snapshot."""
         needed: set[str] = set()
         for manifests in self._many(self.later, ListKind.DELTA):
             needed |= seen.added(manifests)
@@ -149,7 +156,7 @@ class Protection:
         return needed
 
     def _owners_of_added_files(self) -> list[Snapshot]:
-        """Return later changelogs without a list that own the data files their commits added."""
+        """Return the later changelogs that consist of the data files that their commits added."""
         storage, layout = self.handle.storage, self.handle.layout
         read = partial(read_changelog_if_present, storage, layout)
         found = in_parallel(self.handle, read, self.later_changelogs)
@@ -157,7 +164,7 @@ class Protection:
         return [*filter(ChangelogOwnership(storage, layout).needs_files, without_list)]
 
     def _changes_of(self, changelog: Snapshot) -> list[ManifestMeta]:
-        """Return the manifests with the changes of a changelog; missing manifests are left out."""
+        """Return the manifests with the changes of a changelog; none if their list has expired."""
         if changelog.changelog_manifest_list is not None:
             return self._manifests(changelog, ListKind.CHANGELOG)
         handle = self.handle
@@ -180,11 +187,11 @@ class Protection:
 
 
 def lists_of_changelog(handle: TableHandle, changelog: Snapshot) -> tuple[ListKind, ...]:
-    """Return the lists that a changelog still needs after its snapshot has expired.
+    """Return the manifest lists that a changelog needs after its snapshot has expired.
 
-    If it has no list of its own, these are the lists of its commit, if they still exist. With a
-    changelog producer they have expired with the snapshot. Whether they exist is checked, because
-    the options may have changed since.
+    This is its changelog list. Without one, it is the lists of its commit that still exist: with a
+    changelog producer they have expired with the snapshot. Their existence is checked, because the
+    options may have changed since.
     """
     if changelog.changelog_manifest_list is not None:
         return (ListKind.CHANGELOG,)
@@ -207,15 +214,16 @@ def find_protection(
     older: Iterable[Snapshot] = (),
     expired_changelogs: Collection[int] = (),
 ) -> Protection:
-    """Find everything that is kept once tags and the snapshots before ``oldest`` are deleted.
+    """Find everything that is kept after snapshots below ``oldest`` and some tags are deleted.
 
     ``expiring`` is the number of snapshots that expire at once. ``without_tags`` are the deleted
-    tags, of this branch.
+    tags of this branch, ``without_branches`` the deleted branches.
 
-    ``with_oldest_state`` checks the whole state of the oldest snapshot: use it for files of a tag
+    ``with_oldest_state`` protects all files of the oldest snapshot: use it to delete files of a tag
     or of changelogs, which may have been added again. It is not needed for files that snapshots up
-    to the oldest delete. ``older`` are earlier snapshots that are kept, because a rollback restored
-    them. ``expired_changelogs`` are changelogs that exist and are deleted.
+    to ``oldest`` delete. ``older`` are snapshots below ``oldest`` that are kept, because a rollback
+    restored them. ``changelogs`` and ``later_changelogs`` are kept changelogs,
+    ``expired_changelogs`` the ids of those that are deleted.
     """
     storage, layout = handle.storage, handle.layout
     first = partial(without_expired_changes, storage, layout)
@@ -263,7 +271,7 @@ def _read(handle: TableHandle, place: TableLayout, ids: Sequence[int]) -> list[S
 
 
 class _Sightings:
-    """Finds which candidates are named in manifests; reads each manifest once."""
+    """Finds the candidates that manifests name; reads each manifest once."""
 
     def __init__(self, handle: TableHandle, candidates: Candidates) -> None:
         self._handle = handle
@@ -271,7 +279,9 @@ class _Sightings:
         self._seen: dict[str, dict[str, tuple[int, bool]]] = {}
 
     def live(self, manifests: Iterable[ManifestMeta]) -> set[str]:
-        """Return the candidates that are live in the state of ``manifests``."""
+        """Return the keys of candidates that are live in the state that all ``manifests`` make
+        together.
+        """
         net: dict[str, int] = {}
         for manifest in manifests:
             for key, (change, _) in self._of(manifest).items():
@@ -281,7 +291,7 @@ class _Sightings:
     def added(
         self, manifests: Iterable[ManifestMeta], on_missing: Callable[[str], object] | None = None
     ) -> set[str]:
-        """Return the candidates that at least one of ``manifests`` adds."""
+        """Return the keys of candidates that at least one of ``manifests`` adds."""
         return set(
             chain.from_iterable(
                 (key for key, (_, is_added) in self._of(manifest, on_missing).items() if is_added)
@@ -293,7 +303,7 @@ class _Sightings:
     def _of(
         self, manifest: ManifestMeta, on_missing: Callable[[str], object] | None = None
     ) -> dict[str, tuple[int, bool]]:
-        """Return numbers for each candidate file that a manifest names.
+        """Return two values for each candidate that a manifest names, by key.
 
         They are its ADD entries minus its DELETE entries, and True if it has an ADD entry.
         """

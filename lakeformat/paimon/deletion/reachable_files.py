@@ -35,13 +35,13 @@ ALL_LISTS = tuple(ListKind)
 
 @dataclass(slots=True)
 class MetadataFiles:
-    """Metadata and index files by name, with their sizes if known."""
+    """Metadata and index files by name, with their sizes in bytes if known."""
 
     lists: dict[str, int | None] = field(default_factory=dict)
     manifests: dict[str, int | None] = field(default_factory=dict)
     index_manifests: set[str] = field(default_factory=set)
     index_files: dict[str, IndexManifestEntry] = field(default_factory=dict)
-    """Index files by path."""
+    """The entries of index files by key (see ``FilePlaces.index_key``)."""
     statistics: set[str] = field(default_factory=set)
 
     def update(self, other: MetadataFiles) -> None:
@@ -61,10 +61,10 @@ def metadata_of(
     with_index: bool = True,
     on_missing: Callable[[str], object] | None = None,
 ) -> MetadataFiles:
-    """Return the lists of a snapshot, their manifests, index manifest, index files and statistics.
+    """Return the manifest lists of a snapshot, their manifests, index files and statistics.
 
-    A missing file is damage, unless ``on_missing`` is given to receive its path: after an
-    interrupted expiry the remaining files may refer to deleted ones.
+    A missing file raises CorruptTableError. If ``on_missing`` is given, it is called with the path
+    instead: after an interrupted expiry the remaining files may name deleted ones.
     """
     storage, layout, found = handle.storage, handle.layout, MetadataFiles()
     for kind in lists:
@@ -100,7 +100,7 @@ def metadata_of(
 def metadata_removals(
     handle: TableHandle, files: MetadataFiles, kept: MetadataFiles, reason: str
 ) -> Iterator[Removal]:
-    """Yield the removals of metadata and index files that are not kept.
+    """Yield the removals of ``files`` that are not in ``kept``.
 
     Index files are first and lists last. So after an interruption, an existing file always names
     the files that were deleted before it.
@@ -153,10 +153,10 @@ def none_if_missing(
     read: Callable[[], T],
     on_missing: Callable[[str], object] | None,
 ) -> T | None:
-    """Return the result of ``read``; None if the file is missing.
+    """Return the result of ``read``, which reads the file ``path``.
 
-    If the file is missing, ``on_missing`` is called with its path. Without ``on_missing`` the error
-    is raised.
+    If the file is missing, call ``on_missing`` with the path and return None. Without
+    ``on_missing``, raise the error.
     """
     try:
         return read()

@@ -15,7 +15,7 @@ __all__ = ["changed_too_often", "look_again"]
 
 T = TypeVar("T")
 _LOOKS = 20
-"""The most retries while snapshots, tags or branches change."""
+"""The number of times that a read is tried while snapshots, tags or branches change."""
 
 
 def look_again(handle: TableHandle, look: Callable[[], T]) -> T:
@@ -39,7 +39,9 @@ def look_again(handle: TableHandle, look: Callable[[], T]) -> T:
 
 
 def changed_too_often(handle: TableHandle, times: int, met: LakeError) -> SnapshotExpiredError:
-    """Return the error for a read that failed ``times`` times, last with the error ``met``."""
+    """Return the error for reads that failed ``times`` times; ``met`` is the last of their
+    errors.
+    """
     return SnapshotExpiredError(
         f"snapshots, tags or branches of {handle.uri} changed {times} times while they were read: "
         "try again, or run fewer expiries, rollbacks and deletions at the same time. Last error: "
@@ -48,7 +50,7 @@ def changed_too_often(handle: TableHandle, times: int, met: LakeError) -> Snapsh
 
 
 def _referrers(handle: TableHandle) -> object:
-    """Return every snapshot, tag and changelog of every branch, with size and time of its file."""
+    """Return path, size and time of every snapshot, tag and changelog file of every branch."""
     storage, layout = handle.storage, handle.layout
     names = [MAIN_BRANCH, *(branch.name for branch in branches(storage, layout))]
     places = [layout.on_branch(name) for name in names]

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expiry of snapshots, and of changelogs kept after their snapshots, with the files only
-they need.
-"""
+"""Expiry of snapshots, and of changelogs that outlive them, with the files that only they need."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expires changelogs that are kept after their snapshots have expired."""
+"""Expires changelogs that outlived their snapshots."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROUND = 250
 
 
 def select(handle: TableHandle, retention: Retention, guard: Guard | None) -> list[int]:
-    """Return the numbers of the changelogs to expire."""
+    """Return the ids of the changelogs to expire; none that the consumer ``guard`` has not read."""
     storage, layout = handle.storage, handle.layout
     ids, snapshots = changelog_ids(storage, layout), snapshot_ids(storage, layout)
     if not ids or not snapshots:
@@ -44,7 +44,10 @@ def select(handle: TableHandle, retention: Retention, guard: Guard | None) -> li
 
 
 def expire_changelogs(handle: TableHandle, account: Account, numbers: Sequence[int]) -> bool:
-    """Remove changelogs with their files; return True if every file was removed."""
+    """Delete the changelogs with these ids, and the files that only they need.
+
+    Return True if every file was removed.
+    """
     for start in range(0, len(numbers), ROUND):
         some = numbers[start : start + ROUND]
         read = in_parallel(
@@ -64,7 +67,7 @@ def expire_changelogs(handle: TableHandle, account: Account, numbers: Sequence[i
 
 
 def finish_changelogs(handle: TableHandle, account: Account) -> bool:
-    """Delete the remaining files of interrupted expiries, whose changelogs are already deleted.
+    """Finish interrupted expiries of changelogs: delete the remaining files of deleted changelogs.
 
     Return True if every file was removed.
     """

@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Account:
-    """The results of all rounds of one run."""
+    """Collects the results of all rounds of one expiry."""
 
     deleter: Deleter
     dry_run: bool
@@ -53,10 +53,10 @@ def hide_snapshots(
     *,
     keeps_changelogs: bool,
 ) -> None:
-    """Delete the files of snapshots, oldest first, so that the kept snapshots have no gap.
+    """Delete the snapshot files, oldest first, so that the kept numbers have no gap.
 
-    Without their files, the snapshots are unreachable. With ``keeps_changelogs``, a changelog file
-    keeps the changes of each snapshot.
+    ``end`` is the id of the oldest kept snapshot. With ``keeps_changelogs``, a changelog file is
+    written for each snapshot, which keeps its changes readable.
     """
     layout, storage = handle.layout, handle.storage
     for position, snapshot in enumerate(snapshots):
@@ -71,7 +71,7 @@ def hide_snapshots(
 def hide_changelogs(
     handle: TableHandle, account: Account, changelogs: Sequence[Snapshot], end: int
 ) -> None:
-    """Delete the files of changelogs, oldest first, which makes them unreachable."""
+    """Delete the changelog files, oldest first; ``end`` is the id of the oldest kept changelog."""
     layout, storage = handle.layout, handle.storage
     for changelog in changelogs:
         _hide(handle, account, layout.changelog(changelog.id), "changelog", changelog)
@@ -82,7 +82,8 @@ def hide_changelogs(
 def remove_files(handle: TableHandle, account: Account, plan: Plan) -> bool:
     """Remove the files of a plan step by step; return True if all were removed.
 
-    If a file cannot be removed, later steps are skipped: the next run needs the files that name it.
+    If a file cannot be removed, the later steps are skipped: the next run needs the files that name
+    it.
     """
     account.spared += plan.spared
     account.notes += plan.notes
@@ -104,10 +105,10 @@ def _hide(handle: TableHandle, account: Account, path: str, what: str, snapshot:
 
 
 def _point_at(handle: TableHandle, account: Account, files: NumberedFiles, end: int) -> None:
-    """Write the hint of the earliest snapshot after the files are removed.
+    """Write ``end`` to the hint EARLIEST, after the files with lower numbers are deleted.
 
-    A hint that is too high hides existing files. Making the hint durable also makes the removals
-    durable.
+    A hint that is too high would hide existing files. Making the hint durable also makes the
+    deletions durable.
     """
     if account.dry_run:
         return

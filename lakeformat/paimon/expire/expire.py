@@ -63,9 +63,7 @@ from lakeformat.types.count_text import counted
 __all__ = ["expire_snapshots"]
 
 _FILES_PER_ROUND = 50_000
-"""The number of data files that limits a round: when it is reached, the round takes no more
-snapshots.
-"""
+"""The number of data files to delete at which a round takes no further snapshots."""
 _NOTHING = "the table has no snapshot yet"
 _OVERTAKEN = "another expiry expired more snapshots meanwhile"
 _ROLLED_BACK = (
@@ -89,8 +87,9 @@ def expire_snapshots(
 ) -> ExpireReport:
     """Expire snapshots that are too old or too many, and delete the files that only they need.
 
-    ``consumers_older_than`` also deletes consumers that have made no progress since then. Without
-    it, only the table option ``consumer.expiration-time`` decides that.
+    ``retain_max``, ``retain_min``, ``older_than`` and ``limit`` default to the table options. With
+    ``consumers_older_than``, consumers that have made no progress since then are deleted, too.
+    Without it, only the table option ``consumer.expiration-time`` deletes consumers.
     """
     require_allowed(handle, Operation.EXPIRE)
     require_same_table(handle)
@@ -122,7 +121,7 @@ def expire_snapshots(
 
 
 def _sentence(report: ExpireReport) -> str:
-    """Return the result of an expiry in numbers, as a sentence for the log."""
+    """Return the numbers of an expiry and its reason, for the log."""
     snapshots, changelogs, files = len(report.snapshots), len(report.changelogs), report.deleted
     if not (snapshots or changelogs or files.total):
         return f"no action needed; {report.reason}"
@@ -136,16 +135,18 @@ def _sentence(report: ExpireReport) -> str:
 
 @dataclass(slots=True)
 class _Expiry:
-    """The state of one expiry of one table."""
+    """One expiry of one table."""
 
     handle: TableHandle
     retention: Retention
     account: Account
     keeps_changelogs: bool = False
     newest: int = 0
-    """The newest snapshot when the selection was made."""
+    """The id of the newest snapshot when the snapshots to expire were selected."""
     consumers_before: int | None = None
-    """Consumers last updated before this time are deleted, regardless of the table option."""
+    """Delete consumers without progress since this time (epoch milliseconds), regardless of
+    options.
+    """
 
     def run(self, removals: list[Removal]) -> ExpireReport:
         handle, account = self.handle, self.account
@@ -203,9 +204,8 @@ class _Expiry:
         )
 
     def _expire_changelogs(self, progress: Progress) -> bool:
-        """Expire old changelogs before this run creates new ones.
-
-        Return True if every file was removed.
+        """Expire changelogs, before this run makes new ones; return True if every file was
+        removed.
         """
         handle = self.handle
         if not changelog_ids(handle.storage, handle.layout):
@@ -241,8 +241,10 @@ class _Expiry:
         return selection
 
     def _cut(self, snapshots: Sequence[Snapshot]) -> int:
-        """Return the number of snapshots in the next round, limited by the number of
-        planned files.
+        """Return the number of ``snapshots`` to expire in the next round.
+
+        The last one is the oldest that is kept. A round ends when it deletes ``_FILES_PER_ROUND``
+        files.
         """
         files = 0
         for position, manifests in enumerate(deltas_of(self.handle, snapshots[1:])):
@@ -254,7 +256,7 @@ class _Expiry:
     def _round(self, snapshots: Sequence[Snapshot], oldest: Snapshot) -> str | None:
         """Expire ``snapshots``; ``oldest`` is the first snapshot that is kept.
 
-        Return the reason if the run must stop, else None.
+        Return the reason if the expiry must stop, else None.
         """
         handle, account, keeps = self.handle, self.account, self.keeps_changelogs
         if account.dry_run:
@@ -291,7 +293,9 @@ class _Expiry:
         return None
 
     def _plan_round(self, snapshots: Sequence[Snapshot], oldest: Snapshot) -> Plan:
-        """Plan the files to remove with ``snapshots``; raise if ``oldest`` no longer exists."""
+        """Return the plan to delete ``snapshots``; retry the reads while other programs expire or
+        delete.
+        """
 
         def look() -> Plan:
             return self._plan(snapshots, oldest, self.keeps_changelogs)
@@ -299,9 +303,8 @@ class _Expiry:
         return look_again(self.handle, look)
 
     def _overtaken(self, snapshots: Sequence[Snapshot], oldest: Snapshot) -> str | None:
-        """Return the reason to stop if a consumer or a rollback appeared before the announcement.
-
-        Return None if there is no such reason.
+        """Return a reason to stop if a consumer or a rollback appeared before the announcement,
+        else None.
         """
         guard = self._guard(read_progress(self.handle))
         if guard is not None and guard.next_snapshot <= snapshots[-1].id:
@@ -323,7 +326,8 @@ class _Expiry:
         return None
 
     def _finish(self) -> bool:
-        """Delete the remaining files of interrupted expiries, whose snapshots are already deleted.
+        """Finish interrupted expiries: delete the remaining files of deleted snapshots and
+        changelogs.
 
         Return True if every file was removed.
         """
@@ -343,8 +347,9 @@ class _Expiry:
         return True
 
     def _left_of(self, intent: Intent) -> tuple[Sequence[Snapshot], Plan | None]:
-        """Return the deleted snapshots of an intent, and the plan to delete their remaining
-        files.
+        """Return the deleted snapshots of an intent, and the plan to delete their remaining files.
+
+        The plan is None if no snapshot of the intent is deleted.
         """
         ids = self._ids()
         # Compare identities, not numbers: a rollback to a tag may reuse the numbers.
@@ -364,11 +369,11 @@ class _Expiry:
         keeps: bool,
         older: Sequence[Snapshot] | None = None,
     ) -> Plan:
-        """Plan the files to remove.
+        """Return the plan to delete ``snapshots``; ``oldest`` is the first snapshot that is kept.
 
-        With ``keeps``, the changelogs of ``snapshots`` are kept after them. ``older`` are kept
-        snapshots with lower numbers, when an earlier expiry is being finished. A rollback may have
-        restored files since then, so their whole state is checked.
+        With ``keeps``, their changelogs are kept. ``older`` is for an interrupted expiry: the kept
+        snapshots with lower numbers. A rollback may have restored files since then, so all files of
+        their states are protected.
         """
         protection = find_protection(
             self.handle,
@@ -381,10 +386,10 @@ class _Expiry:
         return plan_snapshots(self.handle, snapshots, oldest, protection, keeps_changelogs=keeps)
 
     def _changelogs(self, keeps: bool) -> list[Snapshot]:
-        """Return changelogs that share files with the expired snapshots.
+        """Return the kept changelogs that may consist of files of the expired snapshots.
 
-        Without a producer, a changelog owns the files that its commit added. The table may have
-        such changelogs from a time with other options.
+        Without a producer, a changelog consists of the files that its commit added. The table may
+        have such changelogs from a time with other options.
         """
         handle = self.handle
         has_producer = handle.options.changelog_producer != NO_PRODUCER
@@ -408,7 +413,7 @@ class _Expiry:
         return progress.guard
 
     def _ids(self) -> list[int]:
-        """Return all snapshot numbers by listing, because a wrong hint would hide snapshots for
+        """Return the ids of all snapshots, from a listing: a wrong hint would hide some of them for
         ever.
         """
         return snapshot_ids(self.handle.storage, self.handle.layout)

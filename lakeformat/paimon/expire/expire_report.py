@@ -22,32 +22,34 @@ class ExpireReport(Report):
     table: str
     dry_run: bool
     snapshots: tuple[int, ...]
-    """The numbers of the expired snapshots."""
+    """The ids of the expired snapshots."""
     changelogs: tuple[int, ...]
-    """The numbers of the changelogs that expired after their snapshots."""
+    """The ids of the expired changelogs, which had outlived their snapshots."""
     consumers: tuple[str, ...]
-    """Deleted consumers, which had made no progress for ``consumer.expiration-time``."""
+    """The ids of deleted consumers, which had made no progress for the given or configured time."""
     stale_consumers: tuple[str, ...]
-    """Consumers whose next snapshot had already expired; they keep no snapshots."""
+    """The ids of consumers whose next snapshot had expired before; they keep no snapshots."""
     earliest_snapshot: int | None
-    """The number of the oldest kept snapshot."""
+    """The id of the oldest kept snapshot; None without snapshots."""
     reason: str
-    """The reason why no more snapshots expired."""
+    """The reason why no more snapshots expired, for the log."""
     limited: bool
-    """True if the limit prevented further expiry: run it again."""
+    """True if ``limit`` prevented further expiry: run it again."""
     finished: int
-    """Number of interrupted expiries that were finished."""
+    """The number of interrupted expiries that this run finished."""
     deleted: Deleted
     directories: int
     """The number of removed empty directories."""
     spared: int
-    """The number of data files kept because a tag, a branch or a later snapshot needs them."""
+    """The number of data files that were kept because a tag, branch or later snapshot needs
+    them.
+    """
     notes: tuple[str, ...] = ()
-    """Problems such as unreadable metadata, whose files are left to the removal of orphans."""
+    """Damaged metadata, whose files were kept, one sentence each."""
     stalled_consumers: tuple[StalledConsumer, ...] = ()
-    """Consumers without recent progress that prevent further expiry."""
+    """Consumers that have not moved for long and prevent further expiry."""
     removals: tuple[Removal, ...] = field(default=(), repr=False)
-    """The planned removals of a dry run; it has only those that ``expire_snapshots`` collects."""
+    """The files that a dry run would delete; empty if the call has an ``on_progress``."""
 
     @property
     def is_complete(self) -> bool:
@@ -60,7 +62,7 @@ class ExpireReport(Report):
         return tuple(_lines(self))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain values, without the list of files."""
+        """Return plain values, ready for JSON, without the list of files."""
         return {
             "table": self.table,
             "dry_run": self.dry_run,

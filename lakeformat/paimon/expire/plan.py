@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans the files to delete with expired snapshots: files to which nothing kept refers."""
+"""Plans the files to delete with expired snapshots: those that no kept snapshot, tag or branch
+needs.
+"""
 
 from __future__ import annotations
 
@@ -39,50 +41,50 @@ from lakeformat.types.arrow_memory import numbers
 __all__ = ["Plan", "deltas_of", "plan_changelogs", "plan_snapshots"]
 
 _COMPACTED = 1
-"""The value of ``_FILE_SOURCE`` for compacted files; appended files have 0, or null in old
+"""The value of ``_FILE_SOURCE`` for files of compactions; other files have 0, or null in old
 tables.
 """
 _TOGETHER = 32
-"""The number of snapshots whose manifests are listed at a time."""
+"""The number of snapshots whose manifest lists are read at the same time."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class Plan:
-    """The files to delete, in steps; a step starts when the step before it is complete."""
+    """The files to delete, in three steps; each step starts when the step before it is complete."""
 
     files: list[Removal] = field(default_factory=list)
-    """Data, changelog and index files."""
+    """Step 1: data, changelog and index files."""
     manifests: list[Removal] = field(default_factory=list)
-    """The manifests that name those files, and statistics."""
+    """Step 2: the manifests and index manifests that name those files, and statistics."""
     lists: list[Removal] = field(default_factory=list)
-    """The lists that name the manifests."""
+    """Step 3: the manifest lists that name the manifests."""
     spared: int = 0
     notes: list[str] = field(default_factory=list)
 
     def add_metadata(self, removals: Iterable[Removal]) -> None:
-        """Add metadata and index files to the steps that delete them."""
+        """Add removals of metadata and index files, each to the step of its kind."""
         steps = {FileClass.INDEX: self.files, FileClass.MANIFEST_LIST: self.lists}
         for removal in removals:
             steps.get(removal.kind, self.manifests).append(removal)
 
     @property
     def steps(self) -> tuple[list[Removal], ...]:
-        """The lists of files to delete, one for each step, in the order of the steps."""
+        """The removals of each step, in the order of the steps."""
         return (self.files, self.manifests, self.lists)
 
 
 @dataclass(frozen=True, slots=True)
 class _Deletions:
-    """The files that a snapshot deletes."""
+    """The manifest entries of the files that a snapshot deletes."""
 
     columns: ManifestColumns
     put_back: frozenset[str] = frozenset()
-    """Deleted files that the snapshot also adds again by other entries."""
+    """The keys of those files that the snapshot also adds, by other entries."""
 
 
 def deltas_of(handle: TableHandle, snapshots: Sequence[Snapshot]) -> list[list[ManifestMeta]]:
-    """Return the delta manifests of each snapshot, without missing ones."""
+    """Return the delta manifests of each snapshot; none if its delta list is missing."""
     return in_parallel(handle, partial(_list_or_empty, handle, ListKind.DELTA), snapshots)
 
 
@@ -94,11 +96,11 @@ def plan_snapshots(
     *,
     keeps_changelogs: bool,
 ) -> Plan:
-    """Plan the removal of files of expired snapshots; ``oldest`` is the first kept one after them.
+    """Return the plan to delete expired snapshots; ``oldest`` is the first kept one after them.
 
-    A file is not needed any more from the snapshot on that deletes it. The plan reads only what
-    each snapshot changed, so its cost depends on what is removed, not on what is kept. With
-    ``keeps_changelogs`` the changes of the snapshots remain readable.
+    A file is needed until the snapshot that deletes it. The plan reads only what each snapshot
+    changed, so its cost depends on what is removed, not on what is kept. With ``keeps_changelogs``
+    the changes of the snapshots remain readable.
     """
     plan, candidates = Plan(), Candidates(handle)
     has_producer = handle.options.changelog_producer != NO_PRODUCER
@@ -127,7 +129,7 @@ def plan_snapshots(
 def plan_changelogs(
     handle: TableHandle, changelogs: Sequence[Snapshot], protection: Protection
 ) -> Plan:
-    """Plan the removal of files of changelogs whose snapshots have already expired."""
+    """Return the plan to delete changelogs, whose snapshots expired before."""
     plan, candidates = Plan(), Candidates(handle)
     for changelog in changelogs:
         with _noting(plan, f"changelog {changelog.id}"):
@@ -174,9 +176,10 @@ def _plan_metadata(
 
 
 def _deleted_by(handle: TableHandle, candidates: Candidates, snapshot: Snapshot) -> _Deletions:
-    """Return the files that a snapshot deletes and does not add again, for example on a new level.
+    """Return the files that a snapshot deletes, and which of them it adds again, such as on a new
+    level.
 
-    Files that the snapshot adds are dropped from the candidates, because a rollback adds earlier
+    Files that the snapshot adds are removed from the candidates, because a rollback adds earlier
     files again.
     """
     manifests = _list_or_empty(handle, ListKind.DELTA, snapshot)
@@ -210,7 +213,9 @@ def _add_changelog(handle: TableHandle, candidates: Candidates, snapshot: Snapsh
 
 
 def _list_or_empty(handle: TableHandle, kind: ListKind, snapshot: Snapshot) -> list[ManifestMeta]:
-    """Return the manifests of a list; empty if it is missing, as after an interrupted expiry."""
+    """Return the manifests of a manifest list; none if it is missing, as after an interrupted
+    expiry.
+    """
     name = getattr(snapshot, kind.value[0])
     if name is None:
         return []
@@ -226,8 +231,8 @@ def _log_missing(path: str) -> None:
 
 @contextmanager
 def _noting(plan: Plan, what: str) -> Iterator[None]:
-    """Catch damage of metadata, and add a note to ``plan``: the files that it names are not
-    deleted.
+    """Add a note to ``plan`` if the block raises CorruptTableError; the files of ``what`` are
+    kept.
     """
     try:
         yield

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules that select expired snapshots and changelogs by number and time."""
+"""The rules by which an expiry selects snapshots and changelogs: by their number and age."""
 
 from __future__ import annotations
 
@@ -29,32 +29,32 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """The limits of a retention: by number and by age of snapshots or changelogs."""
+    """The limits of an expiry of snapshots or of changelogs."""
 
     retain_max: int
     retain_min: int
     older_than: int
     """A time in epoch milliseconds.
 
-    A snapshot that was current at this time or later is kept, unless there are more than
-    ``retain_max``.
+    A snapshot that was the newest at this time or later is kept, unless more than ``retain_max``
+    exist.
     """
     limit: int
-    """The largest number to expire in one run."""
+    """The most snapshots or changelogs to expire in one run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The number of oldest snapshots or changelogs to expire, and the reason why not more."""
+    """The number of the oldest snapshots or changelogs to expire, and the reason why not more."""
 
     count: int
     reason: str
     limited: bool = False
-    """True if only the limit prevents further expiry."""
+    """True if only ``Retention.limit`` prevents further expiry."""
 
 
 def is_decoupled(options: TableOptions) -> bool:
-    """Return True if changelogs are kept longer than their snapshots."""
+    """Return True if an option keeps changelogs longer than their snapshots."""
     longest, least = options.changelog_num_retained_max, options.changelog_num_retained_min
     time = options.changelog_time_retained_millis
     return (
@@ -73,8 +73,9 @@ def snapshot_retention(
     older_than: PastTime | None = None,
     limit: int | None = None,
 ) -> Retention:
-    """Return the limits that the call gives, else those of the table options; raise if they
-    contradict.
+    """Return the limits that the arguments give; the table options give those that are None.
+
+    Raise InvalidRequestError if they contradict each other.
     """
     bound = now_millis - options.snapshot_time_retained_millis
     if older_than is not None:
@@ -92,8 +93,10 @@ def snapshot_retention(
 def changelog_retention(
     options: TableOptions, now_millis: int, limit: int | None = None
 ) -> Retention:
-    """Return the limits for changelogs kept after their snapshots; only the table options
-    set them.
+    """Return the limits for changelogs that outlive their snapshots.
+
+    Table options set all of them except ``limit``. Raise InvalidRequestError if they contradict
+    each other.
     """
     most, least = options.changelog_num_retained_max, options.changelog_num_retained_min
     time = options.changelog_time_retained_millis
@@ -108,7 +111,7 @@ def changelog_retention(
 
 
 def changelog_rules(options: TableOptions, now_millis: int) -> Retention | None:
-    """Return ``changelog_retention``, or None if the options contradict each other."""
+    """Return ``changelog_retention``; None if the options contradict each other."""
     try:
         return changelog_retention(options, now_millis)
     except InvalidRequestError:
@@ -154,11 +157,13 @@ def select_snapshots(
     retention: Retention,
     guard: Guard | None = None,
 ) -> Selection:
-    """Return how many of the oldest snapshots expire.
+    """Return how many of the oldest snapshots expire; none that the consumer ``guard`` has not
+    read.
 
-    ``ids`` are all snapshots, ascending. A snapshot was current until the next one was committed,
-    so its age counts from that time. ``time_of`` is called as rarely as possible; None means the
-    snapshot has expired meanwhile.
+    ``ids`` are the ids of all snapshots, ascending. A snapshot was the newest until the next one
+    was committed, so its age counts from that time. ``time_of`` returns the commit time of an id in
+    epoch milliseconds, or None if it has expired meanwhile; each call reads a file, so it is called
+    rarely.
     """
     highest, reason, limited = _bounds(ids, retention, guard)
     by_count = min(max(len(ids) - retention.retain_max, 0), highest)
@@ -180,9 +185,10 @@ def select_changelogs(
     retention: Retention,
     guard: Guard | None = None,
 ) -> Selection:
-    """Return how many of the oldest changelogs expire, by their own commit time.
+    """Return how many of the oldest changelogs expire; none that the consumer ``guard`` has not
+    read.
 
-    The last changelog is kept.
+    Their age counts from their own commit. The newest changelog is kept.
     """
     highest, reason, limited = _bounds(ids, retention, guard, newest=latest_snapshot)
     if highest >= len(ids):
@@ -207,9 +213,9 @@ def select_changelogs(
 def count_overdue(
     ids: Sequence[int], time_of: Callable[[int], int | None], retention: Retention
 ) -> int:
-    """Count the snapshots beyond their retention, as if there were no consumers.
+    """Return how many snapshots the limits would expire without consumers and without ``limit``.
 
-    It applies the rule of ``select_snapshots`` without its limit. A binary search reads few times.
+    The result is found by a binary search, which calls ``time_of`` rarely.
     """
     highest, _, _ = _bounds(ids, _unlimited(retention, ids), None)
     by_count = min(max(len(ids) - retention.retain_max, 0), highest)
@@ -227,7 +233,9 @@ def count_overdue_changelogs(
     time_of: Callable[[int], int | None],
     retention: Retention,
 ) -> int:
-    """Count changelogs beyond their retention, by the rule of ``select_changelogs``."""
+    """Return how many changelogs the limits would expire without consumers and without
+    ``limit``.
+    """
     highest, _, _ = _bounds(ids, _unlimited(retention, ids), None, newest=latest_snapshot)
     highest = min(highest, max(len(ids) - 1, 0))
     lowest = latest_snapshot - retention.retain_max + 1
@@ -247,8 +255,10 @@ def _unlimited(retention: Retention, ids: Sequence[int]) -> Retention:
 def _bounds(
     ids: Sequence[int], retention: Retention, guard: Guard | None, newest: int | None = None
 ) -> tuple[int, str, bool]:
-    """Return the largest number to expire regardless of age, the reason, and True if a limit is
-    reached.
+    """Return the most that may expire regardless of age, the reason, and True if ``limit`` is the
+    reason.
+
+    ``newest`` is the id of the newest snapshot if ``ids`` are those of changelogs.
     """
     if newest is None:  # for snapshots, count the existing ones: numbers may have gaps
         highest = max(len(ids) - retention.retain_min, 0)

@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""File indexes of existing data files: added, rebuilt and removed."""
+"""File indexes of existing data files: adds missing ones, rebuilds them, and removes unneeded
+ones.
+"""

@@ -23,16 +23,16 @@ __all__ = ["BuiltIndex", "build_index"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltIndex:
-    """The manifest entry of a file with its new index."""
+    """The new manifest entry of a data file, which has the new index or names its file."""
 
     unit: IndexUnit
     file: DataFileMeta
     index_bytes: int
     written: tuple[Storage, str] | None = None
-    """The index file beside the data file, if the index does not fit into the manifest."""
+    """Storage and path of the index file; None if the index is in the manifest entry."""
 
     def discard(self) -> None:
-        """Delete the index file, to which nothing refers."""
+        """Delete the index file, which no manifest names."""
         if self.written is not None:
             storage, path = self.written
             with suppress(LakeError):
@@ -40,9 +40,9 @@ class BuiltIndex:
 
 
 def build_index(handle: TableHandle, unit: IndexUnit) -> BuiltIndex | None:
-    """Build the index of a file; None if the file has it already.
+    """Build the indexes of a data file; return None if its entry would not change.
 
-    If this raises, no new file remains.
+    If this raises, the new index file is deleted.
     """
     old = unit.entry.file
     container = _encode(handle, unit) if unit.wanted else None
@@ -78,9 +78,9 @@ def build_index(handle: TableHandle, unit: IndexUnit) -> BuiltIndex | None:
 
 
 def _encode(handle: TableHandle, unit: IndexUnit) -> bytes | None:
-    """Return the file index of a data file; None if nothing could be indexed.
+    """Return the file index of a data file; None if no index could be built.
 
-    The index includes deleted rows, because it counts positions in the file.
+    Deleted rows are indexed, too, because an index refers to positions in the file.
     """
     writer = FileIndexWriter(unit.wanted)
     rows = DataFiles(handle, unit.snapshot, DeletedRows(handle, ()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a rewrite of file indexes, for people and programs."""
+"""The report of a rewrite of file indexes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["FileIndexOutcome", "FileIndexReport"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileIndexOutcome:
-    """One data file whose index changes, with the reason."""
+    """One data file whose indexes changed or, in a dry run, would change, with the reason."""
 
     partition: str
     bucket: int
     file: str
     reason: str
     index_bytes: int = 0
-    """The size of its new index; 0 without an index, or in a dry run."""
+    """The size of the new file index in bytes; 0 without an index, or in a dry run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +29,11 @@ class FileIndexReport(Report):
     table: str
     dry_run: bool
     wanted: tuple[str, ...]
-    """The indexes that the options ask for, such as ``bitmap of kind``."""
+    """The indexes that the table options request, such as ``bitmap of kind``."""
     snapshot_ids: tuple[int, ...]
     files: int
-    """The number of files in the chosen partitions."""
+    """The number of data files in the chosen partitions."""
     changed: tuple[FileIndexOutcome, ...]
     index_bytes: int
     reason: str
-    """One sentence for the log."""
+    """One sentence for the log: how many files got other indexes, or why none did."""

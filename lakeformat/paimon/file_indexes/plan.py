@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans a rewrite of indexes: finds the files whose indexes differ from the table options."""
+"""Finds the data files whose file indexes differ from those that the table options request."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from lakeformat.types.types import DataField, with_nullability
 __all__ = ["IndexUnit", "Indexed", "index_place", "plan_units"]
 
 Indexed = frozenset[tuple[str, str]]
-"""Pairs of a column, by its name in the file, and a kind of index."""
+"""The indexes of a file: pairs of a column, by its name in the file, and an index type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexUnit:
-    """One data file whose indexes change."""
+    """One data file whose file indexes are to change."""
 
     snapshot: Snapshot
     entry: ManifestEntry
     path: str
-    """The directory of its partition below the table; empty without partitions."""
+    """The directory of its partition below the table; empty for a table without partitions."""
     wanted: tuple[WantedIndex, ...]
     fields: tuple[DataField, ...]
-    """The columns to read, as they are in the file."""
+    """The columns to index, with their names in the file."""
     there: Indexed
-    """The indexes that the file has now."""
+    """The indexes that the file has before."""
     force: bool
 
     @property
     def reason(self) -> str:
-        """The missing and the unneeded indexes, or a note that ``force`` rebuilds all."""
+        """The indexes that are missing or not requested any more, or "rebuilt, as requested"."""
         asked = frozenset((each.column, each.index_type) for each in self.wanted)
         parts = [f"{kind} of {column} is missing" for column, kind in sorted(asked - self.there)]
         parts += [
@@ -62,9 +62,10 @@ def plan_units(
     chosen: Chosen,
     force: bool,
 ) -> tuple[int, list[IndexUnit]]:
-    """Return the number of files in the chosen partitions, and the changes of the files to rewrite.
+    """Return the number of files in the chosen partitions, and the files whose indexes are to
+    change.
 
-    Files whose indexes match the options are rewritten only with ``force``.
+    With ``force``, files whose indexes match the options are among them.
     """
     meant = chosen_partitions(handle.schema, chosen)
     entries = plan_columns(handle, snapshot).columns.entries()
@@ -75,7 +76,7 @@ def plan_units(
 
 
 class _IndexPlanner:
-    """Plans the change of indexes, one data file at a time."""
+    """Compares the indexes of data files with the options, one file at a time."""
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot, force: bool) -> None:
         self._handle = handle
@@ -85,10 +86,9 @@ class _IndexPlanner:
         self._wanted = wanted_indexes(handle.schema.fields, handle.options)
 
     def unit(self, entry: ManifestEntry) -> IndexUnit | None:
-        """Return the index change of one file.
+        """Return the change for one file; None if its indexes match the options.
 
-        None if its indexes match the options and ``force`` is off, or if the file needs no index
-        and has none.
+        With ``force``, a file that needs an index is always changed.
         """
         found = [*self._stored(entry)]
         there = _indexed(self._handle, entry)
@@ -107,8 +107,9 @@ class _IndexPlanner:
         )
 
     def _stored(self, entry: ManifestEntry) -> Iterator[tuple[WantedIndex, DataField]]:
-        """Yield the indexes to build: the column, found by id, must be in the file with unchanged
-        type.
+        """Yield the requested indexes that the file can have, each with its column in the file.
+
+        The file must have the column, matched by field id, in its current type.
         """
         now = {field.name: field for field in self._handle.schema.fields}
         then = {field.id: field for field in self._schema(entry.file.schema_id).fields}
@@ -130,7 +131,7 @@ def _same_type(one: DataField, other: DataField) -> bool:
 
 
 def _indexed(handle: TableHandle, entry: ManifestEntry) -> Indexed:
-    """Return the columns and kinds of a file's index; an unreadable index counts as missing."""
+    """Return the indexes that a file has; none if they are damaged or of a newer version."""
     found: set[tuple[str, str]] = set()
     try:
         if (embedded := entry.file.embedded_file_index) is not None:
@@ -146,6 +147,6 @@ def _indexed(handle: TableHandle, entry: ManifestEntry) -> Indexed:
 
 
 def index_place(handle: TableHandle, entry: ManifestEntry, name: str) -> tuple[Storage, str]:
-    """Return storage and path of an index file beside its data file."""
+    """Return storage and path of the index file ``name`` beside its data file."""
     directory = partition_path(handle.schema, entry.partition)
     return beside(handle, entry.bucket, entry.file, directory, name)

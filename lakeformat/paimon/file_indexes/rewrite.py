@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rewrites file indexes: plan, build, commit, and plan again the files that another commit changed.
+"""Rewrites file indexes: plan, build, commit, and plan again after a conflict.
 
-A new index needs a new manifest entry of its file: a COMPACT commit removes the old entry and adds
-the new one.
+A new index needs a new manifest entry of its data file: a COMPACT commit removes the old entry and
+adds the new one.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ __all__ = ["OnFiles", "rewrite_file_indexes"]
 
 _log = logging.getLogger(__name__)
 OnFiles: TypeAlias = Callable[[int, int], object]
-"""Called with the number of files, and the number of files whose index is built."""
+"""Called with the number of files to change, and the number of files whose index is built."""
 
 _GROUP_FILES = 256
-"""The number of files in one commit, so that a conflict repeats the work for few files."""
+"""The number of files in one commit; a conflict repeats the work for so many files at most."""
 
 _Outcome: TypeAlias = tuple[IndexUnit, BuiltIndex | None]
-"""A file, and its new index; None if no index can be built for it."""
+"""A file, and its new manifest entry; None if the entry would not change."""
 
 
 def rewrite_file_indexes(
@@ -52,9 +52,9 @@ def rewrite_file_indexes(
     executor: str | None = None,
     on_progress: OnFiles | None = None,
 ) -> FileIndexReport:
-    """Give existing files the indexes that the options ask for; no row changes.
+    """Give existing data files the file indexes that the table options request; rows do not change.
 
-    Indexes that match the options are built again only with ``force``.
+    With ``force``, indexes that match the options are built again.
     """
     handle = newest_schema(handle)
     require_allowed(handle, Operation.COMPACT)
@@ -92,14 +92,14 @@ class _IndexRewrite:
     published: list[BuiltIndex] = field(default_factory=list)
     snapshot_ids: list[int] = field(default_factory=list)
     _settled: set[str] = field(default_factory=set)
-    """Names of files that have every index that can be built for them."""
+    """The names of files that have all indexes that can be built for them."""
     _waiting: list[_Outcome] = field(default_factory=list)
-    """Indexes that are built but not committed yet."""
+    """The files whose new indexes are not committed yet."""
     _done: int = 0
     _total: int = 0
 
     def look(self) -> None:
-        """Plan the rewrite on the newest snapshot."""
+        """Plan the rewrite on the newest snapshot, without files that are done."""
         self.handle = newest_schema(self.handle)
         head = latest_snapshot(self.handle.storage, self.handle.layout)
         if head is None:
@@ -108,7 +108,7 @@ class _IndexRewrite:
         self.units = [unit for unit in units if _name(unit) not in self._settled]
 
     def until_done(self) -> None:
-        """Build and publish indexes in groups; plan again the files that another commit changed."""
+        """Build and publish indexes in groups; plan the files again that another commit changed."""
         carry_out(
             Steps(
                 name=f"rewriting the file indexes of {self.handle.uri}",
@@ -215,7 +215,7 @@ def _discard(outcomes: Sequence[_Outcome]) -> None:
 
 
 def _messages(handle: TableHandle, built: Sequence[BuiltIndex]) -> list[CommitMessage]:
-    """Return a message for each file, which replaces its old index by the new one."""
+    """Return a message for each file that replaces its manifest entry by the new one."""
     return [
         CommitMessage(
             table=handle.uri,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a snapshot, summed up by bucket and partition; the numbers are columns."""
+"""The files of a snapshot with their numbers as columns, summed up by bucket and partition."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from lakeformat.types.arrow_memory import array_of, numbers
 __all__ = ["MUCH_DELETED", "FileState", "target_size"]
 
 MUCH_DELETED = 0.2
-"""The largest share of delete rows; above it, a full compaction is worth its cost."""
+"""The share of delete rows in all rows above which the report advises a full compaction."""
 
 
 class FileState:
-    """The live files of a snapshot, with the numbers that a health report needs."""
+    """The live files of a snapshot, from which a health report takes its numbers."""
 
     def __init__(
         self, handle: TableHandle, live: ManifestColumns, index_files: list[IndexManifestEntry]
@@ -52,13 +52,13 @@ class FileState:
 
     @cached_property
     def partitions(self) -> FileGroups:
-        """The files grouped by partition; each file has the number of its group."""
+        """The files grouped by partition."""
         codes = self._columns.partition.to_arrow().dictionary_encode().indices
         return grouped(numbers(codes).astype(np.int64))
 
     @cached_property
     def buckets(self) -> FileGroups:
-        """The files grouped by partition and bucket; each file has the number of its group."""
+        """The files grouped by partition and bucket."""
         _, bucket = np.unique(self._columns.bucket.numbers, return_inverse=True)
         width = int(bucket.max(initial=0)) + 1
         return grouped(self.partitions.of_file * width + bucket)
@@ -76,7 +76,7 @@ class FileState:
 
     @cached_property
     def due(self) -> Mask:
-        """Return a mask of the buckets that a compaction without further options would pick."""
+        """A mask of the buckets that a minor compaction would pick by their runs or small files."""
         options, marked = self._handle.options, self.buckets.count(self._over_limit) > 0
         if self.is_keyed:
             return (self.runs >= options.compaction_trigger) & (self.runs > 1)
@@ -88,7 +88,9 @@ class FileState:
         return found
 
     def due_places(self) -> frozenset[tuple[bytes, int]]:
-        """The buckets that the verdict advises to compact."""
+        """Return the buckets that the verdict advises to compact, each with its partition (a framed
+        row).
+        """
         buckets = self.buckets
         wanted = self.due | (buckets.count(self._is_postponed) > 0)
         wanted = wanted | (buckets.count(self._over_limit) > 0)
@@ -107,7 +109,7 @@ class FileState:
         )
 
     def facts(self) -> FileFacts:
-        """Return the facts about all files for the health report."""
+        """Return the numbers of all files for the health report."""
         fresh, uncovered = self._is_fresh, self._lacks_changelog()
         return FileFacts(
             files=len(self._columns),
@@ -132,7 +134,7 @@ class FileState:
         return int(self._sizes.sum())
 
     def deletes(self) -> DeleteFacts:
-        """Return the facts of rows that are deleted, replaced or hidden by deletion vectors."""
+        """Return the numbers of delete rows and of rows that deletion vectors hide."""
         column = self._columns.delete_row_count
         taken_back, hidden = int(column.numbers.sum()), int(self._hidden.sum())
         unsaid = 0 if column.present is None else int((~column.present).sum())
@@ -146,7 +148,7 @@ class FileState:
         )
 
     def pending(self) -> Pending:
-        """Return the number, bytes and rows of the files that a compaction would rewrite, by
+        """Return number, bytes and rows of the files that a compaction would rewrite, for each
         partition.
         """
         least = BYTES_PART * self._target
@@ -170,7 +172,9 @@ class FileState:
         )
 
     def worst(self, count: int) -> tuple[BucketFacts, ...]:
-        """Return the ``count`` most urgent buckets."""
+        """Return the ``count`` buckets with the most sorted runs or, in append tables, the most
+        small files.
+        """
         buckets, small = self.buckets, self.buckets.count(self._is_small)
         fresh_bytes = self.buckets.sum(self._sizes, self._is_fresh)
         first, then = (
@@ -198,9 +202,9 @@ class FileState:
         )
 
     def _lacks_changelog(self) -> Mask | None:
-        """Return a mask of the files whose rows are not in the changelog yet.
+        """Return a mask of the files whose rows no changelog contains yet.
 
-        None if compactions of the table write no changelog.
+        Return None if compactions of the table write no changelog.
         """
         options = self._handle.options
         if not self.is_keyed or not options.makes_changelog:
@@ -211,7 +215,7 @@ class FileState:
         return self._is_fresh | self._is_postponed
 
     def _outside_last_run(self) -> Mask:
-        """Return a mask of the files below the highest level of their bucket."""
+        """Return a mask of the files that are not on the highest level of their bucket."""
         highest = np.zeros(len(self.buckets), np.int64)
         np.maximum.at(highest, self.buckets.of_file, self._levels)
         found: Mask = self._is_fresh | (self._levels < highest[self.buckets.of_file])
@@ -219,7 +223,7 @@ class FileState:
 
 
 def target_size(handle: TableHandle) -> int:
-    """Return the target size of the table's files."""
+    """Return the target size of the table's new files in bytes."""
     options = handle.options
     if handle.schema.primary_keys:
         options = options.of_level(0)
@@ -229,7 +233,7 @@ def target_size(handle: TableHandle) -> int:
 def _hidden_rows(
     live: ManifestColumns, index_files: list[IndexManifestEntry]
 ) -> tuple[Counts, int]:
-    """Return the number of rows that deletion vectors hide in each file.
+    """Return for each file the number of rows that deletion vectors hide.
 
     Also return the number of files whose vector has no row count.
     """
@@ -259,8 +263,9 @@ def _hidden_rows(
 
 
 def _places(names: pa.Array, partitions: pa.Array, buckets: pa.Array) -> pa.Array:
-    """Return keys of files from partition, bucket and name, separated by zero bytes, which no name
-    has.
+    """Return a unique key for each file: name, bucket and partition, separated by zero bytes.
+
+    No name has a zero byte.
     """
     shown = buckets.cast(pa.string()).cast(pa.large_binary())
     zero = pa.scalar(b"\0", pa.large_binary())

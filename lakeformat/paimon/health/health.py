@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the health of a table: manifests of the newest snapshot, and files kept for older ones."""
+"""Checks the health of a table from the manifests of its newest snapshot and its older
+snapshots.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,7 @@ def check_health(
     """Return the health of the table at its newest snapshot.
 
     ``time_travel`` also reads the changes of each snapshot, to find files that only older snapshots
-    need. ``unknown`` also lists the table's directories, to find files to which nothing refers.
+    need. ``unknown`` also lists the table's directories, to find orphans and missing files.
     """
     require_no_chain(handle)
     return again_if_overtaken(handle, lambda: _check(handle, time_travel, unknown))
@@ -125,7 +127,7 @@ def _check(handle: TableHandle, time_travel: bool, unknown: bool) -> HealthRepor
 
 
 def _list_unknown(handle: TableHandle) -> tuple[pa.Table, UnknownFiles]:
-    """Return the files in the table's directories, and those to which nothing refers."""
+    """Return a listing of the table's directories, and the files in it to which nothing refers."""
     from lakeformat.paimon.health.unknown import find_unknown, list_files
     from lakeformat.paimon.orphans.references import find_references
 
@@ -135,7 +137,7 @@ def _list_unknown(handle: TableHandle) -> tuple[pa.Table, UnknownFiles]:
 
 
 def due_places(handle: TableHandle) -> frozenset[tuple[bytes, int]]:
-    """Return the buckets due for compaction.
+    """Return the buckets that the health report advises to compact.
 
     Each is a pair of the partition (its framed binary row) and the bucket number.
     """
@@ -209,7 +211,9 @@ def _snapshot_facts(
 def _holders(
     handle: TableHandle, overdue: Overdue, reachable: Reachable | None
 ) -> tuple[Holder, ...]:
-    """Return the tags, branches and the consumer that keep a state beyond the retention."""
+    """Return the tags, branches and the consumer that keep snapshots beyond the retention, oldest
+    first.
+    """
     storage, layout, reader = handle.storage, handle.layout, overdue.reader
     found = [] if reachable is None else [*reachable.holders]
     if reader is not None:
@@ -228,8 +232,8 @@ def _stalled_consumers(
 ) -> tuple[StalledConsumer, ...]:
     """Return the stalled consumers, except those that an expiry would delete.
 
-    If snapshots are overdue, a consumer counts as stalled after a day, unless
-    ``consumer.expiration-time`` is set.
+    If snapshots are overdue, a consumer is stalled after a day. With ``consumer.expiration-time``,
+    readers expire by themselves.
     """
     options = handle.options
     may_rest = options.consumer_expiration_time_millis is not None
@@ -268,7 +272,10 @@ def _with_time_travel(
     live: ManifestColumns,
     index_files: list[IndexManifestEntry],
 ) -> StorageFacts:
-    """Sum up the files that the newest snapshot does not need, by the reason to keep them."""
+    """Return the facts with the bytes of files that the newest snapshot does not need.
+
+    They are summed up by the reason to keep the files.
+    """
     every = pa.concat_tables([*reachable.data, files_of(live, KeptFor.NEWEST)])
     columns = {name: every.column(name).combine_chunks() for name in every.column_names}
     # Arrow's group_by and filters are not used: they load its query engine, and with it pandas.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of ``table.health()``: facts, a verdict, and reasons with advice."""
+"""The report of ``table.health()``: numbers, a verdict, and reasons with advice."""
 
 from __future__ import annotations
 
@@ -35,10 +35,13 @@ class BucketFacts:
     rows: int
     small_files: int
     level_0_files: int | None
-    """The number of files on level 0; None for an append table, which has no levels."""
+    """The number of files on level 0; None for an append table."""
     level_0_bytes: int | None
     sorted_runs: int | None
-    """Number of files of level 0 plus number of higher levels that have files."""
+    """The number of files on level 0, plus one for each higher level with files.
+
+    None for an append table.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +50,7 @@ class FileFacts:
 
     files: int = 0
     rows: int = 0
-    """The number of rows in files, including deletes and hidden or replaced rows."""
+    """The number of rows in files, including delete rows, replaced rows and hidden rows."""
     buckets: int = 0
     """The number of buckets that have files, in all partitions."""
     partitions: int = 0
@@ -56,50 +59,52 @@ class FileFacts:
     """The number of files smaller than ``compaction.small-file-ratio`` of the target size."""
     small_bytes: int = 0
     level_0_files: int | None = None
-    """The number of files on level 0; None for an append table, which has no levels."""
+    """The number of files on level 0; None for an append table."""
     level_0_bytes: int | None = None
     level_0_rows: int | None = None
     most_sorted_runs: int | None = None
     buckets_due: int = 0
-    """The number of buckets that a compaction without further options would pick."""
+    """The number of buckets that a minor compaction would pick by their runs or small files."""
     postponed_files: int = 0
-    """The number of files with postponed rows, which have no bucket yet."""
+    """The number of files in ``bucket-postpone``, whose rows have no bucket yet."""
     untold_files: int | None = None
-    """The number of files whose rows are not in the changelog yet; None if compactions
-    write none.
-    """
+    """The number of files whose rows no changelog contains yet; None if compactions write none."""
     untold_rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteFacts:
-    """The numbers of rows that files contain but readers never return."""
+    """The numbers of rows in files that readers never return."""
 
     delete_rows: int = 0
-    """The number of delete rows, as counted in the metadata of files."""
+    """The number of rows of kind DELETE, as manifest entries count them."""
     hidden_rows: int = 0
     """The number of rows that deletion vectors hide."""
     ratio: float = 0.0
-    """The share of delete rows and hidden rows in all rows of the files."""
+    """The share, from 0 to 1, of delete rows and hidden rows in all rows of the files."""
     files_over_limit: int = 0
-    """The number of files with a larger hidden share than ``compaction.delete-ratio-threshold``."""
+    """The number of files with a larger share of hidden rows than
+    ``compaction.delete-ratio-threshold``.
+    """
     uncounted_files: int = 0
-    """The number of files whose writer did not count deletes; the numbers above exclude them."""
+    """The number of files whose writer did not count deletes; the other numbers do not include
+    them.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A consumer, tag or branch that keeps a state of the table from expiring."""
+    """A consumer, tag or branch for which an old snapshot is kept."""
 
     what: str
-    """The name: ``consumer 'mirror'``, ``tag 'v1'`` or ``branch 'dev'``."""
+    """Kind and name: ``consumer 'mirror'``, ``tag 'v1'`` or ``branch 'dev'``."""
     snapshot_id: int
     time_millis: int
-    """The time when its snapshot was committed."""
+    """The commit time of that snapshot in epoch milliseconds."""
 
     @property
     def moment(self) -> tuple[int, int]:
-        """The sort key: the time, then the number of the snapshot."""
+        """The key to sort by age: the commit time, then the id of the snapshot."""
         return (self.time_millis, self.snapshot_id)
 
     def __str__(self) -> str:
@@ -108,29 +113,33 @@ class Holder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotFacts(HistoryNumbers):
-    """The numbers of snapshots and changelogs of the branch, and what keeps old ones."""
+    """The numbers of snapshots and changelogs of the branch, and for whom old ones are kept."""
 
     stalled_consumers: tuple[StalledConsumer, ...] = ()
-    """Consumers that keep overdue snapshots and have not moved for long."""
+    """Consumers that have not moved for long and for which overdue snapshots are kept."""
     overdue: int = 0
-    """The number of snapshots beyond the retention of the table's options."""
+    """The number of snapshots beyond the retention that the table options set."""
     expirable: int = 0
-    """The number of overdue snapshots that an expiry would delete now; consumers keep the rest."""
+    """The number of overdue snapshots that an expiry would delete now; consumers keep the other
+    ones.
+    """
     changelogs: int = 0
-    """The number of changelogs whose snapshots have expired."""
+    """The number of changelogs that outlived their snapshots."""
     overdue_changelogs: int = 0
     expirable_changelogs: int = 0
     holders: tuple[Holder, ...] = ()
-    """Consumers, tags and branches that keep a state beyond the retention, the oldest first and
-    not more than ten; tags and branches only with ``time_travel``."""
+    """The ten oldest consumers, tags and branches for which snapshots beyond the retention are
+    kept.
+
+    Tags and branches are among them only with ``time_travel``.
+    """
     publication: ObserverLag | None = None
-    """The distance between the published Iceberg metadata and the table; None if the table is not
-    published."""
+    """The lag of the published Iceberg metadata behind the table; None for a table without it."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownFiles:
-    """Files in the table's directories to which no snapshot, tag or branch refers.
+    """The files in the table's directories to which no snapshot, tag or branch refers.
 
     Some belong to running writes, which may still commit them.
     """
@@ -138,7 +147,9 @@ class UnknownFiles:
     files: int
     bytes: int
     old_files: int
-    """The number of orphans: files old enough to delete, with a name that only writers give."""
+    """The number of orphans: files old enough to delete, whose names have the form of the
+    format.
+    """
     old_bytes: int
 
 
@@ -147,17 +158,23 @@ class StorageFacts(StorageNumbers):
     """The bytes of data, changelog and index files, by the reason to keep them."""
 
     overdue_bytes: int | None = None
-    """The bytes that an expiry by the table's own options would free; None without
+    """The bytes that an expiry by the table options would free now; None without
     ``time_travel``.
     """
     branch_bytes: int | None = None
     """The bytes that only other branches need; None without ``time_travel``."""
     unknown: UnknownFiles | None = None
-    """Data, index and metadata files to which nothing refers; None without ``unknown``."""
+    """The files to which nothing refers; None without ``unknown``."""
     lost_files: tuple[str, ...] | None = None
-    """Missing or truncated files that the newest snapshot needs; None without ``unknown``."""
+    """The addresses of missing or truncated files that the newest snapshot needs.
+
+    None without ``unknown``, or if external files cannot be checked.
+    """
     lost_changelog_files: tuple[str, ...] | None = None
-    """Missing or truncated changelog files; None without ``unknown``."""
+    """The addresses of missing or truncated changelog files.
+
+    None without ``unknown``, or if external files cannot be checked.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,9 +183,11 @@ class HealthReport(HealthSummary):
 
     files: FileFacts
     worst_buckets: tuple[BucketFacts, ...]
-    """The most urgent buckets; further buckets are left out."""
+    """The ten most urgent buckets."""
     deletes: DeleteFacts
     snapshots: SnapshotFacts
     storage: StorageFacts
     notes: tuple[str, ...] = ()
-    """Options that are ignored or that forbid an operation; they do not change the verdict."""
+    """Sentences about options that are ignored or that forbid an operation; the verdict ignores
+    them.
+    """

@@ -38,27 +38,25 @@ from lakeformat.types.arrow_memory import array_of
 __all__ = ["KeptFor", "Reachable", "files_of", "find_reachable"]
 
 _READERS = 16
-"""The number of small files read in parallel; in object stores, most of the time is waiting."""
+"""The number of small files that are read in parallel; object stores answer slowly."""
 NO_PRODUCER = "none"
 _List: TypeAlias = tuple[str, int | None]
-"""The name of a manifest list, and its size."""
+"""The name of a manifest list, and its size in bytes if known."""
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
 class KeptFor(IntEnum):
-    """The reasons to keep a file; the strongest one counts."""
+    """The reasons to keep a file; of several reasons, the highest number counts."""
 
     OVERDUE = 0
-    """Kept only for snapshots and changelogs that an expiry would remove now."""
+    """For snapshots and changelogs that an expiry would delete now."""
     BRANCH = 1
-    """Kept for another branch."""
+    """For another branch."""
     RETENTION = 2
-    """Kept for snapshots and changelogs within their retention or needed by a consumer, and for
-    tags.
-    """
+    """For tags, and for snapshots and changelogs within their retention or needed by a consumer."""
     NEWEST = 3
-    """Kept for the newest snapshot."""
+    """For the newest snapshot."""
 
 
 _FILES = pa.schema(
@@ -74,22 +72,24 @@ _FILES = pa.schema(
 
 @dataclass(slots=True)
 class Reachable:
-    """All referenced data, changelog and index files."""
+    """All data, changelog and index files to which snapshots, changelogs, tags and branches
+    refer.
+    """
 
     data: list[pa.Table] = field(default_factory=list)
-    """Data and changelog files with the reason to keep them; a file may be in it many times."""
+    """Data and changelog files with the reason to keep them; a file may be listed several times."""
     index: dict[str, tuple[int, KeptFor]] = field(default_factory=dict)
-    """Index files by name, with their sizes."""
+    """Index files by name: the size in bytes and the reason to keep the file."""
     holders: list[Holder] = field(default_factory=list)
-    """The tags of this table's branch, and its other branches."""
+    """The tags of the table's branch, and the oldest snapshot of each other branch."""
     of_branches: set[str] = field(default_factory=set)
-    """The identities of the snapshots of other branches: a tag of such a snapshot keeps files for
-    them.
+    """The identities of the snapshots of other branches; files of a tag of one are kept for the
+    branch.
     """
 
 
 def find_reachable(handle: TableHandle, overdue: Overdue) -> Reachable:
-    """Find data, changelog and index files with their sizes, and the reasons to keep them."""
+    """Return all files to which the table refers, with their sizes and the reasons to keep them."""
 
     def look() -> Reachable:
         found = Reachable()
@@ -104,7 +104,10 @@ def find_reachable(handle: TableHandle, overdue: Overdue) -> Reachable:
 
 
 class _Walk:
-    """Reads one branch: its oldest snapshot, the files added since, its tags and changelogs."""
+    """Collects the files of one branch: those of its oldest snapshot, files added since, its tags.
+
+    Files of its changelogs are collected, too.
+    """
 
     def __init__(
         self, handle: TableHandle, layout: TableLayout, found: Reachable, overdue: Overdue
@@ -151,7 +154,7 @@ class _Walk:
 
     @property
     def _others(self) -> KeptFor:
-        """The reason to keep files of this branch, except files of overdue snapshots."""
+        """The reason to keep files of this branch that an expiry would not delete."""
         is_other = not self._is_own and self._handle.layout.branch == MAIN_BRANCH
         return KeptFor.BRANCH if is_other else KeptFor.RETENTION
 
@@ -180,9 +183,9 @@ class _Walk:
         return [Holder(what, each.id, each.time_millis) for what, each in held]
 
     def _states(self, snapshots: Sequence[Snapshot]) -> list[Snapshot]:
-        """Return the oldest snapshot for each reason.
+        """Return the oldest snapshot for each reason to keep snapshots.
 
-        The files of a later snapshot are in it, or were added since.
+        The files of a later snapshot are in that state, or were added since.
         """
         oldest: dict[KeptFor, Snapshot] = {}
         for each in snapshots:
@@ -192,7 +195,7 @@ class _Walk:
     def _lists(
         self, snapshots: Sequence[Snapshot], changelogs: Sequence[Snapshot]
     ) -> dict[KeptFor, list[_List]]:
-        """Return the manifest lists of changes and changelogs, by the reason to keep them."""
+        """Return the delta and changelog lists to read, by the reason to keep their files."""
         storage, layout = self._storage, self._layout
         lists: dict[KeptFor, list[_List]] = {kept: [] for kept in KeptFor}
         outlive = self._overdue.changelogs_outlive
@@ -215,7 +218,7 @@ class _Walk:
         return lists
 
     def _without_list(self, changelogs: Sequence[Snapshot]) -> list[Snapshot]:
-        """Return the changelogs without a changelog list: their changes are the files that a commit
+        """Return the changelogs without a changelog list that consist of the files a commit
         added.
         """
         unlisted = [each for each in changelogs if each.changelog_manifest_list is None]
@@ -235,7 +238,7 @@ class _Walk:
         self._found.data.append(files_of(columns.take(rows), kept))
 
     def _add_lists(self, lists: Mapping[KeptFor, Sequence[_List]]) -> None:
-        """Add the files that the manifests of ``lists`` add."""
+        """Collect the files that the manifests of ``lists`` add."""
         for kept, some in lists.items():
             manifests = self._manifests(some)
             if manifests:
@@ -266,7 +269,9 @@ def _changelog_list(snapshot: Snapshot) -> list[_List]:
 
 
 def files_of(columns: ManifestColumns, kept: KeptFor) -> pa.Table:
-    """Return partition, bucket, name and size of files, and the reason to keep them."""
+    """Return partition, bucket, name and size of the entries' files, with one reason to keep them
+    all.
+    """
     return pa.table(
         [
             columns.partition.to_arrow(),

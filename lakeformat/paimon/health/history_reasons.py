@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reasons about overdue snapshots, changelogs and files, each with the command that deletes
-them.
-"""
+"""Reasons about overdue snapshots, changelogs and files, with the commands that delete them."""
 
 from __future__ import annotations
 
@@ -20,8 +18,9 @@ __all__ = ["history_reasons", "retention_text", "undeleted_share"]
 
 _UNLIMITED = 2**31 - 1
 _MUCH_HISTORY = 3
-"""The largest ratio of history to live bytes without a reason; a full compaction leaves some
-history.
+"""The ratio of overdue bytes to live bytes above which there is a reason.
+
+It is not 1, because each full compaction leaves the replaced files as history.
 """
 
 
@@ -32,7 +31,7 @@ def history_reasons(
     storage: StorageFacts,
     overdue: Overdue,
 ) -> Iterator[Reason]:
-    """Yield reasons about files that an expiry or a removal of orphans should have deleted."""
+    """Yield the reasons about files that an expiry or a removal of orphans should have deleted."""
     table = handle.argument
     if overdue.refusal is not None:
         keys = "changelog" if overdue.refusal.startswith("changelog.") else "snapshot"
@@ -59,7 +58,7 @@ def undeleted_share(
 ) -> float:
     """Return the share, from 0 to 1, of history or bytes that should have been deleted already.
 
-    Each finding about history has a share; the result is the greatest one.
+    Each finding about history has a share; the result is the largest one.
     """
     shares = [overdue.snapshots.backlog, overdue.changelogs.backlog]
     if snapshots.stalled_consumers:
@@ -117,7 +116,9 @@ def retention_text(options: TableOptions) -> str:
 
 
 def _undeleted_bytes(storage: StorageFacts, overdue: Overdue) -> int:
-    """Return the undeleted bytes that are not part of the reason about snapshots."""
+    """Return the bytes that should have been deleted, without those in the reason about
+    snapshots.
+    """
     of_snapshots = 0 if overdue.snapshots.backlog else storage.overdue_bytes or 0
     return of_snapshots + (storage.branch_bytes or 0)
 
@@ -129,7 +130,9 @@ def _is_much(undeleted: int, files: FileFacts, storage: StorageFacts) -> bool:
 def _of_bytes(
     handle: TableHandle, snapshots: SnapshotFacts, storage: StorageFacts, overdue: Overdue
 ) -> Reason:
-    """Return a reason about branches or about overdue snapshots: the one that keeps more bytes."""
+    """Return a reason about branches or about overdue snapshots: about the one that keeps more
+    bytes.
+    """
     table, of_branches = handle.argument, storage.branch_bytes or 0
     undeleted = _undeleted_bytes(storage, overdue)
     more = f"more than {_MUCH_HISTORY} times the {size(storage.live_bytes)} of the newest snapshot"

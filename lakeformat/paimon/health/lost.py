@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds files that the newest snapshot needs but that are missing or truncated."""
+"""Finds missing and truncated files that the newest snapshot needs."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ def find_lost(
     live: ManifestColumns,
     index_files: Sequence[IndexManifestEntry],
 ) -> tuple[str, ...]:
-    """Return the addresses of missing and truncated files.
+    """Return the addresses of missing and truncated files of a snapshot, sorted.
 
-    A file that is missing or too short in the listing is checked by name.
+    ``listed`` is an earlier listing. A file that it lacks, or has with a smaller size, is looked
+    up. Return none if the snapshot expires meanwhile.
     """
     deleted = deleted_rows_of(handle, snapshot, ())
     files = DataFiles(handle, snapshot, deleted)
@@ -58,9 +59,10 @@ def find_lost(
 
 
 def not_seen_whole(names: Numbers, sizes: Numbers, listed: pa.Table) -> Positions:
-    """Return the positions of files that a listing lacks or has with a smaller size.
+    """Return the indexes of files that a listing lacks or has with a smaller size.
 
-    If several directories have a file of the same name, the smallest one is compared.
+    ``names`` are numbers from ``numbers_of``. If several directories have a file of the same name,
+    the smallest one is compared.
     """
     seen, there = listed["number"].to_numpy(), listed["size"].to_numpy()
     order = np.lexsort((there, seen))

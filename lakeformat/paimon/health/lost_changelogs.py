@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds changelog files that snapshots and changelogs name but that are missing or truncated."""
+"""Finds missing and truncated changelog files of snapshots and changelogs."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ __all__ = ["find_lost_changelogs"]
 
 
 def find_lost_changelogs(handle: TableHandle, listed: pa.Table) -> tuple[str, ...]:
-    """Return the addresses of missing and truncated changelog files.
+    """Return the addresses of missing and truncated changelog files, sorted.
 
-    ``listed`` was read earlier, so a file that is missing in it is looked up by name. Files outside
-    of the table that the caller does not allow are left out.
+    ``listed`` is an earlier listing. A file that it lacks, or has with a smaller size, is looked
+    up. Files outside of the table that the caller does not allow are left out.
     """
     named = look_again(handle, lambda: _named(handle))
     names = numbers_of(real_name(name or b"") for name in named.file_name.values())
@@ -57,7 +57,7 @@ def find_lost_changelogs(handle: TableHandle, listed: pa.Table) -> tuple[str, ..
 
 
 def _named(handle: TableHandle) -> ManifestColumns:
-    """Return the changelog files that the branch names, each with its size."""
+    """Return the manifest entries of the changelog files of the branch."""
     storage, layout = handle.storage, handle.layout
     manifests = {
         manifest.file_name: manifest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports table options with an invalid value; health uses their defaults instead."""
+"""Reports table options with an invalid value; the health report uses their defaults instead."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ _OF_ROWS = (Operation.READ, Operation.WRITE)
 
 
 def without_misread(handle: TableHandle) -> TableHandle:
-    """Return the table without its invalid options, so that their defaults apply."""
+    """Return the handle without the options that have invalid values, so that their defaults
+    apply.
+    """
     misread = handle.options.misread()
     if not misread:
         return handle

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remarks of a health report that change neither verdict nor score."""
+"""Notes of a health report: sentences about options that change neither verdict nor score."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ __all__ = ["find_notes"]
 
 
 def find_notes(handle: TableHandle) -> tuple[str, ...]:
-    """Return notes about options that are ignored, unknown or forbid an operation, and about time
-    zones.
+    """Return the notes: options that forbid an operation, are ignored or unknown, and a missing
+    zone.
+
+    The zone is that of the JVM that wrote the table's ORC files.
     """
     options = handle.options
     notes = [*_refusing(handle)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports files of the newest snapshot outside of the table that no operation may read."""
+"""Reports files of the newest snapshot outside of the table that the caller does not allow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["outside_reasons"]
 
 
 def outside_reasons(handle: TableHandle, live: ManifestColumns) -> tuple[Reason, ...]:
-    """Return a reason about the first external directory that no external root allows."""
+    """Return a reason for the first such file, or none: reads of it fail."""
     for error in _refusals(handle, live):
         said, _, advice = str(error).rpartition(". ")
         return (Reason(f"reads fail: {said}", advice, is_severe=True),)

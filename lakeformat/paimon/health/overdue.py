@@ -36,13 +36,13 @@ _TOLERATED_PART = 1.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverdueNumbers:
-    """The numbers of existing snapshots (or changelogs), and of those that should have expired."""
+    """The numbers of all snapshots (or changelogs), and of those that are beyond the retention."""
 
     count: int = 0
     overdue: int = 0
-    """The number of those that are older than the table options keep."""
+    """The number of snapshots (or changelogs) that are older than the table options keep."""
     expirable: int = 0
-    """The number that an expiry would delete now; consumers keep the remaining overdue ones."""
+    """The number that an expiry would delete now; consumers keep the other overdue ones."""
     first_left: int = 0
     """The id of the oldest snapshot (or changelog) that an expiry would keep now."""
     first_kept: int = 0
@@ -50,42 +50,46 @@ class OverdueNumbers:
 
     @property
     def backlog(self) -> float:
-        """The share of the snapshots (or changelogs) that an expiry would delete now.
+        """The share, from 0 to 1, of the snapshots (or changelogs) that an expiry would delete now.
 
-        The share is 0 if at most 10 would be deleted, or at most half as many as would be kept:
-        writers expire only from time to time.
+        It is 0 if at most 10 would be deleted, or at most half as many as would be kept: writers
+        expire only from time to time.
         """
         return _share(self.expirable, self.count)
 
     @property
     def held_backlog(self) -> float:
-        """The share of overdue snapshots (or changelogs); 0 if consumers keep none of them."""
+        """The share, from 0 to 1, of overdue snapshots (or changelogs); 0 if consumers keep none of
+        them.
+        """
         return _share(self.overdue, self.count) if self.expirable < self.overdue else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overdue:
-    """The changes that an expiry without a limit would make now."""
+    """The numbers of snapshots and changelogs that an expiry without ``limit`` would delete now."""
 
     snapshots: OverdueNumbers = OverdueNumbers()
     changelogs: OverdueNumbers = OverdueNumbers()
     changelogs_outlive: bool = False
-    """True if changelogs are kept longer than their snapshots."""
+    """True if an option keeps changelogs longer than their snapshots."""
     reader: Guard | None = None
-    """The consumer that is furthest behind, if consumers keep overdue snapshots or changelogs."""
+    """The consumer that is furthest behind, if overdue snapshots or changelogs are kept for
+    consumers.
+    """
     refusal: str | None = None
-    """The error that an expiry by the table's own options would raise, if they contradict each
+    """The message of the error that an expiry would raise, if the table options contradict each
     other.
     """
 
     @property
     def held_backlog(self) -> float:
-        """The larger ``held_backlog``: that of snapshots or that of changelogs."""
+        """The ``held_backlog`` of snapshots or of changelogs, the larger one."""
         return max(self.snapshots.held_backlog, self.changelogs.held_backlog)
 
 
 def find_overdue(handle: TableHandle) -> Overdue:
-    """Apply the table's own retention as an expiry would, but remove nothing."""
+    """Count the snapshots and changelogs that an expiry by the table options would delete."""
     options, now = handle.options, handle.environment.now_millis()
     ids = snapshot_ids(handle.storage, handle.layout)
     told = changelog_ids(handle.storage, handle.layout)
@@ -118,7 +122,9 @@ def find_overdue(handle: TableHandle) -> Overdue:
 
 
 def forgotten_consumers(handle: TableHandle) -> list[str]:
-    """Return the consumers that an expiry would delete by ``consumer.expiration-time``."""
+    """Return the ids of the consumers that an expiry would delete by
+    ``consumer.expiration-time``.
+    """
     after = handle.options.consumer_expiration_time_millis
     if after is None:
         return []
@@ -127,7 +133,7 @@ def forgotten_consumers(handle: TableHandle) -> list[str]:
 
 
 def _progress(handle: TableHandle) -> Progress | None:
-    """Return the progress of the consumers; None if the file of one is damaged: then nothing
+    """Return the progress of the consumers; None if a consumer file is damaged, so that nothing
     expires.
     """
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reasons against a healthy verdict: one sentence each, with advice."""
+"""The reasons against a healthy verdict, one sentence each, and a command against each."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ from lakeformat.types.byte_size import size
 __all__ = ["find_reasons"]
 
 STALL_AFTER = 3
-"""The number of extra sorted runs at which writers of other engines wait, unless an option
-sets it.
+"""Writers of other engines wait at this many sorted runs above
+``num-sorted-run.compaction-trigger``.
+
+The option ``num-sorted-run.stop-trigger`` replaces it.
 """
 _SHOWN_FILES = 3
 _COMPACT = "lake compact "
@@ -50,8 +52,9 @@ def find_reasons(
     overdue: Overdue,
     other: OtherCompactor | None,
 ) -> tuple[Reason, ...]:
-    """Return the reasons that follow from the facts, each with a command that this version
-    accepts.
+    """Return the reasons that follow from the numbers of a report, each with a command.
+
+    If the table refuses the command, the advice is the refusal.
     """
     found = [
         *_of_lost_files(table, storage, snapshots),
@@ -67,7 +70,7 @@ def find_reasons(
 
 
 def _without_refused(handle: TableHandle, reasons: Sequence[Reason]) -> list[Reason]:
-    """Replace each advised command that the table refuses by the text of the refusal."""
+    """Replace each command that the table refuses by the message of the refusal."""
     found = [*reasons]
     for command, why_refused in _REFUSALS.items():
         is_due = any(reason.advice.startswith(command) for reason in found)
@@ -97,7 +100,10 @@ _REFUSALS: Final[Mapping[str, Callable[[TableHandle], str | None]]] = {
 def _by_one_command(
     reasons: Sequence[Reason], table: str, consumers: Sequence[StalledConsumer]
 ) -> list[Reason]:
-    """Advise ``lake maintain`` if several steps are due, or one step and a stalled consumer."""
+    """Return the reasons with ``lake maintain`` as advice if several steps are due.
+
+    One step and a stalled consumer count as several, too.
+    """
     steps = {step for reason in reasons for step in _STEPS if reason.advice.startswith(step)}
     if not steps or len(steps) + bool(consumers) < 2:
         return [*reasons]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds files in the table's directories to which nothing refers."""
+"""Lists the files in the table's directories, and finds those to which nothing refers."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = ["find_unknown", "list_files"]
 
 
 def list_files(handle: TableHandle) -> pa.Table:
-    """Return name, size and last change of data files, index files and metadata.
+    """Return the columns ``number``, ``size``, ``modified`` and ``removable`` of the table's files.
 
-    ``removable`` is True if orphan removal could delete the file if nothing referred to it.
-
-    Call this before the references are read, so that they include files committed in between.
+    ``number`` stands for the name, see ``numbers_of``. ``removable`` is True for names that writers
+    give, which orphan removal deletes. Call this before the references are read: then files that
+    are committed in between are referenced.
     """
     schema = pa.schema([(name, pa.int64()) for name in ("number", "size", "modified")])
     schema = schema.append(pa.field("removable", pa.bool_()))
@@ -48,7 +48,9 @@ def list_files(handle: TableHandle) -> pa.Table:
 
 
 def find_unknown(handle: TableHandle, found: pa.Table, references: References) -> UnknownFiles:
-    """Return the found files to which nothing refers, and the old ones among them."""
+    """Return the numbers of the listed files to which nothing refers, and of the old ones among
+    them.
+    """
     is_strange = ~references.names.contains(found["number"].to_numpy())
     sizes, modified, removable = (
         found[name].to_numpy()[is_strange] for name in ("size", "modified", "removable")

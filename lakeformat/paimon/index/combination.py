@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Applies the index changes of a commit to a state of the index manifest."""
+"""Applies the index files that a commit adds and removes to the entries of an index manifest."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ _DATA_EVOLUTION_MAGIC = b"DEIX"
 
 
 class VectorFiles(Enum):
-    """The number of deletion-vector files that a bucket may have, by the kind of table."""
+    """The number of files of deletion vectors that a bucket may have; it depends on the kind of
+    table.
+    """
 
     ONE_PER_BUCKET = "one per bucket"
-    """Every table with buckets; new vectors replace the file of their bucket."""
+    """For tables with buckets: a new file replaces the file of its bucket."""
     ANY_NUMBER = "any number"
-    """Append tables without buckets; a data file still has at most one vector."""
+    """For append tables without buckets; a data file still has at most one vector."""
 
 
 def combine(
@@ -37,10 +39,12 @@ def combine(
     added: Iterable[IndexManifestEntry] = (),
     vector_files: VectorFiles = VectorFiles.ONE_PER_BUCKET,
 ) -> list[IndexManifestEntry]:
-    """Return the whole next state: the unchanged entries in their order, then the added entries.
+    """Return the entries of the next index manifest: the remaining ones in their order, then the
+    new.
 
-    If nothing changes, the caller must keep the previous file, because readers compare its name to
-    detect changes.
+    If nothing changes, the caller must keep the previous index manifest, because readers compare
+    its name to detect changes. Raise CommitConflictError if a removed file is missing, or if an
+    added file contradicts an existing one.
     """
     _refuse_deletes(previous)
     removed, added = list(removed), list(added)
@@ -77,9 +81,9 @@ def _replace_buckets(
     removed: list[IndexManifestEntry],
     added: list[IndexManifestEntry],
 ) -> list[IndexManifestEntry]:
-    """Apply the changes of tables with one file per bucket and type.
+    """Return the entries after changes of a type with one file per bucket.
 
-    A changed bucket loses its old file of that type.
+    A bucket with a changed file loses its old file of that type.
     """
     buckets = [_bucket_of(entry) for entry in added]
     if len(set(buckets)) < len(buckets):
@@ -97,7 +101,10 @@ def _exchange_vector_files(
     removed: list[IndexManifestEntry],
     added: list[IndexManifestEntry],
 ) -> list[IndexManifestEntry]:
-    """Remove and add deletion vector files by name; each data file has at most one vector."""
+    """Return the entries after files of deletion vectors are removed and added, by file name.
+
+    Raise CommitConflictError if a data file would have two vectors, or has lost a removed one.
+    """
     known = {name for entry in state for name in _data_files_of(entry)}
     for entry in removed:
         for name in _data_files_of(entry):
@@ -130,7 +137,10 @@ def _exchange_global_indexes(
     removed: list[IndexManifestEntry],
     added: list[IndexManifestEntry],
 ) -> list[IndexManifestEntry]:
-    """Remove and add global index files by name; each row of a field is covered once."""
+    """Return the entries after global index files are removed and added, by file name.
+
+    Raise CommitConflictError if two files would index the same rows of a field.
+    """
     left = _without_named(state, removed)
     for old in left:
         for new in added:

@@ -8,13 +8,13 @@ from lakeformat.errors import CorruptTableError
 __all__ = ["RESTORE", "missing_file"]
 
 RESTORE = "restore the file from a backup or roll the table back to an earlier snapshot"
-"""The remedy for a file without which rows cannot be read correctly."""
+"""The advice for a file without which rows cannot be read correctly."""
 
 
 def missing_file(
     uri: str, referrer: str, otherwise: str = "restore the file from a backup"
 ) -> CorruptTableError:
-    """Return the error for a missing file that another file refers to."""
+    """Return the error for a missing file that ``referrer`` names; ``otherwise`` is the advice."""
     return CorruptTableError(
         f"{uri} is missing although {referrer} refers to it; if the snapshot was just expired, "
         f"read again from the latest one, else {otherwise}"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletion-vector index files: the deleted rows of each data file.
+"""Index files of deletion vectors: the deleted rows of each data file.
 
-The file has one byte of version, then a record per data file. The index manifest has the place of
-each record.
+The file has one byte of version, then a record per data file. The index manifest entry has offset
+and length of each record.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ _LARGEST_INT32 = 2**31 - 1
 def encode_deletion_vectors(
     vectors: Mapping[str, DeletionVector], form: VectorForm
 ) -> tuple[bytes, tuple[DeletionVectorRange, ...]]:
-    """Return the content of one index file, and the range of each data file's vector in it."""
+    """Return the content of one index file, and the range of each vector in it.
+
+    ``vectors`` are by data file name.
+    """
     parts = [bytes([FILE_VERSION])]
     ranges = []
     offset = len(parts[0])
@@ -51,7 +54,7 @@ def encode_deletion_vectors(
 def read_deletion_vectors(
     storage: Storage, path: str, ranges: Iterable[DeletionVectorRange]
 ) -> dict[str, DeletionVector]:
-    """Read the deletion vectors at ``ranges`` of one index file; return them by data file name."""
+    """Return the deletion vectors at ``ranges`` of one index file, by data file name."""
     uri = storage.uri(path)
     try:
         stream = storage.open_input(path)
@@ -68,9 +71,9 @@ def read_deletion_vectors(
 
 
 def _read_record(stream: IO[bytes], found: DeletionVectorRange, size: int, uri: str) -> bytes:
-    """Read the record of a vector.
+    """Return the record of a vector.
 
-    For a 64-bit vector, this reads a few bytes more than needed.
+    It may be followed by some bytes of the next record, because a 64-bit vector has a longer frame.
     """
     if found.offset < 1 or found.length < 0 or found.offset + found.length > size:
         raise CorruptTableError(

@@ -2,7 +2,7 @@
 """Hash index files: the hashes of all keys in one bucket of a dynamic-bucket table.
 
 The file is a plain sequence of big-endian int32; each hash occurs once, in any order. To add a
-hash, the writer writes a new file with all hashes.
+hash, a writer writes a new file with all hashes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ _WRITE_ANEW = (
 
 
 def encode_hash_index(hashes: npt.NDArray[np.int32]) -> bytes:
-    """Return the content of a hash index file; refuse a hash that appears twice."""
+    """Return the content of a hash index file; raise InvalidRequestError if a hash appears
+    twice.
+    """
     if hashes.dtype != np.int32 or hashes.ndim != 1:
         raise InvalidRequestError(
             f"hashes must be one row of int32, got {hashes.ndim}-d {hashes.dtype}"
@@ -48,7 +50,10 @@ def encode_hash_index(hashes: npt.NDArray[np.int32]) -> bytes:
 
 
 def decode_hash_index(content: bytes, source: str, *, count: int) -> npt.NDArray[np.int32]:
-    """Return the hashes in file order; ``count`` is the row count of the manifest entry."""
+    """Return the hashes in the order of the file; ``count`` is the row count in the manifest entry.
+
+    Raise CorruptTableError if the content has another number of hashes.
+    """
     if len(content) != _HASH_BYTES * count:
         raise CorruptTableError(
             f"{source} has {len(content)} bytes, but its manifest promises {count} hashes "
@@ -58,7 +63,7 @@ def decode_hash_index(content: bytes, source: str, *, count: int) -> npt.NDArray
 
 
 def write_hash_index(storage: Storage, path: str, hashes: npt.NDArray[np.int32]) -> int:
-    """Write a file under a unique name; return its size in bytes."""
+    """Write a hash index file to ``path``, which must be new; return its size in bytes."""
     content = encode_hash_index(hashes)
     with storage.open_output(path) as stream:
         stream.write(content)
@@ -66,7 +71,10 @@ def write_hash_index(storage: Storage, path: str, hashes: npt.NDArray[np.int32])
 
 
 def read_hash_index(storage: Storage, path: str, *, count: int) -> npt.NDArray[np.int32]:
-    """Return the hashes of one file; their number must match its index manifest entry."""
+    """Return the hashes of one file; ``count`` is the row count in the index manifest entry.
+
+    Raise CorruptTableError if the file is missing or has another number of hashes.
+    """
     uri = storage.uri(path)
     try:
         content = storage.read(path, max(count * _HASH_BYTES, SMALL_FILE))
@@ -76,7 +84,7 @@ def read_hash_index(storage: Storage, path: str, *, count: int) -> npt.NDArray[n
 
 
 def names_digest(names: Iterable[str]) -> str:
-    """Return a digest of the names of a partition's index files.
+    """Return a digest (32 hex digits) of the names of a partition's index files.
 
     Index files never change, so equal digests mean equal content.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maintains a table: runs the steps in order, and measures the table before and after."""
+"""Full maintenance of a table: all steps in order, and numbers of the table before and after."""
 
 from lakeformat.paimon.maintain.maintain import maintain
 

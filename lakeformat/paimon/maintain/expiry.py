@@ -19,15 +19,16 @@ __all__ = ["expire"]
 
 _OF_ROWS = (FileClass.DATA, FileClass.CHANGELOG, FileClass.INDEX)
 _ROUNDS = 10
-"""The most rounds. One round expires snapshots, and their changelogs may be due in the next
-round.
+"""The most expiries in one step: after one expires snapshots, their changelogs may be due in the
+next.
 """
 
 
 def expire(handle: TableHandle, request: MaintainRequest) -> StepReport:
-    """Expire consumers, snapshots and changelogs by their retention.
+    """Run expiries by the table options until nothing is due; ``snapshot.expire.limit`` does not
+    apply.
 
-    The option 'snapshot.expire.limit' is ignored.
+    Consumers without progress since ``request.expire_consumers`` are deleted, too.
     """
     table = handle.name
     reports: list[ExpireReport] = []
@@ -59,7 +60,7 @@ def expire(handle: TableHandle, request: MaintainRequest) -> StepReport:
 
 
 def _all_there_are(handle: TableHandle) -> int:
-    """Return a limit that is larger than the number of snapshots and changelogs."""
+    """Return a limit that no expiry reaches: the number of all snapshots and changelogs."""
     storage, layout = handle.storage, handle.layout
     return max(len(snapshot_ids(storage, layout)) + len(changelog_ids(storage, layout)), 1)
 
@@ -69,10 +70,7 @@ def _goes_on(report: ExpireReport) -> bool:
 
 
 def _ignored(_: object) -> None:
-    """Do nothing.
-
-    It is passed as a listener, because then a dry run keeps every file in its report.
-    """
+    """Ignore a removal. With a listener, a dry run does not keep every file in its report."""
 
 
 def _reason(reports: Sequence[ExpireReport]) -> str:
@@ -104,7 +102,7 @@ def _reason(reports: Sequence[ExpireReport]) -> str:
 
 
 def _files(reports: Sequence[ExpireReport]) -> str:
-    """Return number and size of the files; metadata files are counted separately."""
+    """Return number and size of the deleted files; metadata files are also counted alone."""
     total = sum(each.deleted.total for each in reports)
     of_rows = sum(each.deleted.files.get(kind, 0) for each in reports for kind in _OF_ROWS)
     held = size(sum(each.deleted.bytes for each in reports))

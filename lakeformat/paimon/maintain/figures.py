@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of a table, measured before and after its maintenance."""
+"""The numbers of a table that a maintenance report compares: before and after."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["measure"]
 
 
 def measure(handle: TableHandle) -> tuple[HealthReport, Figures]:
-    """Return the health of a table, and its figures.
+    """Return the health of a table, and the numbers of it that a maintenance report compares.
 
-    Orphan files are not counted, because this would need a listing.
+    Orphan files are not counted, because that needs a listing.
     """
     health = check_health(handle)
     files, storage = health.files, health.storage

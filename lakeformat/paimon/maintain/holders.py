@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the consumers that keep snapshots of a table from expiring."""
+"""Finds the consumers that prevent snapshots of a table from expiring."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ _DAY_MILLIS = 24 * 60 * 60 * 1000
 def find_holders(
     handle: TableHandle, *, without: Sequence[str] = ()
 ) -> tuple[StalledConsumer, ...]:
-    """Return consumers that have not moved for a day and keep snapshots beyond the table's
-    retention.
+    """Return the consumers that have not moved for a day and for which overdue snapshots are kept.
+
+    Consumers with an id in ``without`` are left out.
     """
     options, now = handle.options, handle.environment.now_millis()
     only_changelogs = is_decoupled(options) and options.consumer_changelog_only

@@ -29,9 +29,9 @@ _log = logging.getLogger(__name__)
 
 
 def maintain(handle: TableHandle, request: MaintainRequest) -> MaintainReport:
-    """Run all steps of maintenance in order; a failed step does not stop the next ones.
+    """Run all steps of a maintenance in order; a failed step does not stop the next ones.
 
-    Each step does only the work that is due, so you can call this again after an interruption.
+    Each step does only the work that is due, so after an interruption repeat the call.
     """
     request.check(handle.environment.now_millis())
     table = handle.name
@@ -64,7 +64,7 @@ def maintain(handle: TableHandle, request: MaintainRequest) -> MaintainReport:
 
 
 def _lasting(handle: TableHandle) -> tuple[Reason, ...]:
-    """Return the reasons of the health report that no step of maintenance repairs."""
+    """Return the reasons of the health report that no step of a maintenance can remove."""
     other = find_other_compactor(without_misread(handle))
     beside = () if other is None else (Reason(other.finding, other.advice),)
     return (*misread_reasons(handle), *beside)
@@ -73,9 +73,10 @@ def _lasting(handle: TableHandle) -> tuple[Reason, ...]:
 def _look_again(
     handle: TableHandle, steps: list[StepReport]
 ) -> tuple[HealthReport | None, Figures, tuple[StalledConsumer, ...]]:
-    """Return the health, figures and stalled consumers after the steps.
+    """Return the health, the numbers and the stalled consumers after the steps.
 
-    An error is added as a failed step, so that the reports of the other steps are not lost.
+    An error is added to ``steps`` as a failed step, so that the reports of the other steps are not
+    lost.
     """
     forgotten = [
         name

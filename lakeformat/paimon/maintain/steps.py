@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a maintenance; each calls the operation that does its work."""
+"""The steps of a maintenance, each a call of one operation with its report."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["STEPS"]
 
 
 def _partitions(handle: TableHandle, request: MaintainRequest) -> StepReport:
-    """Delete expired partitions if the table sets ``partition.expiration-time``."""
+    """Delete expired partitions, if the table sets ``partition.expiration-time``."""
     if not handle.schema.partition_keys:
         return not_needed(PARTITIONS, "the table has no partitions")
     if handle.options.partition_expiration_time_millis is None:
@@ -52,7 +52,7 @@ def _partitions(handle: TableHandle, request: MaintainRequest) -> StepReport:
 
 
 def _compact(handle: TableHandle, request: MaintainRequest) -> StepReport:
-    """Compact the due buckets in full, and only these."""
+    """Compact in full only the buckets that the health report advises to compact."""
     handle = newest_schema(handle)
     places = due_places(handle)
     if not places:
@@ -92,9 +92,7 @@ def _planned_compaction(handle: TableHandle, places: frozenset[tuple[bytes, int]
 
 
 def _orphans(handle: TableHandle, request: MaintainRequest) -> StepReport:
-    """Delete orphans: files to which nothing refers and that are older than the default age
-    limit.
-    """
+    """Delete orphan files that are older than the default age limit."""
     report = remove_orphans(
         handle,
         OrphanOptions(),

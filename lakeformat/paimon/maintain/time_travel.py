@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sentence about the files that a table keeps only for older snapshots."""
+"""A sentence for the maintenance report about files that only older snapshots need."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["time_travel_note"]
 def time_travel_note(
     handle: TableHandle, health: HealthReport | None, steps: Sequence[StepReport], *, dry_run: bool
 ) -> str | None:
-    """Return a sentence: the number of files kept for older snapshots, their holder, and until
-    when.
+    """Return a sentence with the number of files kept for older snapshots, and when they are
+    deleted.
 
     Return None if there are no such files.
     """
@@ -36,8 +36,9 @@ def time_travel_note(
 
 
 def _oldest_holder(health: HealthReport | None, steps: Sequence[StepReport]) -> str:
-    """Return the tag, branch or consumer that keeps the oldest state; deleted consumers are
-    skipped.
+    """Return ", and <tag, branch or consumer> keeps snapshot <id>" for the oldest one, or "".
+
+    Consumers that a step has deleted are skipped.
     """
     deleted = {
         f"consumer {name!r}"

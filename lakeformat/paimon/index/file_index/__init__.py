@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file index of one data file: for each indexed column, the rows that a value can be in."""
+"""The file index of one data file: for each indexed column, the rows in which a value may be."""
 
 from __future__ import annotations
 

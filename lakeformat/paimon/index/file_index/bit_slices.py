@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stores a number per row as one bitmap per bit, so that a comparison takes a few bitmap
-operations.
-"""
+"""Numbers of rows as one bitmap per bit: a comparison takes a few operations on bitmaps."""
 
 from __future__ import annotations
 
@@ -19,13 +17,13 @@ __all__ = ["BitSlices", "slices_of"]
 def slices_of(
     rows: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64], count: int
 ) -> list[BitMap]:
-    """Return one bitmap per bit, from the lowest bit: the rows whose number has that bit."""
+    """Return ``count`` bitmaps, from the lowest bit: the rows whose number has that bit."""
     return [bitmap_of(rows[(numbers >> bit) & 1 == 1]) for bit in range(count)]
 
 
 @dataclass(frozen=True, slots=True)
 class BitSlices:
-    """Numbers that are not negative, one per row; slice i has the rows whose number has bit i."""
+    """Numbers from 0 on, one per row; bitmap i has the rows whose number has bit i."""
 
     existing: BitMap
     """The rows that have a number."""

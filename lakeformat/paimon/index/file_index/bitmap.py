@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``bitmap``: for each value of a column, the rows that have it.
+"""The index ``bitmap``: for each value of a column, the rows that have it.
 
-Version 1 has one list of all values. Version 2 has a small list with the first value of each block,
-then the blocks of sorted values. An offset below zero means a value with one row, ``-1 - offset``.
+Version 1 has one list of all values. Version 2 has a list with the first value of each block, then
+the blocks of sorted values. Each value has the offset of its bitmap. A negative offset stands for a
+value with one row, ``-1 - offset``.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ DEFAULT_BLOCK_SIZE = 16 * 1024
 
 _INT_BYTES = 4
 _NO_LENGTH = -1
-"""The stored length for a value with a single row, which has no bitmap."""
+"""The stored length of the bitmap of a value with a single row, which has no bitmap."""
 _LARGEST_INT32 = 2**31 - 1
 
 
@@ -55,7 +56,7 @@ def encode_bitmap_index(
     version: int = DEFAULT_VERSION,
     block_size: int = DEFAULT_BLOCK_SIZE,
 ) -> bytes:
-    """Return the index of a column; ``block_size`` is for version 2."""
+    """Return the index of a column; ``block_size`` is in bytes and for version 2."""
     data_type = require_type(data_type, INDEXABLE[BITMAP], BITMAP)
     if version not in (1, 2):
         raise InvalidRequestError(f"a bitmap index has version 1 or 2, not {version}")
@@ -80,7 +81,7 @@ def encode_bitmap_index(
 
 
 def read_bitmap_index(body: bytes, data_type: DataType, source: str) -> BitmapIndex:
-    """Read the index of a column of ``data_type``, of either version."""
+    """Read the index of a column of ``data_type``, of either version; ``source`` is for errors."""
     data_type = require_type(data_type, INDEXABLE[BITMAP], BITMAP)
     cursor = ByteCursor(body, source, remedy=REBUILD)
     version = cursor.version(1, 2)
@@ -109,18 +110,18 @@ class BitmapIndex:
         return self.one_of([value])
 
     def one_of(self, values: Sequence[object]) -> BitMap:
-        """Return the rows with any of these values."""
+        """Return the rows whose value equals one of ``values``; None equals nothing."""
         found = BitMap()
         for offset in self._values.offsets_of(keys_equal_to(values, self.data_type)):
             found |= self._rows_at(offset)
         return found
 
     def is_null(self) -> BitMap:
-        """Return the rows without a value."""
+        """Return the rows whose value is null."""
         return BitMap() if self._null_offset is None else self._rows_at(self._null_offset)
 
     def is_not_null(self) -> BitMap:
-        """Return the rows with a value."""
+        """Return the rows whose value is not null."""
         return rows_but(self.is_null(), self.row_count)
 
     def _rows_at(self, offset: int) -> BitMap:
@@ -146,10 +147,7 @@ class _WholeList:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _BlockList:
-    """Version 2: blocks of sorted values.
-
-    A block is read only if a wanted value may be in it.
-    """
+    """Version 2: blocks of sorted values, each read only if a wanted value may be in it."""
 
     data_type: AtomicType
     first_keys: list[Any]
@@ -157,7 +155,7 @@ class _BlockList:
     blocks: ByteCursor
 
     def offsets_of(self, keys: list[Key]) -> Iterator[int]:
-        """Yield the offsets of the keys that exist; sorted keys read each block once."""
+        """Yield the offset of each of the sorted ``keys`` that exists; each block is read once."""
         numbers = [bisect_right(self.first_keys, key) - 1 for key in keys]
         for number, some in groupby(zip(numbers, keys, strict=True), key=itemgetter(0)):
             if number >= 0:
@@ -189,9 +187,9 @@ def _read_block_list(cursor: ByteCursor, data_type: AtomicType, count: int) -> _
 def _read_entries(
     cursor: ByteCursor, data_type: AtomicType, count: int, *, with_lengths: bool
 ) -> dict[Key, int]:
-    """Return the offset of each value.
+    """Return the offset of each value; with lengths, the lengths of bitmaps are skipped.
 
-    The length of a bitmap is skipped, because a bitmap contains its own length.
+    A bitmap contains its own length.
     """
     offsets: dict[Key, int] = {}
     for _ in range(count):
@@ -203,7 +201,9 @@ def _read_entries(
 
 
 def _add_bitmaps(distinct: DistinctValues, body: list[bytes]) -> tuple[PackedValues, PackedValues]:
-    """Add the bitmaps of values with several rows; return offset and length of each value."""
+    """Append the bitmaps of values with several rows to ``body``; return offset and length by
+    value.
+    """
     counts = np.bincount(distinct.codes, minlength=len(distinct.values))
     by_value = distinct.rows[np.argsort(distinct.codes, kind="stable")]
     ends = np.cumsum(counts)
@@ -228,9 +228,9 @@ def _as_int32(numbers: npt.NDArray[np.int64]) -> PackedValues:
 
 
 def _encode_blocks(values: PackedValues, entries: PackedValues, block_size: int) -> list[bytes]:
-    """Return the list of blocks, and the blocks.
+    """Return the list of the blocks, then the blocks, as parts of the index.
 
-    An entry larger than the block size gets a block of its own.
+    An entry larger than ``block_size`` gets its own block.
     """
     blocks: list[bytes] = []
     heads: list[bytes] = []

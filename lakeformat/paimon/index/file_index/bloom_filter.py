@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``bloom-filter``: decides if a column may have a value.
+"""The index ``bloom-filter``: decides that a column does not have a value, or may have it.
 
 The filter is an int32 with the number of hash functions, then the bits: bit i is in byte i / 8,
-lowest first.
+lowest bit first.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _TEXTS = frozenset({TypeName.CHAR, TypeName.VARCHAR, TypeName.BINARY, TypeName.V
 _FLOATS = frozenset({TypeName.FLOAT, TypeName.DOUBLE})
 _MOST_BITS = 2**31 - 8
 _MOST_HASH_FUNCTIONS = 1_100
-"""The largest number of hash functions; even the smallest false-positive rate needs fewer."""
+"""More hash functions than this are damage: even the smallest false-positive rate needs fewer."""
 
 
 def encode_bloom_filter(
@@ -55,14 +55,17 @@ def encode_bloom_filter(
     items: int = DEFAULT_ITEMS,
     false_positives: float = DEFAULT_FALSE_POSITIVES,
 ) -> bytes:
-    """Return the encoded Bloom filter of a whole column."""
+    """Return the Bloom filter of a whole column.
+
+    ``items`` is the expected number of values, ``false_positives`` a rate between 0 and 1.
+    """
     writer = BloomFilterWriter(data_type, items=items, false_positives=false_positives)
     writer.add(column)
     return writer.encode()
 
 
 class BloomFilterWriter:
-    """Builds the filter of a column part by part; the values themselves are not kept."""
+    """Builds the filter of a column part by part; it does not keep the values."""
 
     def __init__(
         self,
@@ -71,7 +74,9 @@ class BloomFilterWriter:
         items: int = DEFAULT_ITEMS,
         false_positives: float = DEFAULT_FALSE_POSITIVES,
     ) -> None:
-        """Choose the size for ``items`` values and a false-positive rate between 0 and 1."""
+        """Create an empty filter for ``items`` values with a false-positive rate between 0 and
+        1.
+        """
         self._type = require_type(data_type, INDEXABLE[BLOOM_FILTER], BLOOM_FILTER)
         bit_count, self._hash_count = _size(items, false_positives)
         self._bits = np.zeros(bit_count, bool)
@@ -88,7 +93,7 @@ class BloomFilterWriter:
 
 
 def read_bloom_filter(body: bytes, data_type: DataType, source: str) -> BloomFilter:
-    """Read the filter of a column of ``data_type``."""
+    """Read the filter of a column of ``data_type``; ``source`` is for errors."""
     data_type = require_type(data_type, INDEXABLE[BLOOM_FILTER], BLOOM_FILTER)
     cursor = ByteCursor(body, source, remedy=REBUILD)
     hash_count = cursor.count("hash functions", at_most=_MOST_HASH_FUNCTIONS)
@@ -101,17 +106,14 @@ def read_bloom_filter(body: bytes, data_type: DataType, source: str) -> BloomFil
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BloomFilter:
-    """The values that a column may have.
-
-    Nulls are not in the filter, so it never excludes them.
-    """
+    """The values that a column may have; nulls are not in it, so they are never excluded."""
 
     data_type: AtomicType
     hash_count: int
     bits: npt.NDArray[np.uint8]
 
     def may_contain(self, value: object) -> bool:
-        """Return False only if no row has the value; always True for a null."""
+        """Return False only if no row has the value; return True for None."""
         literals = as_literals([value], self.data_type)
         if not len(literals):
             return True
@@ -127,7 +129,7 @@ class BloomFilter:
 
 
 def _size(items: int, false_positives: float) -> tuple[int, int]:
-    """Return the number of bits and hash functions, by exactly Java's arithmetic."""
+    """Return the number of bits and of hash functions, by exactly Java's arithmetic."""
     if items < 1 or not 0 < false_positives < 1:
         raise InvalidRequestError(
             f"a bloom filter for {items} items with a rate of {false_positives} false positives "
@@ -146,7 +148,9 @@ def _size(items: int, false_positives: float) -> tuple[int, int]:
 
 
 def _places(hashes: npt.NDArray[np.int64], number: int, bit_count: int) -> npt.NDArray[np.int64]:
-    """Return the bit that one hash function sets for each value; int32 arithmetic wraps around."""
+    """Return the bit of each hash for hash function ``number``; int32 overflow is part of the
+    format.
+    """
     low, high = hashes.astype(np.int32), (hashes >> 32).astype(np.int32)
     combined = low + np.int32(number) * high
     return np.where(combined < 0, ~combined, combined).astype(np.int64) % bit_count

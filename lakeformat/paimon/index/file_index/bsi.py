@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``bsi``: numbers as one bitmap per bit; negative numbers have their own bitmaps.
+"""The index ``bsi``: numbers as one bitmap per bit; negative numbers have their own bitmaps.
 
-Paimon has deprecated this index, but it is still in use.
+Paimon has deprecated this index, but tables still have it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ _MOST_SLICES = 64
 
 
 def encode_bsi(column: Column, data_type: DataType) -> bytes:
-    """Return the index of a column; refuse the lowest BIGINT, whose absolute value overflows."""
+    """Return the index of a column.
+
+    Raise UnsupportedError for the lowest BIGINT, whose absolute value needs more than 63 bits.
+    """
     data_type = require_type(data_type, INDEXABLE[BSI], BSI)
     array = as_column(column, data_type)
     rows, numbers = rows_with_values(array), integers_of(array, data_type)
@@ -56,7 +59,7 @@ def encode_bsi(column: Column, data_type: DataType) -> bytes:
 
 
 def read_bsi(body: bytes, data_type: DataType, source: str) -> BsiIndex:
-    """Read the index of a column of ``data_type``."""
+    """Read the index of a column of ``data_type``; ``source`` is for errors."""
     data_type = require_type(data_type, INDEXABLE[BSI], BSI)
     cursor = ByteCursor(body, source, remedy=REBUILD)
     cursor.version(FORMAT_VERSION)
@@ -68,12 +71,14 @@ def read_bsi(body: bytes, data_type: DataType, source: str) -> BsiIndex:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BsiIndex:
-    """Finds rows by comparisons; for TIMESTAMP(7) and finer, the rows that may match."""
+    """Finds the rows that match a comparison; for TIMESTAMP(7) and finer, the rows that may
+    match.
+    """
 
     data_type: AtomicType
     row_count: int
     _positive: _SliceBlock
-    """The bitmaps of the numbers that are not negative."""
+    """The bitmaps of the numbers from 0 on."""
     _negative: _SliceBlock
     """The bitmaps of the absolute values of the negative numbers."""
 
@@ -82,7 +87,7 @@ class BsiIndex:
         return self.one_of([value])
 
     def one_of(self, values: Sequence[object]) -> BitMap:
-        """Return the rows with any of these values."""
+        """Return the rows whose value equals one of ``values``; None equals nothing."""
         found = BitMap()
         for number in self._numbers(values):
             part = self._positive if number >= 0 else self._negative
@@ -90,36 +95,36 @@ class BsiIndex:
         return found
 
     def is_null(self) -> BitMap:
-        """Return the rows without a value."""
+        """Return the rows whose value is null."""
         return rows_but(self.is_not_null(), self.row_count)
 
     def is_not_null(self) -> BitMap:
-        """Return the rows with a value."""
+        """Return the rows whose value is not null."""
         return self._positive.slices.existing | self._negative.slices.existing
 
     def less_than(self, value: object) -> BitMap:
-        """Return the rows below a value; none for a null."""
+        """Return the rows whose value is less than ``value``; none if ``value`` is None."""
         if is_rounded(self.data_type):
             # Equal microseconds may differ in their nanoseconds.
             return self.at_most(value)
         return self._below([number - 1 for number in self._numbers([value])])
 
     def at_most(self, value: object) -> BitMap:
-        """Return the rows up to a value; none for a null."""
+        """Return the rows whose value is ``value`` or less; none if ``value`` is None."""
         return self._below(self._numbers([value]))
 
     def greater_than(self, value: object) -> BitMap:
-        """Return the rows above a value; none for a null."""
+        """Return the rows whose value is greater than ``value``; none if ``value`` is None."""
         if is_rounded(self.data_type):
             return self.at_least(value)
         return self._above([number + 1 for number in self._numbers([value])])
 
     def at_least(self, value: object) -> BitMap:
-        """Return the rows from a value on; none for a null."""
+        """Return the rows whose value is ``value`` or greater; none if ``value`` is None."""
         return self._above(self._numbers([value]))
 
     def _below(self, limits: list[int]) -> BitMap:
-        """Return the rows up to the limit, inclusive."""
+        """Return the rows whose number is the limit or less; none without a limit."""
         positive, negative = self._positive, self._negative
         for limit in limits:
             if limit < 0:
@@ -128,7 +133,7 @@ class BsiIndex:
         return BitMap()
 
     def _above(self, limits: list[int]) -> BitMap:
-        """Return the rows from the limit on, inclusive."""
+        """Return the rows whose number is the limit or greater; none without a limit."""
         positive, negative = self._positive, self._negative
         for limit in limits:
             if limit < 0:
@@ -143,10 +148,10 @@ class BsiIndex:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SliceBlock:
-    """The bitmaps of all numbers of one sign."""
+    """The bitmaps of all numbers with the same sign."""
 
     least: int
-    """The number that is subtracted from every value before it is stored; writers use 0."""
+    """The number that the writer subtracted from every stored number; writers use 0."""
     slices: BitSlices
 
 

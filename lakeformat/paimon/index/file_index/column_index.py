@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of an index of one column, of any type."""
+"""Opens an index of one column, of any type, and declares what such an index can answer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 
 
 class IndexType(StrEnum):
-    """The types of index that this version supports, by their names in the container."""
+    """The index types that this version supports, by their names in a file index."""
 
     BLOOM_FILTER = BLOOM_FILTER
     BITMAP = BITMAP
@@ -41,10 +41,10 @@ class IndexType(StrEnum):
 
 
 class RowIndex(Protocol):
-    """Finds positions of rows in the data file; nothing is equal to a null.
+    """Finds the positions in the data file of rows with a value; nothing equals a null.
 
-    For timestamps finer than microseconds, the rows only may match, so the reader checks the
-    predicate again.
+    For timestamps finer than microseconds, the result may have more rows: check the predicate
+    again.
     """
 
     def equal_to(self, value: object) -> BitMap: ...
@@ -58,7 +58,7 @@ class RowIndex(Protocol):
 
 @runtime_checkable
 class OrderedRowIndex(RowIndex, Protocol):
-    """An index that can also compare with <, <=, > and >=."""
+    """An index that also answers <, <=, > and >=."""
 
     def less_than(self, value: object) -> BitMap: ...
 
@@ -71,7 +71,7 @@ class OrderedRowIndex(RowIndex, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EmptyIndex:
-    """An empty index, which proves that no row has a value: a comparison finds no rows."""
+    """An index without a body, which proves that the column has only nulls."""
 
 
 EMPTY = EmptyIndex()
@@ -82,9 +82,10 @@ ColumnIndex = BloomFilter | RowIndex | EmptyIndex
 def open_column_index(
     index_type: str, data_type: DataType, body: bytes | None, source: str
 ) -> ColumnIndex | None:
-    """Open one index of a container, given its bytes ``body``; None if its type is unknown.
+    """Open one index of a file index, given its bytes ``body``; None if this version lacks its
+    type.
 
-    ``data_type`` is the type the column has in its data file, ``source`` names the index in errors.
+    ``data_type`` is the type that the column has in the data file, ``source`` is for errors.
     """
     if body is None:
         return EMPTY

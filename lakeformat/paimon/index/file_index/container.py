@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The container of a file index: a head with the position of each index, then the indexes.
+"""The bytes of a file index: a head with the position of each column's indexes, then the indexes.
 
-It is a file ``<data file>.index`` beside the data file, or part of the manifest entry if it is
-small. All integers are big endian. Columns and types may be in any order.
+They are in a file ``<data file>.index`` beside the data file, or in the manifest entry if they are
+few. All integers are big endian. Columns and types may be in any order.
 """
 
 from __future__ import annotations
@@ -22,24 +22,27 @@ __all__ = ["REBUILD", "decode_file_index", "encode_file_index", "read_file_index
 
 FORMAT_VERSION = 1
 REBUILD = "read without the file index, and compact the data file to build it again"
-"""The remedy for a damaged file index; without the index, all rows can still be read."""
+"""The advice for a damaged file index: without it, all rows can still be read."""
 
 _MAGIC = 0x00054E4ED01A35AE
 _PREFIX_BYTES = 16
 _EMPTY = -1
-"""The start of an index without a body, which proves that no row has a value."""
+"""The start of an index without a body, which proves that the column has only nulls."""
 _LARGEST_INT32 = 2**31 - 1
 
 Bodies = dict[str, dict[str, bytes | None]]
-"""The bytes of each index, by column and index type; None for an empty index.
+"""The bytes of each index, by column and index type; None for an index without a body.
 
-A value of a MAP has the column name ``column[key]``.
+The values of one key of a MAP have the column name ``column[key]``.
 """
 _Places = list[tuple[str, str, int, int]]
 
 
 def encode_file_index(indexes: Mapping[str, Mapping[str, bytes | None]]) -> bytes:
-    """Return a container with the indexes, by column and index type; None if no row has a value."""
+    """Return the file index with these indexes, by column and index type.
+
+    None in place of an index proves that the column has only nulls.
+    """
     names = [
         [encode_utf(column), *(encode_utf(index_type) for index_type in by_type)]
         for column, by_type in indexes.items()
@@ -68,7 +71,7 @@ def encode_file_index(indexes: Mapping[str, Mapping[str, bytes | None]]) -> byte
 
 
 def decode_file_index(content: bytes, source: str) -> Bodies:
-    """Return the bytes of every index of a container in memory, such as that of a manifest
+    """Return the bytes of every index in a file index in memory, such as that of a manifest
     entry.
     """
     cursor = ByteCursor(content, source, remedy=REBUILD)
@@ -82,9 +85,7 @@ def decode_file_index(content: bytes, source: str) -> Bodies:
 
 
 def read_file_index(storage: Storage, path: str, columns: Collection[str] | None = None) -> Bodies:
-    """Read the indexes of ``columns``, or of all columns, from an index file; return their
-    bytes.
-    """
+    """Read an index file; return the bytes of the indexes of ``columns``, or of all columns."""
     uri = storage.uri(path)
     try:
         stream = storage.open_input(path)
@@ -109,7 +110,7 @@ def _read_at(stream: IO[bytes], start: int, length: int) -> bytes:
 
 
 def _read_prefix(cursor: ByteCursor, size: int, source: str) -> int:
-    """Check magic and version; return the length of the head."""
+    """Check magic and version; return the length of the head in bytes."""
     magic = cursor.int64()
     if magic != _MAGIC:
         raise cursor.error(f"a file index cannot start with {magic:#x}")
@@ -128,7 +129,10 @@ def _read_prefix(cursor: ByteCursor, size: int, source: str) -> int:
 
 
 def _read_places(cursor: ByteCursor, size: int) -> _Places:
-    """Return column, type, start and length of each index; all must be in the container."""
+    """Return column, type, start and length of each index.
+
+    Raise CorruptTableError if an index is outside of the file.
+    """
     cursor = cursor.at(_PREFIX_BYTES)
     places: _Places = []
     for _ in range(cursor.count("columns")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts columns and literals to the 64-bit integers that indexes hash, slice and store."""
+"""Converts columns, and the values of a predicate, to the 64-bit integers that indexes store."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _EVERY_DATETIME_FITS = (pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
 def require_type(
     data_type: DataType, supported: frozenset[TypeName], index_type: str
 ) -> AtomicType:
-    """Return the type; refuse a type that the index cannot hold."""
+    """Return the type; raise UnsupportedError if the index cannot hold it."""
     if not isinstance(data_type, AtomicType) or data_type.name not in supported:
         raise UnsupportedError(
             f"a {index_type} index cannot hold {type_to_json(data_type)}; "
@@ -46,13 +46,16 @@ def require_type(
 
 
 def is_rounded(data_type: AtomicType) -> bool:
-    """Return True if the integers omit digits: timestamps have microseconds at most."""
+    """Return True for timestamps finer than microseconds, of which the integers omit digits."""
     timestamps = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ)
     return data_type.name in timestamps and data_type.precision > _MICROS_DIGITS
 
 
 def as_column(values: Column, data_type: AtomicType) -> pa.Array:
-    """Return one Arrow array of exactly the column's type; text and bytes have 64-bit offsets."""
+    """Return the values as one Arrow array in the type of ``data_type``.
+
+    Texts become bytes (large_binary).
+    """
     target = to_arrow_type(data_type)
     if pa.types.is_string(target) or pa.types.is_binary(target):
         target = pa.large_binary()
@@ -70,10 +73,7 @@ def as_column(values: Column, data_type: AtomicType) -> pa.Array:
 
 
 def as_literals(values: Sequence[object], data_type: AtomicType) -> pa.Array:
-    """Return a predicate's values in the column's type.
-
-    Nulls are left out, because a null equals nothing.
-    """
+    """Return the values of a predicate as an Arrow array, without None, which equals nothing."""
     target = to_arrow_type(data_type)
     try:
         literals = pa.array(values, target)
@@ -87,7 +87,7 @@ def as_literals(values: Sequence[object], data_type: AtomicType) -> pa.Array:
 
 
 def _refuse_rounding(values: Sequence[object], literals: pa.Array) -> None:
-    """Refuse values that Arrow has changed, such as 1.5 to 1: they would change the predicate."""
+    """Raise InvalidRequestError for a value that Arrow changed, such as 1.5 to 1."""
     if literals.type in _EVERY_DATETIME_FITS:
         return
     for value, literal in zip(values, literals, strict=True):
@@ -106,9 +106,9 @@ def rows_with_values(column: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def integers_of(column: pa.Array, data_type: AtomicType) -> npt.NDArray[np.int64]:
-    """Return the non-null values as integers.
+    """Return an integer for each value that is not null.
 
-    Numbers and dates are unchanged, timestamps are in milliseconds or microseconds, decimals are
+    Numbers and dates are unchanged, timestamps are milliseconds or microseconds, decimals are
     unscaled, and floats are Java's bits with one NaN.
     """
     column = column.drop_null()
@@ -126,7 +126,7 @@ def integers_of(column: pa.Array, data_type: AtomicType) -> npt.NDArray[np.int64
 
 
 def exact_integers_of(literals: pa.Array, data_type: AtomicType) -> list[int]:
-    """Return the integers of literals; for a DECIMAL they may exceed 64 bits."""
+    """Return the integers of a predicate's values; those of a DECIMAL may exceed 64 bits."""
     if data_type.name is not TypeName.DECIMAL:
         return [*integers_of(literals, data_type).tolist()]
     words = _words(literals.drop_null()).tolist()
@@ -139,7 +139,9 @@ def _float_bits(values: npt.NDArray[np.floating]) -> npt.NDArray[np.int64]:
 
 
 def _unscaled(column: pa.Array) -> npt.NDArray[np.int64]:
-    """Return the low half of each 128-bit number; raise if a number needs more than 64 bits."""
+    """Return decimals as unscaled 64-bit integers; raise UnsupportedError if one needs more
+    bits.
+    """
     words = _words(column)
     if not np.array_equal(words[:, 1], words[:, 0] >> 63):
         raise UnsupportedError(
@@ -149,7 +151,7 @@ def _unscaled(column: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def _words(column: pa.Array) -> npt.NDArray[np.int64]:
-    """Return the low and the high half of each 128-bit number."""
+    """Return the two halves of each 128-bit number, the lower one first."""
     if not len(column):
         return np.empty((0, 2), np.int64)
     words = np.frombuffer(column.buffers()[1], np.int64).reshape(-1, 2)

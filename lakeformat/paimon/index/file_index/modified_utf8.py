@@ -10,11 +10,11 @@ __all__ = ["encode_utf", "read_utf"]
 
 _LONGEST = 0xFFFF
 _NUL = b"\xc0\x80"
-"""U+0000 is stored as two bytes, so that no byte of a text is zero."""
+"""The two bytes of U+0000, so that no byte of a text is zero."""
 
 
 def encode_utf(text: str) -> bytes:
-    """Encode each UTF-16 unit separately: a character beyond U+FFFF takes six bytes."""
+    """Return length and bytes of a text; a character beyond U+FFFF takes six bytes."""
     units = memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")
     single = "".join(map(chr, units))
     content = single.encode("utf-8", "surrogatepass").replace(b"\0", _NUL)
@@ -26,7 +26,7 @@ def encode_utf(text: str) -> bytes:
 
 
 def read_utf(cursor: ByteCursor) -> str:
-    """Read the text at the cursor."""
+    """Read length and bytes of a text at the cursor, and return the text."""
     content = bytes(cursor.take(cursor.int16() & _LONGEST))
     try:
         single = content.replace(_NUL, b"\0").decode("utf-8", "surrogatepass")

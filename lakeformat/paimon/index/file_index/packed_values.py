@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many byte strings in one buffer; several of them can be joined row by row without a
-Python loop.
-"""
+"""Many byte strings in one buffer, which can be joined row by row without a Python loop."""
 
 from __future__ import annotations
 
@@ -23,13 +21,13 @@ class PackedValues:
 
     @classmethod
     def of_integers(cls, values: npt.NDArray[np.int64], width: int) -> PackedValues:
-        """Return the low ``width`` bytes of each number, big endian."""
+        """Return the lowest ``width`` bytes of each number, big endian."""
         data = values.astype(">i8").view(np.uint8).reshape(-1, 8)[:, 8 - width :]
         return cls(np.ascontiguousarray(data).reshape(-1), np.arange(len(values) + 1) * width)
 
     @classmethod
     def of_binary(cls, values: pa.LargeBinaryArray) -> PackedValues:
-        """Return the bytes of an Arrow array without nulls."""
+        """Return the values of an Arrow array without nulls."""
         if not len(values):
             return cls(np.empty(0, np.uint8), np.zeros(1, np.int64))
         _, offsets_buffer, data_buffer = values.buffers()
@@ -43,15 +41,15 @@ class PackedValues:
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
-        """Return the number of bytes of each value."""
+        """The number of bytes of each value."""
         return np.diff(self.offsets)
 
     def bytes_of(self, start: int, end: int) -> bytes:
-        """Return the bytes of the values from ``start`` up to ``end``, exclusive."""
+        """Return the bytes of the values from index ``start`` up to ``end``, exclusive."""
         return self.data[self.offsets[start] : self.offsets[end]].tobytes()
 
     def joined(self, *others: PackedValues) -> PackedValues:
-        """Return each value followed by the values at its position in the other columns."""
+        """Return each value followed by the values at the same index of the other columns."""
         parts = (self, *others)
         offsets = np.zeros(len(self) + 1, np.int64)
         np.cumsum(sum(part.lengths for part in parts), out=offsets[1:])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``range-bitmap``: values coded in their order, and one bitmap per bit of the codes.
+"""The index ``range-bitmap``: numbers the distinct values in their order, one bitmap per bit.
 
-The dictionary has the sorted values in chunks. The header of a chunk has its first value, and the
-other values follow after all headers. So a lookup reads few values.
+The dictionary has the sorted values in chunks. The header of a chunk has its first value; the other
+values follow after all headers, so a lookup reads few values.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MOST_SLICES = 64
 def encode_range_bitmap(
     column: Column, data_type: DataType, *, chunk_size: int | None = None
 ) -> bytes:
-    """Return the index of a column; ``chunk_size`` is the size of a chunk of values in bytes.
+    """Return the index of a column; ``chunk_size`` is the size of a dictionary chunk in bytes.
 
     The default is 16 KiB, or one value for BOOLEAN, TINYINT and SMALLINT.
     """
@@ -61,7 +61,7 @@ def encode_range_bitmap(
 
 
 def read_range_bitmap(body: bytes, data_type: DataType, source: str) -> RangeBitmapIndex:
-    """Read the index of a column of ``data_type``."""
+    """Read the index of a column of ``data_type``; ``source`` is for errors."""
     data_type = require_coded_type(data_type, RANGE_BITMAP)
     cursor = ByteCursor(body, source, remedy=REBUILD)
     head = _read_head(cursor)
@@ -93,7 +93,7 @@ class RangeBitmapIndex:
         return self.one_of([value])
 
     def one_of(self, values: Sequence[object]) -> BitMap:
-        """Return the rows with any of these values."""
+        """Return the rows whose value equals one of ``values``; None equals nothing."""
         found = BitMap()
         for key in keys_equal_to(values, self.data_type):
             code, is_there = self._dictionary.find(key)
@@ -102,35 +102,35 @@ class RangeBitmapIndex:
         return found
 
     def is_null(self) -> BitMap:
-        """Return the rows without a value."""
+        """Return the rows whose value is null."""
         return rows_but(self.is_not_null(), self.row_count)
 
     def is_not_null(self) -> BitMap:
-        """Return the rows with a value."""
+        """Return the rows whose value is not null."""
         return BitMap(self._codes.existing)
 
     def less_than(self, value: object) -> BitMap:
-        """Return the rows below a value; none for a null."""
+        """Return the rows whose value is less than ``value``; none if ``value`` is None."""
         for key in keys_equal_to([value], self.data_type)[:1]:
             return self._codes.less_than(self._dictionary.find(key)[0])
         return BitMap()
 
     def at_most(self, value: object) -> BitMap:
-        """Return the rows up to a value; none for a null."""
+        """Return the rows whose value is ``value`` or less; none if ``value`` is None."""
         for key in keys_equal_to([value], self.data_type)[-1:]:
             code, is_there = self._dictionary.find(key)
             return self._codes.at_most(code if is_there else code - 1)
         return BitMap()
 
     def greater_than(self, value: object) -> BitMap:
-        """Return the rows above a value; none for a null."""
+        """Return the rows whose value is greater than ``value``; none if ``value`` is None."""
         for key in keys_equal_to([value], self.data_type)[-1:]:
             code, is_there = self._dictionary.find(key)
             return self._codes.at_least(code + 1 if is_there else code)
         return BitMap()
 
     def at_least(self, value: object) -> BitMap:
-        """Return the rows from a value on; none for a null."""
+        """Return the rows whose value is ``value`` or greater; none if ``value`` is None."""
         for key in keys_equal_to([value], self.data_type)[:1]:
             return self._codes.at_least(self._dictionary.find(key)[0])
         return BitMap()
@@ -168,7 +168,9 @@ def _read_slices(cursor: ByteCursor, row_count: int) -> BitSlices:
 
 
 def _read_head(cursor: ByteCursor) -> ByteCursor:
-    """Read the length and the version of the head; return a cursor over its other bytes."""
+    """Read length and version of a head, move the cursor after it, and return a cursor over the
+    fields.
+    """
     length = cursor.count("bytes of head")
     head = cursor.part(cursor.position, length)
     cursor.take(length)

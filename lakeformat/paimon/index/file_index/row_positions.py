@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the rows that an index names; each must exist in its data file."""
+"""Reads row numbers from an index, and checks that its data file has these rows."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ __all__ = ["read_row_count", "read_rows", "rows_but"]
 
 
 def read_row_count(cursor: ByteCursor) -> int:
-    """Read the number of rows of the data file."""
+    """Read the number of rows of the data file at the cursor."""
     return cursor.count("rows")
 
 
 def read_rows(cursor: ByteCursor, row_count: int) -> BitMap:
-    """Read the bitmap at the cursor; refuse rows that the file does not have."""
+    """Read the bitmap at the cursor; raise CorruptTableError for a row that the file does not
+    have.
+    """
     rows = read_bitmap(cursor)
     if rows and rows.max() >= row_count:
         raise cursor.error(
@@ -28,5 +30,5 @@ def read_rows(cursor: ByteCursor, row_count: int) -> BitMap:
 
 
 def rows_but(rows: BitMap, row_count: int) -> BitMap:
-    """Return all rows of the file except ``rows``."""
+    """Return the rows from 0 up to ``row_count``, exclusive, that are not in ``rows``."""
     return BitMap(range(row_count)) - rows

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values as ``bitmap`` and ``range-bitmap`` store them, and keys that sort as the values do.
+"""Values as ``bitmap`` and ``range-bitmap`` store them, and keys that sort like the values.
 
-A key is an int, or bytes for text. Floats sort as in Java: -0.0 before 0.0 and NaN last; a
-predicate with a zero means both.
+A key is an int, or bytes for texts. Floats sort as in Java: -0.0 before 0.0, and NaN last; a
+predicate with a zero finds both zeros.
 """
 
 from __future__ import annotations
@@ -47,30 +47,32 @@ _WIDTHS = {
 _FLOATS = (TypeName.FLOAT, TypeName.DOUBLE)
 _LENGTH_BYTES = 4
 _MINUS_ZERO, _ZERO = -1, 0
-"""The keys of the two zeros of a floating-point number."""
+"""The keys of the floats -0.0 and 0.0."""
 
 
 @dataclass(frozen=True, slots=True)
 class DistinctValues:
-    """The distinct values of a column, in order, and the code of each row's value."""
+    """The distinct values of a column in their order, and for each row the index of its value."""
 
     row_count: int
     null_rows: npt.NDArray[np.int64]
     rows: npt.NDArray[np.int64]
-    """The rows that are not null."""
+    """The positions of the rows that are not null."""
     codes: npt.NDArray[np.int64]
-    """The position in ``values`` of the value of each row in ``rows``."""
+    """For each of ``rows``, the index of its value in ``values``."""
     values: PackedValues
-    """The distinct values, encoded as the index stores them."""
+    """The distinct values as the index stores them."""
 
 
 def width_of(data_type: AtomicType) -> int | None:
-    """Return the size of each stored value; None for text, stored as length and UTF-8."""
+    """Return the number of bytes of each stored value; None for texts, which have a length in
+    front.
+    """
     return _WIDTHS.get(data_type.name)
 
 
 def distinct_values(column: Column, data_type: AtomicType) -> DistinctValues:
-    """Sort a column into its distinct values."""
+    """Return the distinct values of a column, sorted, and the value of each row."""
     array = as_column(column, data_type)
     rows = rows_with_values(array)
     null_rows = np.setdiff1d(np.arange(len(array)), rows, assume_unique=True)
@@ -85,7 +87,7 @@ def distinct_values(column: Column, data_type: AtomicType) -> DistinctValues:
 
 
 def keys_equal_to(literals: Sequence[object], data_type: AtomicType) -> list[Key]:
-    """Return the keys of values equal to one of the literals, in order; nulls equal nothing."""
+    """Return the sorted keys of the values that equal one of ``literals``; None equals nothing."""
     array = as_literals(literals, data_type)
     if width_of(data_type) is None:
         return sorted(set(array.to_pylist()))
@@ -96,7 +98,7 @@ def keys_equal_to(literals: Sequence[object], data_type: AtomicType) -> list[Key
 
 
 def read_key(cursor: ByteCursor, data_type: AtomicType) -> Key:
-    """Read the value at the cursor as a key."""
+    """Read the stored value at the cursor, and return its key."""
     width = width_of(data_type)
     if width is None:
         return bytes(cursor.take(cursor.count("bytes of text")))
@@ -113,7 +115,10 @@ def _keys(column: pa.Array, data_type: AtomicType) -> npt.NDArray[np.int64]:
 
 
 def _turn_floats(numbers: npt.NDArray[np.int64], data_type: AtomicType) -> npt.NDArray[np.int64]:
-    """Convert bits to keys or back: without it, the bits of negative floats sort in reverse."""
+    """Convert the bits of floats to keys, or keys to bits; other types are unchanged.
+
+    As integers, the bits of negative floats sort in reverse.
+    """
     if data_type.name not in _FLOATS:
         return numbers
     width = _WIDTHS[data_type.name]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dictionary inside a range bitmap: sorted values with their codes, in chunks."""
+"""The dictionary of a range bitmap: sorted values in chunks; the code of a value is its index."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["ValueDictionary", "encode_dictionary", "read_dictionary", "require_c
 FORMAT_VERSION = 1
 DEFAULT_CHUNK_SIZE = 16 * 1024
 _SMALL_TYPES = frozenset({TypeName.BOOLEAN, TypeName.TINYINT, TypeName.SMALLINT})
-"""Types with few distinct values; by default their chunks have a single value."""
+"""Types with few distinct values; by default each of their chunks has a single value."""
 _INT_BYTES = 4
 
 
@@ -37,7 +37,7 @@ def require_coded_type(data_type: DataType, index_type: str) -> AtomicType:
 
 
 def encode_dictionary(values: PackedValues, data_type: AtomicType, chunk_size: int | None) -> bytes:
-    """Return the chunks of stored values, which must be in order."""
+    """Return the dictionary of ``values``, which must be sorted; ``chunk_size`` is in bytes."""
     if chunk_size is None:
         chunk_size = 0 if data_type.name in _SMALL_TYPES else DEFAULT_CHUNK_SIZE
     if chunk_size < 0:
@@ -63,8 +63,9 @@ def encode_dictionary(values: PackedValues, data_type: AtomicType, chunk_size: i
 
 
 def _chunk_end(values: PackedValues, code: int, data_type: AtomicType, chunk_size: int) -> int:
-    """Return the code after the last value of a chunk; its first value takes no room, as it is in
-    the header.
+    """Return the code after the last value of the chunk that begins with ``code``.
+
+    The first value does not count for ``chunk_size``, because it is in the header.
     """
     room = values.offsets[code + 1] + chunk_size
     end = int(bisect_right(values.offsets, room)) - 1
@@ -77,7 +78,7 @@ def _chunk_end(values: PackedValues, code: int, data_type: AtomicType, chunk_siz
 def _encode_chunk(
     values: PackedValues, code: int, end: int, data_type: AtomicType
 ) -> tuple[bytes, bytes]:
-    """Return the last two fields of the header, and the values after the first."""
+    """Return the last two fields of a chunk's header, and the chunk's values after its first."""
     keys = values.bytes_of(code + 1, end)
     width = width_of(data_type)
     if width is not None:
@@ -88,7 +89,9 @@ def _encode_chunk(
 
 
 def read_dictionary(cursor: ByteCursor, data_type: AtomicType, size: int) -> ValueDictionary:
-    """Read a dictionary of ``size`` values; each chunk is read when it is needed."""
+    """Open the dictionary of ``size`` values at the cursor; each chunk is read when it is
+    needed.
+    """
     length = cursor.count("bytes of head")
     head = cursor.part(cursor.position, length)
     cursor.take(length)
@@ -107,7 +110,7 @@ def read_dictionary(cursor: ByteCursor, data_type: AtomicType, size: int) -> Val
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValueDictionary:
-    """Finds the code of a value."""
+    """Finds the code of a value, which is its index in the sorted values."""
 
     data_type: AtomicType
     size: int
@@ -117,8 +120,8 @@ class ValueDictionary:
     _keys: ByteCursor
 
     def find(self, key: Key) -> tuple[int, bool]:
-        """Return the code of the first value that is not less than ``key``, and True if it is
-        equal.
+        """Return the code of the first value not less than ``key``, and True if that value equals
+        it.
         """
         chunks = range(self._chunk_count)
         after = bisect_right(chunks, key, key=lambda chunk: self._open(chunk)[0])
@@ -136,7 +139,7 @@ class ValueDictionary:
         return code + 1 + place, place < count and values.key_at(place) == key
 
     def _open(self, chunk: int) -> tuple[Key, ByteCursor]:
-        """Return the first value of a chunk, and a cursor at the fields after it."""
+        """Return the first value of a chunk, and a cursor at the header's fields after it."""
         start = self._starts.at(_INT_BYTES * chunk).count("bytes before a chunk header")
         header = self._headers.at(start)
         header.version(FORMAT_VERSION)
@@ -145,7 +148,7 @@ class ValueDictionary:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ChunkValues:
-    """The values of a chunk, except its first value."""
+    """The values of a chunk after its first value."""
 
     data_type: AtomicType
     width: int | None
