@@ -1,4 +1,4 @@
-"""Runs steps in parallel to the rest of a run, and keeps their output until they have ended."""
+"""Runs steps in parallel to the rest of a run, and prints their output after they have ended."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import step
 def beside(
     steps: Mapping[str, Sequence[str]], *, folder: Path, environ: Mapping[str, str]
 ) -> Iterator[Callable[[], list[tuple[int, float]]]]:
-    """Start steps, one after the other, in parallel to the block.
+    """Start the commands of ``steps``, one after the other, in parallel to the block.
 
     It yields a function that waits for the last one, prints the output of all, and returns the exit
     code and the seconds of each. If the block ends early, the steps are ended, too, after their own
@@ -72,7 +72,7 @@ class _Lane(threading.Thread):
             self.results.append((running.wait(), time.monotonic() - began))
 
     def _begin(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes] | None:
-        """Start a step, unless the run has ended in the meantime."""
+        """Start a step; return None if the run has ended in the meantime."""
         with self._lock:
             if self._is_ended:
                 return None

@@ -55,7 +55,7 @@ def tested_version(root: Path) -> str:
 
 
 def main(every: str, tested: str) -> None:
-    """Print the packages of one lock file that another one does not have."""
+    """Print the packages of the lock file ``every`` that the lock file ``tested`` does not have."""
     known = set(split_lock(Path(tested).read_text(encoding="utf-8")))
     needed = split_lock(Path(every).read_text(encoding="utf-8"))
     print("".join(each for each in needed if each not in known), end="")

@@ -158,7 +158,7 @@ def _rows(rows: list[tuple[int, str | None, str]]) -> pa.Table:
 
 
 def _run(command: str) -> None:
-    """Run a command that the reader can type, too."""
+    """Print a command line, which the reader can type as well, and run it."""
     print(f"   $ {command}", flush=True)
     subprocess.run(shlex.split(command), check=True)
 

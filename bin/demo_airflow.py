@@ -84,7 +84,7 @@ def _from_here(path: Path) -> str:
 
 
 def _pages(run: str) -> dict[str, str]:
-    """Return the pages worth a look, by what they show."""
+    """Return addresses of pages of the web interface, by a description of what they show."""
     task = f"dags/demo_orders/runs/{urllib.parse.quote(run)}/tasks/compact"
     return {
         "the health of the orders": f"plugin/lake/lake/table/lake_default?name={ORDERS}",
@@ -94,7 +94,7 @@ def _pages(run: str) -> dict[str, str]:
 
 
 def _round(airflow: LocalAirflow, place: Path, warehouse: Path, number: int, engine: str) -> str:
-    """Run one round, and return its run of demo_orders."""
+    """Run one round, and return the id of its run of demo_orders."""
     incoming = place / "incoming" / f"round-{number}"
     incoming.mkdir(parents=True, exist_ok=True)
     for position, rows in enumerate(ROUNDS[number - 1]):
@@ -115,7 +115,7 @@ def _round(airflow: LocalAirflow, place: Path, warehouse: Path, number: int, eng
 
 
 def _described(task: str, result: dict[str, Any]) -> str:
-    """Return what a task did or found, in one sentence or two."""
+    """Describe the result of a task in one or two sentences."""
     report = result["report"]
     if task == "expire":
         return f"{counted(len(report['snapshots']), 'snapshot')} deleted: {result['reason']}"

@@ -88,7 +88,7 @@ def set_up(ours: packages.Environment, environ: Mapping[str, str]) -> str:
 
 
 def has_java(home: str) -> bool:
-    """Return True if a JAVA_HOME still has its bin/java: a Java inside .venv is deleted with it."""
+    """Return True if ``home`` still has its bin/java: a Java inside .venv is deleted with .venv."""
     return bool(home) and os.access(os.path.join(home, "bin", "java"), os.X_OK)
 
 

@@ -48,7 +48,7 @@ class Group:
     tests_of: str = ""
     """The group whose tests this one runs again; empty for tests of its own."""
     if_named: tuple[str, ...] = ()
-    """Groups whose tests it runs only if they are named."""
+    """Other groups: of their tests this one runs only those that the command line names."""
 
     @property
     def folder(self) -> str:
@@ -140,7 +140,7 @@ class Request:
     left_out: tuple[Group, ...] = ()
     """The groups that a run of all groups leaves out."""
     is_whole: bool = False
-    """True if the tests run everything instead of a sample."""
+    """True if the exhaustive tests run all cases instead of a sample."""
     airflow: tuple[str, ...] = ()
     """The versions of Airflow for the group compat; empty for all of them."""
 

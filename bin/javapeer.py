@@ -103,7 +103,7 @@ def digest(place: packages.Environment, home: str) -> str:
 
 
 def read_stamp(place: packages.Environment) -> str:
-    """Return the sources of the compiled classes; empty if they are missing or incomplete."""
+    """Return the digest of the last complete build; empty if there is none."""
     return place.stamp.read_text(encoding="utf-8") if place.stamp.exists() else ""
 
 

@@ -172,7 +172,7 @@ class LocalAirflow:
         self.ask("PATCH", f"dags/{dag_id}?update_mask=is_paused", {"is_paused": is_paused})
 
     def runs(self, dag_id: str) -> list[str]:
-        """Return the runs of a DAG, in the order they were due."""
+        """Return the ids of a DAG's runs, oldest ``run_after`` first."""
         found = self._get(f"dags/{dag_id}/dagRuns?order_by=run_after")
         return [run["dag_run_id"] for run in found["dag_runs"]]
 
@@ -190,7 +190,10 @@ class LocalAirflow:
         return run is not None and run["state"] == "success"
 
     def wait_for(self, what: str, is_there: Callable[[], Any], seconds: float) -> None:
-        """Wait for a condition; raise if Airflow ends before."""
+        """Wait until ``is_there`` returns a true value; ``what`` names that in the error.
+
+        Raises AirflowTroubleError after ``seconds``, or as soon as a component has ended.
+        """
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if any(process.poll() is not None for process in self._components.values()):
@@ -212,7 +215,7 @@ class LocalAirflow:
             raise
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
-        """Return the answer of the REST API."""
+        """Send a request to the REST API, and return the decoded JSON of its answer."""
         if not self._token:
             self._token = _ask("GET", f"{self.url}/auth/token", None, {})["access_token"]
         headers = {"Authorization": f"Bearer {self._token}"}

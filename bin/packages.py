@@ -145,7 +145,9 @@ def project_digest(environment: Environment) -> str:
 
 
 def read_stamp(environment: Environment) -> dict[str, str]:
-    """Return the complete parts; none if the environment is missing or damaged."""
+    """Return the complete parts, each with its digest; none if the environment is missing or
+    damaged.
+    """
     if not environment.python.exists():
         return {}
     try:

@@ -75,7 +75,9 @@ def choose_sample(request: Request) -> Sample:
 
 
 def run(request: Request, results: list[StepResult]) -> None:
-    """Run the groups in order and return their results; skip a group without tests."""
+    """Run the groups in order, and append their results to ``results``; skip a group without
+    tests.
+    """
     with tempfile.TemporaryDirectory(prefix="lake-test-", dir=memory_for_files()) as folder:
         if folder.startswith(MEMORY):
             os.environ["TMPDIR"] = folder
@@ -248,7 +250,7 @@ def is_writable() -> bool:
 def stream(
     name: str, command: list[str], environ: Mapping[str, str] | None = None
 ) -> tuple[int, float]:
-    """Run a step whose output appears directly."""
+    """Run a step whose output appears directly; return its exit code and its seconds."""
     print(f"\n== {name} ==", flush=True)
     began = time.monotonic()
     code = step.run_step(command, folder=ROOT, environ=step_environ(environ))
@@ -256,7 +258,7 @@ def stream(
 
 
 def step_environ(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the variables for a step: these, or those of this process."""
+    """Return the environment variables of a step: ``environ``, or those of this process if None."""
     own = dict(os.environ if environ is None else environ)
     if not is_writable():
         own.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", tempfile.gettempdir())

@@ -32,7 +32,10 @@ with DAG(
 
     @task
     def land_changes(incoming: str) -> dict[str, int]:
-        """Commit each file as one snapshot; the column ``op`` has inserts, updates and deletes."""
+        """Commit each CSV file in ``incoming`` as one snapshot, and return the number of rows.
+
+        The column ``op`` has the kind of each row: insert, update or delete.
+        """
         from pathlib import Path
 
         import pyarrow as pa

@@ -34,8 +34,8 @@ def open_storage(
     Schemes: ``file``, ``memory``, ``s3``, ``s3a``, ``gs``, ``az``, ``abfs``, ``abfss``, ``hdfs``,
     ``viewfs``. A local path may be relative to the working directory or start with ``~``. ``file``
     and ``memory`` URIs are percent-decoded; other addresses are taken literally.
-    ``docs/storage.md`` lists the options; an option of another storage is refused. Nothing is read
-    or created.
+    ``docs/storage.md`` lists the options; ``InvalidRequestError`` for an option that the storage
+    does not have. Nothing is read or created.
     """
     address = _as_text(uri)
     if not address.strip() or "\0" in address:
@@ -81,7 +81,6 @@ def _open(
 
 
 def _as_text(uri: object) -> str:
-    """Return the address as text; refuse a value of any other type."""
     text = os.fspath(uri) if isinstance(uri, str | os.PathLike) else None
     if not isinstance(text, str):
         raise InvalidRequestError(f"{uri!r} is not an address: give a path or a URI")
@@ -138,8 +137,8 @@ def _decoded(text: str, address: str) -> str:
 def resolve(uri: str, near: Storage) -> tuple[Storage, str]:
     """Return the storage and path of a file outside its table.
 
-    The storage is ``near`` if the file is on it. Another bucket of the same service is opened with
-    the options of ``near``.
+    The storage is ``near`` if the address is on it. Another bucket of the same service is opened
+    with the options of ``near``, and any other storage without options.
     """
     inner = near
     while isinstance(inner, LockedCreation):

@@ -3,16 +3,16 @@
 
 A path is a plain string with ``/`` between its segments, without a scheme and without a trailing
 slash; ``open_storage`` returns the path of an address. A path names a file or a directory, never
-both. Directories need not exist before a file is written into them (``create`` makes only the last
-one). A storage may drop a directory with its last file.
+both. Directories need not exist before a file is written into them (``create`` makes only the
+parent directory of its file). A storage may drop a directory with its last file.
 
 Every method translates the errors of its backend: ``NotFoundError`` if the file does not exist (a
 directory is not a file), ``AlreadyExistsError`` if the name is taken, ``UnavailableError`` for any
 other failure outside the library. "Durable" means: the content survives a power cut after the
 method has returned.
 
-``lakeformat.testing.storage_suite`` turns each sentence below into a test, except the refusal of
-the root: a failure of that test would delete everything.
+``lakeformat.testing.storage_suite`` tests every promise of this module except one: it never asks a
+storage to delete its root, because a storage that does not refuse would lose all its files.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LARGE_FILE = 1 << 30
 
 
 class TooLargeError(CorruptTableError):
-    """The file is larger than any file of its kind; it was not read."""
+    """The file has more bytes than the ``limit`` of ``Storage.read``; it was not read."""
 
     size = 0
     """The size of the file in bytes."""
@@ -67,7 +67,7 @@ class FileInfo:
 
 
 class Storage(Protocol):
-    """Reads and writes whole files; ``create`` publishes."""
+    """Reads, writes, lists and deletes files; ``create`` publishes a file exactly once."""
 
     @property
     def scheme(self) -> str:
@@ -93,27 +93,28 @@ class Storage(Protocol):
         ...
 
     def open_output(self, path: str) -> AbstractContextManager[IO[bytes]]:
-        """Open a stream into a new file with a unique name, an Arrow stream if possible.
+        """Open a stream into the new file ``path``, an Arrow stream if possible.
 
-        Leaving the context without an exception makes the content durable. A taken name keeps its
-        content and raises ``AlreadyExistsError``, on opening or at the latest on leaving. An
-        exception or a crash may leave a torn file: nothing may refer to it. The storage decides
-        what readers see before the context is left.
+        The caller chooses a name that no other writer uses. Leaving the context without an
+        exception makes the content durable. A file that exists keeps its content:
+        ``AlreadyExistsError`` is raised, on opening or at the latest on leaving. An exception or a
+        crash may leave a torn file, so metadata may name the file only after the context is left.
+        Until then, readers find no file or a part of it, depending on the storage.
         """
         ...
 
     def create(self, path: str, content: bytes) -> bool:
-        """Publish ``content`` as ``path``: whole, durable, and only if nothing is there.
+        """Publish ``content`` as ``path``: whole, durable, and only if the path is free.
 
         Returns False, and changes nothing, if the path is taken. Any number of processes may race:
-        exactly one gets True. After ``UnavailableError`` the outcome is unknown, unless
-        ``nothing_was_written`` is set: the caller reads the path back before it decides. A crash
-        may leave a ``temporary_sibling``.
+        exactly one gets True. After ``UnavailableError`` the outcome is unknown: the caller reads
+        the path to find out. Only if the error's ``nothing_was_written`` is True, nothing was
+        published. A crash may leave the temporary file ``temporary_sibling``.
 
-        A storage with real directories creates only the last one, such as ``snapshot`` in a new
-        table. If a directory above it is missing, it raises ``NotFoundError`` (``vanished``) and
-        writes nothing. Otherwise a writer that still uses the old path of a renamed or dropped
-        table would recreate it with a single snapshot.
+        A storage with real directories creates only the parent directory of the file, such as
+        ``snapshot`` in a new table. If a directory above the parent is missing, it raises
+        ``NotFoundError`` (made by ``vanished``) and writes nothing. Otherwise a writer that still
+        uses the old path of a renamed or dropped table would recreate it with a single snapshot.
         """
         ...
 
@@ -121,7 +122,7 @@ class Storage(Protocol):
         """Write a small file durably, and replace an existing one.
 
         During the write or after a crash, a reader may find the old, the new or no content. A crash
-        may also leave a ``temporary_sibling``.
+        may also leave the temporary file ``temporary_sibling``.
         """
         ...
 
@@ -142,14 +143,15 @@ class Storage(Protocol):
         ...
 
     def delete(self, path: str) -> None:
-        """Delete one file; do nothing if it is missing. A power cut may restore it."""
+        """Delete one file; do nothing if it is missing. A power cut may restore the file."""
         ...
 
     def delete_directory(self, path: str) -> None:
         """Delete a directory with its content, durably; do nothing if it is missing.
 
-        A crash or an error may leave any part of it; call again to delete the rest. The root of a
-        storage is refused (``refuse_root``), so that no call deletes a whole bucket or disk.
+        A crash or an error may leave any part of it; call again to delete the rest. Raises
+        ``InvalidRequestError`` for the root of a storage, so that no call deletes a whole bucket or
+        disk.
         """
         ...
 
@@ -166,7 +168,9 @@ def too_large(uri: str, size: int, limit: int) -> TooLargeError:
 
 
 def refuse_root(path: str, uri: str) -> None:
-    """Raise if a directory that is about to be deleted is the root of its storage."""
+    """Raise ``InvalidRequestError`` if ``path``, which is to be deleted, is the root of its
+    storage; ``uri`` names it in the message.
+    """
     if not normpath(f"/{path}").strip("/"):
         raise InvalidRequestError(
             f"Cannot delete directory {uri}: it is the root of its storage, and everything in it"
@@ -175,7 +179,9 @@ def refuse_root(path: str, uri: str) -> None:
 
 
 def vanished(uri: str) -> NotFoundError:
-    """Return the error of ``create`` for a missing directory above the last one."""
+    """Return the error that ``create`` raises if a directory above the parent of its file is
+    missing.
+    """
     return NotFoundError(
         f"Cannot publish {uri}: its directory does not exist any more. The table was"
         " renamed or dropped meanwhile, and nothing was published: open it under its new name."
@@ -183,6 +189,8 @@ def vanished(uri: str) -> NotFoundError:
 
 
 def temporary_sibling(path: str, unique: str) -> str:
-    """Return the name of the temporary file for ``path``: Paimon's ``.<name>.<unique>.tmp``."""
+    """Return the path of the temporary file for ``path``: ``.<name>.<unique>.tmp`` in the same
+    directory, as in Paimon.
+    """
     parent, slash, name = path.rpartition("/")
     return f"{parent}{slash}.{name}.{unique}.tmp"

@@ -17,7 +17,9 @@ _NO_SUCH_CALL = 501
 
 
 class ConditionalWrites:
-    """``create`` and its building blocks in one bucket, without the test of the store."""
+    """The requests to one bucket that ``ObjectStorage.create`` is made of, without a test of the
+    store.
+    """
 
     def __init__(self, client: ObjectClient, environment: Environment) -> None:
         self._client = client
@@ -55,7 +57,9 @@ class ConditionalWrites:
         )
 
     def put_new(self, path: str, content: bytes) -> None:
-        """Write a file with a unique name, with retries; a taken name is refused."""
+        """Write a new file, with retries; raise ``AlreadyExistsError`` if ``path`` has other
+        content.
+        """
         client = self._client
         with client.asking("write", path):
             try:
@@ -99,9 +103,7 @@ class ConditionalWrites:
                     raise
 
     def _put_after_a_look(self, path: str, content: bytes) -> None:
-        """Write a file with a unique name after a check for it, for stores without conditional
-        writes.
-        """
+        """Check that ``path`` is free, then write it: for stores without conditional writes."""
         if self.exists(path):
             raise self._taken(path)
         self._client.api.put(self._client.patient, path, content, use_multipart=False)

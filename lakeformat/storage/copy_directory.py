@@ -29,13 +29,13 @@ it at its end.
 def copy_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
     """Copy every file below ``old`` to ``new``; return once both directories have the same content.
 
-    The small files below the child ``last`` are copied at the end, each of them at once: all files
-    that they refer to then exist. Files of an interrupted attempt are reused, or copied again if
+    The files below the subdirectory ``last`` are copied at the end, each in one write: all files
+    that they refer to then exist. Copies of an interrupted attempt are reused, or copied again if
     they differ.
 
     Raises ``AlreadyExistsError`` if another writer created files below ``new``, and
-    ``CommitConflictError`` if ``old`` changes meanwhile. Then the copies of this call are deleted,
-    and ``old`` is unchanged.
+    ``CommitConflictError`` if ``old`` changes meanwhile. In both cases the copies of this call are
+    deleted, and ``old`` is unchanged.
     """
     copying = _Copying(storage, old, new, last)
     files, there = _content(storage, old), _content(storage, new)
@@ -64,9 +64,11 @@ class _Copying:
     def require_whole(
         self, files: Mapping[str, FileInfo], there: Mapping[str, FileInfo], strange: str
     ) -> None:
-        """Accept extra files in the new directory only if the old one has no other files left.
+        """Raise ``AlreadyExistsError`` unless the new directory has an equal copy of every file of
+        the old one.
 
-        Then an earlier attempt copied everything, and stopped while it deleted the old files.
+        ``strange`` is a file that only the new directory has. If all copies are there, an earlier
+        attempt copied this file, too, and has already deleted its original.
         """
         if not all(name in there and self._is_same(name) for name in files):
             raise self._taken(strange, "which the old directory does not have")
@@ -92,7 +94,9 @@ class _Copying:
         self._require_unchanged(files)
 
     def undo(self) -> None:
-        """Delete the files of this attempt, first those that make the directory a table."""
+        """Delete the copies of this attempt, newest first: the files below ``last``, which make
+        the directory a table, are deleted first.
+        """
         for path in reversed(self._made):
             try:
                 self._storage.delete(path)

@@ -32,8 +32,8 @@ class RawStore(Protocol):
     def uri(self, path: str) -> str: ...
 
     def create(self, path: str, content: bytes) -> bool:
-        """Do the same as ``Storage.create``, but untested; UnsupportedError if the store has no
-        conditional write.
+        """Publish a file as ``Storage.create`` does, without a test of the store; raise
+        ``UnsupportedError`` if the store has no conditional write.
         """
         ...
 
@@ -47,7 +47,9 @@ class ProvesCreation(Protocol):
     """A storage that must be tested before its ``create`` is trusted."""
 
     def prove_creation(self, path: str) -> None:
-        """Test ``create`` for this path; raise ``UnsupportedError`` if it cannot be trusted."""
+        """Test that the store of ``path`` refuses to create an existing file; raise
+        ``UnsupportedError`` if it does not.
+        """
         ...
 
 
@@ -56,10 +58,11 @@ _probing = threading.Lock()
 
 
 def require_proof(store: RawStore, identity: str, path: str, new_id: Callable[[], str]) -> None:
-    """Raise ``UnsupportedError`` if the store of this identity replaces an existing file.
+    """Raise ``UnsupportedError`` if a store replaces an existing file instead of refusing it.
 
-    The probe is written beside ``path`` under the name of a temporary file. Readers ignore a
-    leftover, and orphan removal deletes it.
+    The result is kept in this process for ``identity``, which names the store. The test file is
+    written beside ``path`` under the name of a temporary file, with ``new_id()`` in it. Readers
+    ignore a leftover, and orphan removal deletes it.
     """
     with _probing:
         if identity not in _verdicts:
@@ -72,7 +75,9 @@ def require_proof(store: RawStore, identity: str, path: str, new_id: Callable[[]
 
 
 def _probe(store: RawStore, path: str) -> str | None:
-    """Return the defect of the store, or None; ``UnavailableError`` if it does not answer."""
+    """Return a sentence about the defect of the store, or None if it has none; raise
+    ``UnavailableError`` if it does not answer.
+    """
     try:
         return _race_against_myself(store, path)
     except UnsupportedError as error:

@@ -13,18 +13,20 @@ __all__ = ["RemovesEmptyDirectories", "empty_remover", "remove_empty_directory"]
 
 @runtime_checkable
 class RemovesEmptyDirectories(Protocol):
-    """A storage that checks and deletes in one step, so that no new file is lost."""
+    """A storage that checks that a directory is empty and deletes it in one step, so that a file
+    that is written meanwhile is not lost.
+    """
 
     def remove_empty_directory(self, path: str) -> bool:
-        """Delete a directory; return False and keep it if it is not empty. Do nothing if it is
-        missing.
+        """Delete an empty directory and return True, also if it is missing; return False, and keep
+        the directory, if it is not empty.
         """
         ...
 
 
 def empty_remover(storage: Storage) -> RemovesEmptyDirectories | None:
-    """Return the storage if it checks and deletes in one step, also behind a lock; None for any
-    other.
+    """Return the storage, without its locks, if it implements ``RemovesEmptyDirectories``; else
+    None.
     """
     while isinstance(storage, LockedCreation):
         storage = storage.inner
@@ -34,7 +36,8 @@ def empty_remover(storage: Storage) -> RemovesEmptyDirectories | None:
 def remove_empty_directory(storage: Storage, path: str) -> bool:
     """Delete a directory if it is empty; return False if it is not.
 
-    Some storages need two steps for this: a file that is written between them is lost.
+    A storage that is no ``RemovesEmptyDirectories`` checks and deletes in two steps: a file that is
+    written between them is lost.
     """
     in_one_step = empty_remover(storage)
     if in_one_step is not None:

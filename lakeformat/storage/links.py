@@ -23,16 +23,18 @@ __all__ = [
 
 
 class FollowsNoLinks(ABC):
-    """A storage that can contain links.
+    """A storage that can contain symbolic links.
 
-    ``within`` limits it to one directory and refuses links below it. A wrapper of such a storage
-    must derive from this class, too, except ``LockedCreation``: only there is the inner storage
-    inspected.
+    ``within`` limits it to one directory and refuses links below it. A class that wraps such a
+    storage must also derive from this class. Only ``LockedCreation`` need not: the functions of
+    this module inspect the storage inside it.
     """
 
     @abstractmethod
     def within(self, root: str) -> Storage:
-        """Return the same storage for one directory: links below it are refused."""
+        """Return this storage for the paths below ``root``; its methods raise
+        ``InvalidRequestError`` for a link there, and for a path outside.
+        """
 
     @abstractmethod
     def is_link(self, path: str) -> bool:
@@ -40,11 +42,15 @@ class FollowsNoLinks(ABC):
 
     @abstractmethod
     def require_no_link(self, path: str) -> None:
-        """Raise if a path is a link below the root, or passes through such a link."""
+        """Raise ``InvalidRequestError`` if a path is a link below the root, or passes
+        through one.
+        """
 
 
 def within(storage: Storage, root: str) -> Storage:
-    """Return a storage for the paths below ``root``, which refuses links there."""
+    """Return a storage for the paths below ``root``; if it can contain links, its methods raise
+    ``InvalidRequestError`` for a link there.
+    """
     if isinstance(storage, LockedCreation):
         return storage.around(within(storage.inner, root))
     return storage.within(root) if isinstance(storage, FollowsNoLinks) else storage
@@ -57,7 +63,9 @@ def is_link(storage: Storage, path: str) -> bool:
 
 
 def require_no_link(storage: Storage, path: str) -> None:
-    """Raise if a path that another program will open passes through a link."""
+    """Raise ``InvalidRequestError`` if a path that another program will open is a link below the
+    root of its storage, or passes through one.
+    """
     inner = _inner(storage)
     if isinstance(inner, FollowsNoLinks):
         inner.require_no_link(path)
@@ -70,9 +78,9 @@ def _inner(storage: Storage) -> Storage:
 
 
 def refuse_way_out(root: str, path: str, *, whole: bool) -> None:
-    """Raise if a local path leaves ``root`` by ``..`` or through a link below ``root``.
+    """Raise ``InvalidRequestError`` if a local path leaves ``root`` by ``..`` or through a link.
 
-    The last name of the path is checked only if ``whole``: a link itself can be deleted.
+    The last name of the path is checked only if ``whole`` is True: a link itself can be deleted.
     """
     if path == root:
         return
@@ -92,7 +100,7 @@ def refuse_way_out(root: str, path: str, *, whole: bool) -> None:
 
 
 def refuse_link(root: str, path: str) -> NoReturn:
-    """Raise the error for a link."""
+    """Raise ``InvalidRequestError``: ``path``, below ``root``, is a symbolic link."""
     raise InvalidRequestError(
         f"Cannot use {path}: it is a symbolic link. Below {root} no file is read, written or "
         "deleted through a link, as a link can lead to another table. Replace the link by its "
@@ -101,7 +109,7 @@ def refuse_link(root: str, path: str) -> NoReturn:
 
 
 def _is_directory(root: str, path: str) -> bool:
-    """Return False for a missing path or a file; a link is refused."""
+    """Return False for a missing path or a file; raise ``InvalidRequestError`` for a link."""
     try:
         mode = os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):

@@ -61,7 +61,9 @@ class LocalStorage(FollowsNoLinks):
         return os.path.islink(path)
 
     def require_no_link(self, path: str) -> None:
-        """Raise if a path is a link below the root, or passes through such a link."""
+        """Raise ``InvalidRequestError`` if a path is a link below the root, or passes
+        through one.
+        """
         self._check(path, whole=True)
 
     @property
@@ -76,7 +78,9 @@ class LocalStorage(FollowsNoLinks):
     def turn(
         self, directory: str, sleep_seconds: Callable[[float], None]
     ) -> AbstractContextManager[None]:
-        """Wait until the other commits of this machine to the same directory are done."""
+        """Queue for ``directory`` during the block, behind other commits of this machine; see
+        ``lakeformat.storage.turns``.
+        """
         return directory_turn(directory, sleep_seconds)
 
     def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
@@ -255,7 +259,9 @@ class LocalStorage(FollowsNoLinks):
             raise
 
     def _mode_to_open(self, path: str) -> int:
-        """Return the mode of a file about to be opened."""
+        """Return the ``st_mode`` of a file; raise ``InvalidRequestError`` for a link below the
+        root.
+        """
         if self._root is None:
             return os.stat(path).st_mode
         mode = os.lstat(path).st_mode
@@ -264,7 +270,9 @@ class LocalStorage(FollowsNoLinks):
         return mode
 
     def _mode(self, path: str) -> int | None:
-        """Return the mode, or None if the path is missing; a refused access is an error."""
+        """Return the ``st_mode``, or None if the path is missing; ``AccessDeniedError`` if the
+        system denies access.
+        """
         self._check(path)
         with translated("look for", path):
             try:
@@ -273,8 +281,7 @@ class LocalStorage(FollowsNoLinks):
                 return None
 
     def _prepare(self, path: str, content: bytes) -> str:
-        """Write the file that is to be linked; if the disk is full, certainly nothing is
-        published."""
+        """Write the temporary file for ``path``; after any failure, nothing was published."""
         with translated("publish", path, writes_nothing=True):
             try:
                 make_durable_directory(os.path.dirname(path), levels=1)
@@ -347,7 +354,7 @@ _NO_DIRECTORY_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP})
 
 
 def make_durable_directory(path: str, *, levels: int | None = None) -> None:
-    """Create a directory and its parents; each new name is synced before the next one.
+    """Create a directory and its parents; each one is durable before the next one is created.
 
     If more than ``levels`` directories are missing, raise FileNotFoundError and create nothing.
     """

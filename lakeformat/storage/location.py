@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locations on storages, which are equal for all spellings of an address; only for comparisons."""
+"""Compares addresses: all spellings of one address have equal locations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class Location:
     """A directory or file: its service, and the names in its path."""
 
     service: str
-    """The scheme, normalized, with the bucket, host or container."""
+    """The scheme with the bucket, host or container: ``s3://bucket`` also for an ``s3a://``
+    address.
+    """
     account: str
     """Azure only: the account; empty if the options name it, not the address."""
     segments: tuple[str, ...]
@@ -79,7 +81,7 @@ class Location:
 
 
 def location_of(address: str, *, is_literal: bool = True) -> Location:
-    """Return the location of an address; ``InvalidRequestError`` if it is not a whole address.
+    """Return the location of an address; raise ``InvalidRequestError`` if it is empty or relative.
 
     Metadata stores addresses literally (``is_literal``). In an address from a caller, a percent
     sign of a ``file`` or ``memory`` URI begins an escape, and a local path may be relative.
@@ -113,7 +115,9 @@ def location_of(address: str, *, is_literal: bool = True) -> Location:
 
 
 def one_spelling(address: str) -> str:
-    """Return an address in its normal spelling, or unchanged if it has no location."""
+    """Return the normal spelling of an address, or ``address`` itself if it is empty, relative or
+    malformed.
+    """
     try:
         return str(location_of(address))
     except InvalidRequestError:

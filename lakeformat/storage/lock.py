@@ -22,7 +22,7 @@ class Held(Protocol):
         """Return if the lock is certainly held long enough to write one small file.
 
         Otherwise raise ``LockUnavailableError``: nothing was written, and the caller gives up the
-        commit. ``seconds`` is the longest duration of the write, if known. Raises
+        commit. ``seconds`` is the longest duration of the write, 0 if unknown. Raises
         ``InvalidRequestError`` if the lock is never certainly held for that long.
         """
         ...
@@ -30,7 +30,7 @@ class Held(Protocol):
     def keep(self) -> None:
         """Never release the lock, because a write under it got no answer and may still arrive.
 
-        The lock expires by itself before the next holder gets it. This holder has lost it.
+        The next holder gets the lock only after it has expired. This holder must not publish again.
         """
         ...
 

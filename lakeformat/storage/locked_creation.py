@@ -23,7 +23,7 @@ __all__ = ["BoundsWrites", "LockedCreation"]
 
 @runtime_checkable
 class BoundsWrites(Protocol):
-    """A storage that knows when it gives up a write without an answer."""
+    """A storage with a longest duration of a write, after which it gives up."""
 
     @property
     def longest_write_seconds(self) -> float:
@@ -56,7 +56,10 @@ class LockedCreation:
         return LockedCreation, (self.inner, _LeftBehind(), self._key)
 
     def create(self, path: str, content: bytes) -> bool:
-        """Publish ``content`` as ``path`` if nothing is there and the lock is certainly held."""
+        """Publish ``content`` as ``path`` under the lock; return False if the path is taken.
+
+        Raises ``LockUnavailableError``, and writes nothing, if the lock is not certainly held.
+        """
         with self._lock.hold(self._key) as held:
             held.require_time()
             try:
@@ -99,8 +102,8 @@ class LockedCreation:
     def turn(
         self, directory: str, sleep_seconds: Callable[[float], None]
     ) -> AbstractContextManager[None]:
-        """Wait for a turn on the inner storage, if it has turns, so that the lock is requested less
-        often.
+        """Queue for ``directory`` during the block, if the inner storage has turns: fewer writers
+        then request the lock at once.
         """
         return turn(self.inner, directory, sleep_seconds)
 
@@ -139,7 +142,7 @@ class LockedCreation:
 
 
 class _LeftBehind:
-    """Replaces the lock after the storage was pickled: it refuses to publish in another process."""
+    """Replaces the lock in a pickled storage: publishing in another process raises an error."""
 
     def hold(self, key: str) -> AbstractContextManager[Held]:
         raise LockUnavailableError(

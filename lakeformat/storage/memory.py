@@ -38,12 +38,12 @@ class MemoryStorage:
         self._files: dict[str, _File] = {}
         self._made: set[str] = set()
         self._gone: set[str] = set()
-        """Directories that were renamed or deleted; ``create`` takes any other directory as
+        """Directories that were renamed or deleted; ``create`` treats every other directory as
         existing.
         """
 
     def __reduce__(self) -> NoReturn:
-        """Refuse to be pickled: another process would get a different storage."""
+        """Raise an error: in another process, the same name would be a different storage."""
         raise InvalidRequestError(
             f"{self.uri('')} is in the memory of this process: another process cannot read or write"
             " it. Use a warehouse on disk or in a bucket."

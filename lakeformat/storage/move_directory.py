@@ -20,22 +20,20 @@ __all__ = ["MovesDirectories", "is_moving", "move_directory", "mover"]
 
 @runtime_checkable
 class MovesDirectories(Protocol):
-    """Optional methods of a storage that keeps directories apart from their files."""
+    """A storage that can rename a directory with its content in one step."""
 
     def rename_directory(self, old: str, new: str) -> None:
         """Rename a directory in one step, whole and durable.
 
-        Its new parent may be missing. ``NotFoundError`` if the directory does not exist;
-        ``AlreadyExistsError``, and no change, if the new path is taken. The storage decides if an
-        empty directory counts as taken.
+        Missing directories above ``new`` are created. ``NotFoundError`` if ``old`` does not exist;
+        ``AlreadyExistsError``, and no change, if ``new`` exists. The storage decides if an empty
+        directory counts as existing.
         """
         ...
 
 
 def mover(storage: Storage) -> MovesDirectories | None:
-    """Return the storage if it can move directories in one step, also behind a lock; None for any
-    other.
-    """
+    """Return the storage, without its locks, if it implements ``MovesDirectories``; else None."""
     while isinstance(storage, LockedCreation):
         storage = storage.inner
     return storage if isinstance(storage, MovesDirectories) else None
@@ -45,8 +43,8 @@ def move_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
     """Move a directory with its content.
 
     If the storage cannot do that in one step, files are copied and then deleted; those below the
-    child ``last`` are copied last and deleted first. Repeat the call after a crash to finish the
-    work. Nothing is deleted before the new directory is complete. ``copy_directory`` lists the
+    subdirectory ``last`` are copied last and deleted first. Repeat the call after a crash to finish
+    the work. Nothing is deleted before the new directory is complete. ``copy_directory`` lists the
     errors.
     """
     _require_apart(storage, old, new)
@@ -84,7 +82,7 @@ def is_moving(storage: Storage, old: str, new: str) -> bool:
 
 
 def _require_apart(storage: Storage, old: str, new: str) -> None:
-    """Raise if one of the directories contains the other."""
+    """Raise ``InvalidRequestError`` if one of the directories contains the other."""
     source, target = (f"{path.strip('/')}/" for path in (old, new))
     if source.startswith(target) or target.startswith(source):
         raise InvalidRequestError(

@@ -24,7 +24,7 @@ OBJECT_SCHEMES = frozenset(_KINDS)
 
 @dataclass(frozen=True, slots=True)
 class ObjectAddress:
-    """One bucket, in the spelling of the caller."""
+    """One bucket; the scheme is kept as the caller wrote it, such as ``s3a``."""
 
     scheme: str
     bucket: str

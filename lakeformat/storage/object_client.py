@@ -62,9 +62,7 @@ class ObjectClient:
 
     @property
     def identity(self) -> str:
-        """A text that is equal for two clients of the same bucket, and differs for other
-        buckets.
-        """
+        """A text that is equal for all clients of one bucket, and different for other buckets."""
         return f"{self.address.kind} {self.endpoint} {self.address.bucket}"
 
     @property
@@ -79,7 +77,11 @@ class ObjectClient:
         return self.address.uri(path)
 
     def asking(self, operation: str, path: str) -> AbstractContextManager[None]:
-        """Run a block of requests about one path, with its errors translated."""
+        """Translate the errors of the requests in the block; ``operation`` and ``path`` name them
+        in messages.
+
+        Raises ``UnavailableError`` in a forked process, where the client's threads do not run.
+        """
         _Forks.watch()
         if _Forks.is_child:
             # The client's threads do not survive a fork: a request would never end.

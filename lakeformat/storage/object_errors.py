@@ -41,7 +41,9 @@ _RETRY = "Check the endpoint and retry once the store answers."
 
 @contextmanager
 def translated(operation: str, uri: str, secrets: tuple[str, ...] = ()) -> Iterator[None]:
-    """Raise the library's error for any client error, with the operation and the address."""
+    """Raise the library's error for any client error, with the operation and the address; each of
+    ``secrets`` is replaced by ``***`` in the message.
+    """
     from obstore.exceptions import BaseError
 
     try:
@@ -56,12 +58,14 @@ def is_missing(error: Exception) -> bool:
 
 
 def is_taken(error: Exception) -> bool:
-    """Return True if the error reports an existing object; on S3 also for a conflict."""
+    """Return True if the store refused a write because the object exists; on S3 also if another
+    request writes it at the same time.
+    """
     return type(error).__name__ in ("AlreadyExistsError", "NotModifiedError", "PreconditionError")
 
 
 def status_of(error: Exception) -> int | None:
-    """Return the HTTP status of the answer; None without one."""
+    """Return the HTTP status in the error; None if the store did not answer."""
     found = _STATUS.search(str(error))
     return int(found[1]) if found else None
 

@@ -103,7 +103,7 @@ class ObjectStorage:
     def create(self, path: str, content: bytes) -> bool:
         """Publish by a write that the store refuses if the name is taken.
 
-        The first call of a process tests that the store does so: ``UnsupportedError`` if not.
+        The first call of a process tests that the store refuses; ``UnsupportedError`` if not.
         """
         self.prove_creation(path)
         return self._raw.create(_key(path), content)

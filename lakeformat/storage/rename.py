@@ -41,7 +41,8 @@ __all__ = ["RenameStorage"]
 
 
 class RenameStorage:
-    """A storage on an Arrow file system whose rename refuses a taken name, after a test.
+    """A storage on an Arrow file system whose rename refuses a taken name; the first ``create``
+    tests that.
 
     ``authority`` is the part of an address before the path, such as ``hdfs://nn:8020``; the first
     use connects.
@@ -107,7 +108,7 @@ class RenameStorage:
             raise
 
     def create(self, path: str, content: bytes) -> bool:
-        """Publish by moving a finished file onto its directory, if its name is free there.
+        """Publish by moving a finished file into its directory; return False if the path is taken.
 
         The first call of a process tests that the file system refuses a taken name.
         """
@@ -121,7 +122,9 @@ class RenameStorage:
         require_proof(_Raw(self), self._identity(path), path, self._ids)
 
     def move_into_place(self, path: str, content: bytes) -> bool:
-        """Run ``create`` by the rename alone, untested and without a check before it."""
+        """Publish by the rename alone: without a test of the file system, and without a check that
+        ``path`` is free.
+        """
         workshop = temporary_sibling(_absolute(path), self._ids())
         prepared = f"{workshop}/{path.rpartition('/')[2]}"
         try:
@@ -223,7 +226,7 @@ class RenameStorage:
             return self._connected
 
     def _has_place(self, path: str) -> bool:
-        """Return True if all directories but the last one exist.
+        """Return True if at most the parent directory of ``path`` is missing.
 
         This check misses a later rename, so the publisher looks for the table again afterwards.
         """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options of object stores, with the names of Paimon catalogs, and their settings.
 
-``s3a.`` and ``fs.s3a.`` are read as ``s3.``, as Paimon does. An unknown option is refused by name:
-a misspelt endpoint must not send data to the wrong store.
+``s3a.`` and ``fs.s3a.`` are read as ``s3.``, as Paimon does. An unknown option raises
+``InvalidRequestError``: a misspelt endpoint must not send data to the wrong store.
 """
 
 from __future__ import annotations
@@ -62,9 +62,8 @@ def _address(text: str) -> str:
 
 
 def _key_file(text: str) -> str:
-    """Return the path of a key file.
-
-    A text that is the key itself is refused, and the error does not show it.
+    """Return the path of a key file; raise ValueError, without the text, if it is the key
+    itself.
     """
     if holds_key_material(text):
         raise ValueError(
@@ -178,7 +177,11 @@ def option_name(given: str) -> str:
 
 
 def store_config(options: Mapping[str, str], kind: str) -> StoreConfig:
-    """Return the options of a store of the kind ``s3``, ``gs`` or ``azure``; refuse any other."""
+    """Return the checked options of one kind of store; ``kind`` is ``s3``, ``gs``, ``azure``, or a
+    scheme whose only option is ``unsafe.single-writer``.
+
+    Raises ``InvalidRequestError`` for an option of another kind.
+    """
     values: dict[str, object] = {}
     givers: dict[str, str] = {}
     secrets = []

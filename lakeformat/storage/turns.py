@@ -18,7 +18,7 @@ from lakeformat.storage.base import Storage
 __all__ = ["TakesTurns", "directory_turn", "turn"]
 
 _PATIENCE_SECONDS = 2.0
-"""The longest time that a writer waits for one holder of the turn; then it continues without a
+"""The longest time for which a writer waits for one holder of the turn; then it commits without a
 turn.
 """
 

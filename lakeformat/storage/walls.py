@@ -32,7 +32,9 @@ class ExternalRoots:
 
     @classmethod
     def of(cls, addresses: Iterable[str]) -> ExternalRoots:
-        """Parse the addresses of a caller; the root of a disk is refused."""
+        """Parse the addresses of a caller; raise ``InvalidRequestError`` for the root of the file
+        system.
+        """
         if isinstance(addresses, str):
             raise InvalidRequestError(
                 f"external_roots must be a list of addresses, got {addresses!r}: "
@@ -47,7 +49,8 @@ class ExternalRoots:
     def require(self, address: str, table: str, levels: int = 0) -> Location:
         """Return the location of an address in the metadata of ``table``, if it is allowed.
 
-        Otherwise the error proposes to allow the directory ``levels`` levels above the address.
+        Otherwise raise ``InvalidRequestError``, which proposes to allow the directory ``levels``
+        levels above the address.
         """
         try:
             found = _location(address)
@@ -76,7 +79,7 @@ class ExternalRoots:
     def require_no_table(
         self, address: str, near: Storage, table: str, below: Iterable[str] = ()
     ) -> None:
-        """Raise if an external path is in the directory of a table.
+        """Raise ``InvalidRequestError`` if an external path is in the directory of a table.
 
         ``below`` are the names between the path and its files; these directories are checked as
         well. An allowed root may also contain tables. Each directory is checked once per process.

@@ -19,7 +19,7 @@ __all__ = ["DatabaseAddress", "parse_database_uri"]
 
 POSTGRESQL, SQLITE = "postgresql", "sqlite"
 DRIVER = f"{POSTGRESQL}+psycopg2"
-"""The driver that the project's extra installs."""
+"""The driver that the extra ``jdbc`` of this project installs."""
 CONNECT_TIMEOUT_SECONDS = "10"
 BUSY_SECONDS = 30.0
 _BUSY_TIMEOUT = "busy_timeout"
@@ -65,7 +65,8 @@ class DatabaseAddress:
 def parse_database_uri(uri: str, properties: Mapping[str, str] | None = None) -> DatabaseAddress:
     """Parse a SQLAlchemy URL, or Java's ``jdbc:sqlite:`` and ``jdbc:postgresql:``.
 
-    ``properties`` are the options with the prefix ``jdbc.``, without it; they override the URI.
+    ``properties`` are the catalog's options that start with ``jdbc.``, by their names without that
+    prefix; they override parameters of the URI.
     """
     _require_text("the uri of the metastore", uri)
     for key, value in (properties or {}).items():
@@ -84,8 +85,8 @@ def parse_database_uri(uri: str, properties: Mapping[str, str] | None = None) ->
 
 
 def _require_text(what: str, text: str) -> None:
-    """Raise if the text cannot be used; the error does not show it, because it may be a
-    password.
+    """Raise if the text has a null character or half of a surrogate pair; the error does not show
+    the text, because it may be a password.
     """
     try:
         text.encode()
@@ -138,7 +139,9 @@ def _parameters(query: str) -> dict[str, str]:
 
 
 def _translated(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """Return parameters of Java's driver under libpq's names; refuse unknown parameters."""
+    """Return parameters of Java's driver under libpq's names; raise ``InvalidRequestError`` for an
+    unknown parameter, with ``prefix`` before its name.
+    """
     query: dict[str, str] = {}
     for key, value in properties.items():
         if key == "currentSchema":

@@ -134,7 +134,7 @@ class CatalogRows:
         return self._insert(connection, TABLES, database_name=database, table_name=name)
 
     def remove_table(self, connection: Connection, database: str, name: str) -> bool:
-        """Delete a table and its properties; return False if it was not listed."""
+        """Delete the rows of a table and its properties; return False if it was not listed."""
         self.replace_properties(connection, database, name, {})
         rows = delete(TABLES).where(self._here(TABLES, database, name))
         return connection.execute(rows).rowcount == 1
@@ -142,7 +142,7 @@ class CatalogRows:
     def rename_table(
         self, connection: Connection, old: tuple[str, str], new: tuple[str, str]
     ) -> bool:
-        """Rename a table with its properties; return False if it is not listed.
+        """Change the rows of a table to a new name; return False if it is not listed.
 
         The new name must not be listed. Properties stored under it belong to a deleted table, and
         are deleted.
@@ -207,7 +207,9 @@ class CatalogRows:
         return {(row[0], row[1]): row[2] or "" for row in connection.execute(rows)}
 
     def _here(self, table: Table, database: str, name: str | None = None) -> ColumnElement[bool]:
-        """Return the condition for the rows of a database, or of one table or view in it."""
+        """Return the condition that selects the rows of a database, or of one table or view
+        in it.
+        """
         found = and_(table.c.catalog_key == self._key, table.c.database_name == database)
         if name is None:
             return found

@@ -43,7 +43,9 @@ class SqlDatabase:
 
     @property
     def exists(self) -> bool:
-        """False if the file of a SQLite database is missing; SQLite would create it on reading."""
+        """False if the file of a SQLite database is missing: SQLite would create it when it is
+        read.
+        """
         return not self.is_sqlite or os.path.exists(self.address.url.database or "")
 
     def prepare(self, prepare: Callable[[], None]) -> None:
@@ -60,14 +62,17 @@ class SqlDatabase:
 
     @contextmanager
     def reading(self, doing: str) -> Iterator[Connection]:
-        """Run one transaction that changes nothing."""
+        """Run one transaction that changes nothing; ``doing`` names it in errors."""
         self._require_exists(doing)
         with translated(self.address, doing), self._engine.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self, doing: str) -> Iterator[Connection]:
-        """Run one transaction: commit at the end of the block, roll back on an error."""
+        """Run one transaction: commit at the end of the block, roll back on an error.
+
+        ``doing`` names it in errors.
+        """
         self._require_exists(doing)
         with (
             translated(self.address, doing),
@@ -77,8 +82,8 @@ class SqlDatabase:
             yield connection
 
     def connect_apart(self) -> Connection:
-        """Open a connection for the caller alone: no other user waits for it, and its loss is
-        noticed.
+        """Open a connection outside of the pool: only the caller uses it, and if it is lost, no
+        other one replaces it unnoticed.
         """
         self._require_exists("connect")
         with translated(self.address, "connect"):
@@ -88,10 +93,10 @@ class SqlDatabase:
     def writing_on(
         self, connection: Connection, doing: str, patience_seconds: float | None = None
     ) -> Iterator[Connection]:
-        """Do the same as ``writing`` on ``connection``, which belongs to the caller.
+        """Run one transaction as ``writing`` does, on a connection that belongs to the caller.
 
-        SQLite waits for another program's transaction before this transaction begins, so the limit
-        is set on the connection.
+        For SQLite, ``patience_seconds`` shortens the wait for another program's transaction, which
+        is ``busy_seconds`` of the address if it is None.
         """
         with translated(self.address, doing):
             if self.is_sqlite:

@@ -90,7 +90,9 @@ _UNIQUE_SQLITE = frozenset({"SQLITE_CONSTRAINT_PRIMARYKEY", "SQLITE_CONSTRAINT_U
 
 @contextmanager
 def translated(database: DatabaseAddress, doing: str) -> Iterator[None]:
-    """Raise the library's error for any failure of the database, with the operation."""
+    """Raise the library's error for any failure of the database; ``doing`` names the operation in
+    its message.
+    """
     try:
         yield
     except (SQLAlchemyError, ImportError) as error:

@@ -48,7 +48,9 @@ RENEWALS_PER_DEADLINE = 3
 
 
 def elapsed_seconds() -> float:
-    """Return a clock that never jumps, and includes the sleep of the machine if possible."""
+    """Return the seconds of a clock that is never set back or forward, and that also counts while
+    the machine sleeps, if the system has such a clock.
+    """
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
@@ -166,7 +168,9 @@ class LeasedRow:
         ).start()
 
     def require_time(self, seconds: float = 0.0) -> None:
-        """Prove that the lock is still held, or raise; call this right before publishing."""
+        """Prove that the lock is still held, or raise ``LockUnavailableError``; call this right
+        before publishing.
+        """
         self._require_lease(seconds)
         if self._loss is not None:
             raise self._loss
@@ -180,8 +184,7 @@ class LeasedRow:
             )
 
     def keep(self) -> None:
-        """Keep the row until it expires; a later ``release``, the only call allowed then, deletes
-        nothing.
+        """Keep the row until it expires: after this, call only ``release``, which deletes nothing.
 
         The row was renewed a moment ago, so the lock is still held for most of its lifetime.
         """
@@ -211,7 +214,7 @@ class LeasedRow:
                 self._close()
 
     def _require_lease(self, seconds: float) -> None:
-        """Raise if the write may take longer than half of the lease."""
+        """Raise ``InvalidRequestError`` if the write may take longer than half of the lease."""
         if seconds > self._settings.lease_seconds / 2:
             raise InvalidRequestError(
                 f"{self} is guaranteed only for {self._settings.lease_seconds / 2:g} s, but one "

@@ -44,7 +44,10 @@ class LockRow:
 
 
 def has_expired(row: LockRow, watched_seconds: float) -> bool:
-    """Return True if a row may be taken over; ``watched_seconds`` is how long it was unchanged."""
+    """Return True if a row may be taken over.
+
+    ``watched_seconds`` is the time for which this process has seen the row unchanged.
+    """
     if watched_seconds >= row.lease_seconds:
         return True
     if row.age_seconds is None:
@@ -66,8 +69,8 @@ class LockRows:
         self._sql = _SQLITE if is_sqlite else _POSTGRESQL
 
     def wait_at_most(self, connection: Connection, seconds: float) -> None:
-        """Limit the time for which this transaction waits for another one; SQLite has a limit of
-        its own.
+        """Limit the time for which this transaction waits for another one; do nothing on SQLite,
+        where ``SqlDatabase.writing_on`` sets the limit.
         """
         if not self._is_sqlite:
             milliseconds = max(1, int(seconds * 1000))
@@ -107,7 +110,9 @@ class LockRows:
         return connection.execute(text(statement), values).rowcount == 1
 
     def renew(self, connection: Connection, tokens: Sequence[str], fresh: str) -> bool:
-        """Set a new time in the row of this holder; return False if the row is missing."""
+        """Replace the time in the row by ``fresh`` if it is one of ``tokens``; return False if
+        there is no row with one of these times.
+        """
         statement = text(
             f"UPDATE {LOCKS_NAME} SET acquired_at = {self._sql.token}"
             f" WHERE lock_id = :id AND {self._sql.shown} IN :tokens"
