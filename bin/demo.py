@@ -127,7 +127,9 @@ def _fresh_warehouse(chosen: Path | None) -> Path:
         if DEFAULT_WAREHOUSE.exists():
             _remove(DEFAULT_WAREHOUSE)
     elif chosen.exists() and any(chosen.iterdir()):
-        raise lake.InvalidRequestError(f"{chosen} is not empty")
+        raise lake.InvalidRequestError(
+            f"{chosen} is not empty: choose a new or empty directory with --warehouse"
+        )
     return chosen or DEFAULT_WAREHOUSE
 
 
@@ -135,7 +137,10 @@ def _remove(warehouse: Path) -> None:
     try:
         shutil.rmtree(warehouse)
     except OSError as error:  # the error names a file only by its last part
-        raise lake.UnavailableError(f"cannot remove {warehouse}: {error.strerror}") from None
+        raise lake.UnavailableError(
+            f"cannot delete {warehouse}, left by an earlier demo: {error.strerror}. Delete it "
+            "yourself, then run the same command again"
+        ) from None
 
 
 def _make_table(warehouse: Path) -> lake.Table:

@@ -83,7 +83,9 @@ def _open(
 def _as_text(uri: object) -> str:
     text = os.fspath(uri) if isinstance(uri, str | os.PathLike) else None
     if not isinstance(text, str):
-        raise InvalidRequestError(f"{uri!r} is not an address: give a path or a URI")
+        raise InvalidRequestError(
+            f"{uri!r} is not an address: give a str or a pathlib.Path such as '/data/warehouse'."
+        )
     return text
 
 

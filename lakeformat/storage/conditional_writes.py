@@ -109,7 +109,9 @@ class ConditionalWrites:
         self._client.api.put(self._client.patient, path, content, use_multipart=False)
 
     def _taken(self, path: str) -> AlreadyExistsError:
-        return AlreadyExistsError(f"Cannot create {self.uri(path)}: the name is taken.")
+        return AlreadyExistsError(
+            f"Cannot create {self.uri(path)}: the name is taken. Choose another name."
+        )
 
     def _pause(self, turn: int) -> None:
         longest = min(2.0, 0.02 * 2**turn)

@@ -233,7 +233,7 @@ class LocalStorage(FollowsNoLinks):
         """Rename a directory in one step; see ``MovesDirectories``."""
         with translated(f"rename {old} to", new):
             if not self.directory_exists(old):
-                raise NotFoundError(f"Cannot rename {old}: no such directory.")
+                raise NotFoundError(f"Cannot rename {old}: no such directory. Check the path.")
             make_durable_directory(os.path.dirname(new))
             try:
                 os.rename(old, new)

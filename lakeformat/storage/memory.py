@@ -69,7 +69,7 @@ class MemoryStorage:
         with self._lock:
             file = self._files.get(_key(path))
         if file is None:
-            raise NotFoundError(f"Cannot read {self.uri(path)}: no such file.")
+            raise NotFoundError(f"Cannot read {self.uri(path)}: no such file. Check the path.")
         return file.content
 
     def open_input(self, path: str) -> IO[bytes]:
@@ -156,9 +156,13 @@ class MemoryStorage:
         """Rename a directory in one step; see ``MovesDirectories``."""
         with self._lock:
             if not self.directory_exists(old):
-                raise NotFoundError(f"Cannot rename {self.uri(old)}: no such directory.")
+                raise NotFoundError(
+                    f"Cannot rename {self.uri(old)}: no such directory. Check the path."
+                )
             if self.exists(new) or any(key.startswith(_inside(new)) for key in self._keys()):
-                raise AlreadyExistsError(f"Cannot rename to {self.uri(new)}: the name is taken.")
+                raise AlreadyExistsError(
+                    f"Cannot rename to {self.uri(new)}: the name is taken. Choose another name."
+                )
             self.make_directory(new)
             inside, target = _inside(old), _inside(new)
             self._gone.add(_key(old))
@@ -197,7 +201,9 @@ class MemoryStorage:
 
     def _refuse_taken(self, path: str) -> None:
         if self.exists(path):
-            raise AlreadyExistsError(f"Cannot create {self.uri(path)}: the name is taken.")
+            raise AlreadyExistsError(
+                f"Cannot create {self.uri(path)}: the name is taken. Choose another name."
+            )
 
 
 _shared: dict[str, MemoryStorage] = {}

@@ -78,7 +78,7 @@ def _translate(operation: str, uri: str, error: Exception, secrets: tuple[str, .
             " Create the bucket, or correct the address."
         )
     if isinstance(error, FileNotFoundError):
-        return NotFoundError(f"Cannot {operation} {uri}: no such file.")
+        return NotFoundError(f"Cannot {operation} {uri}: no such file. Check the path.")
     if _KEY_FILE.search(text):
         return InvalidRequestError(
             f"Cannot {operation} {uri}: the file of the service account's key does not exist, or"
@@ -90,10 +90,13 @@ def _translate(operation: str, uri: str, error: Exception, secrets: tuple[str, .
     reason = _reason(text)
     if status == 501:
         return UnsupportedError(
-            f"Cannot {operation} {uri}: {reason}. The store does not support this request."
+            f"Cannot {operation} {uri}: {reason}. The store does not support this request: update "
+            "it, or use another store."
         )
     if status is None and isinstance(error, ValueError):
-        return InvalidRequestError(f"Cannot {operation} {uri}: no object store allows this name.")
+        return InvalidRequestError(
+            f"Cannot {operation} {uri}: no object store allows this name. Choose another name."
+        )
     remedy = _REMEDIES.get(status or 0, _RETRY)
     if remedy is _ACCESS and uri.startswith("s3:"):
         remedy += _OTHER_STORE

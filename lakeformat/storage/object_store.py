@@ -191,7 +191,9 @@ class ObjectStorage:
 
     def _upload(self, key: str, parts: Iterator[bytes]) -> None:
         if self.exists(key):
-            raise AlreadyExistsError(f"Cannot create {self.uri(key)}: the name is taken.")
+            raise AlreadyExistsError(
+                f"Cannot create {self.uri(key)}: the name is taken. Choose another name."
+            )
         client = self.client
         with client.asking("write", key):
             client.api.put(

@@ -45,7 +45,9 @@ def translated(operation: str, path: str, *, writes_nothing: bool = False) -> It
     try:
         yield
     except FileExistsError as error:
-        raise AlreadyExistsError(f"Cannot {operation} {path}: the name is taken.") from error
+        raise AlreadyExistsError(
+            f"Cannot {operation} {path}: the name is taken. Choose another name."
+        ) from error
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         kind = AccessDeniedError if error.errno in _DENIED else UnavailableError
@@ -63,7 +65,9 @@ def reading(operation: str, path: str) -> Iterator[None]:
         try:
             yield
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
-            raise NotFoundError(f"Cannot {operation} {path}: no such file.") from error
+            raise NotFoundError(
+                f"Cannot {operation} {path}: no such file. Check the path."
+            ) from error
 
 
 def _remedy(error: OSError) -> str:

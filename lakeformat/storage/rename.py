@@ -92,7 +92,9 @@ class RenameStorage:
     def open_output(self, path: str) -> Iterator[IO[bytes]]:
         """Open a stream into a new file; readers may see it grow."""
         if self._type(path) is not FileType.NotFound:
-            raise AlreadyExistsError(f"Cannot create {self.uri(path)}: the name is taken.")
+            raise AlreadyExistsError(
+                f"Cannot create {self.uri(path)}: the name is taken. Choose another name."
+            )
         with self._translated("write", path):
             self._system.create_dir(_parent(path), recursive=True)
             stream = self._system.open_output_stream(_absolute(path))
@@ -146,7 +148,9 @@ class RenameStorage:
         Under a lock, this publishes a snapshot on file systems without a safe rename.
         """
         if self.directory_exists(path):  # the finished file would be moved into it
-            raise AlreadyExistsError(f"Cannot write {self.uri(path)}: it is a directory.")
+            raise AlreadyExistsError(
+                f"Cannot write {self.uri(path)}: it is a directory. Choose another name."
+            )
         prepared = temporary_sibling(_absolute(path), self._ids())
         try:
             with self._translated("write", path):
@@ -205,7 +209,9 @@ class RenameStorage:
     def rename_directory(self, old: str, new: str) -> None:
         """Rename a directory in one step; see ``MovesDirectories``."""
         if not self.directory_exists(old):
-            raise NotFoundError(f"Cannot rename {self.uri(old)}: no such directory.")
+            raise NotFoundError(
+                f"Cannot rename {self.uri(old)}: no such directory. Check the path."
+            )
         inside = f"{new}/{old.rpartition('/')[2]}"
         is_nested = self.directory_exists(f"{old}/{inside.rpartition('/')[2]}")
         if self._type(new) is not FileType.NotFound:
@@ -257,11 +263,15 @@ class RenameStorage:
             stream.write(content)
 
     def _taken(self, path: str) -> AlreadyExistsError:
-        return AlreadyExistsError(f"Cannot rename to {self.uri(path)}: the name is taken.")
+        return AlreadyExistsError(
+            f"Cannot rename to {self.uri(path)}: the name is taken. Choose another name."
+        )
 
     def _require_file(self, operation: str, path: str) -> None:
         if self._type(path) is not FileType.File:
-            raise NotFoundError(f"Cannot {operation} {self.uri(path)}: no such file.")
+            raise NotFoundError(
+                f"Cannot {operation} {self.uri(path)}: no such file. Check the path."
+            )
 
     def _type(self, path: str) -> FileType:
         with self._translated("look for", path):
@@ -303,7 +313,9 @@ def _absolute(path: str) -> str:
 def _parent(path: str) -> str:
     parent = _absolute(path).rpartition("/")[0]
     if not parent:
-        raise InvalidRequestError("Cannot write into the root: choose a directory below it.")
+        raise InvalidRequestError(
+            "Cannot write into the root of the file system: choose a directory below it."
+        )
     return parent
 
 

@@ -229,7 +229,7 @@ def _parsed(option: StoreOption, given: str, text: object) -> object:
     if isinstance(text, bool):
         text = str(text)
     if not isinstance(text, str):
-        raise InvalidRequestError(f"{given} must be text, got a {type(text).__name__}.")
+        raise InvalidRequestError(f"{given} must be text: write its value in quotes.")
     try:
         return option.parse(text)
     except ValueError as error:

@@ -113,7 +113,10 @@ files.
 
 def _root(address: object) -> Location:
     if not isinstance(address, str):
-        raise InvalidRequestError(f"an external root must be a path or a URI, got {address!r}")
+        raise InvalidRequestError(
+            f"an external root must be a path or a URI, got {address!r}: write text such as "
+            "'/data/files'"
+        )
     found = location_of(address.strip(), is_literal=False)
     if not found.segments and found.service == "file://":
         raise InvalidRequestError(

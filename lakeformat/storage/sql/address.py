@@ -154,7 +154,7 @@ def _translated(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
         else:
             known = ", ".join(sorted([*_FROM_JAVA, "currentSchema", "ssl"]))
             raise InvalidRequestError(
-                f"{prefix}{key} is not supported for a metastore; supported are {known}"
+                f"{prefix}{key} is not supported for a metastore: remove it. Supported are {known}"
             )
     return query
 
@@ -204,7 +204,9 @@ def _postgresql(url: URL, properties: Mapping[str, str]) -> DatabaseAddress:
                 f"itself: write it to a file that only this user can read, and give its path"
             )
         if not isinstance(value, str) and key in ("user", "password", "sslpassword"):
-            raise InvalidRequestError(f"the uri of the metastore names {key} twice")
+            raise InvalidRequestError(
+                f"the uri of the metastore names {key} twice: keep one of them"
+            )
     user, password = query.pop("user", url.username), query.pop("password", url.password)
     # The driver of a bare name depends on the version of SQLAlchemy.
     driver = DRIVER if url.drivername == POSTGRESQL else url.drivername

@@ -180,7 +180,8 @@ class LeasedRow:
             self._renew()
         if self._clock() >= self._deadline:
             raise LockUnavailableError(
-                f"the answer about {self} took too long to be trusted: nothing was published, retry"
+                f"the database's answer about {self} took too long to be trusted: nothing was "
+                "published, retry"
             )
 
     def keep(self) -> None:
