@@ -42,18 +42,24 @@ class IcebergPublication:
         return None if self._open_targets is None else self._open_targets()
 
     def __reduce__(self) -> tuple[type[IcebergPublication], tuple[()]]:
-        """Pickle without the logins: tasks write files, but do not commit."""
+        """Pickle without the catalogs and their logins: Spark tasks write files, but do not
+        commit.
+        """
         return IcebergPublication, ()
 
     def check_schema(self, schema: TableSchema) -> None:
-        """Refuse the schema of a new table if Iceberg metadata cannot describe it."""
+        """Raise ``UnsupportedError`` if the table publishes and Iceberg cannot describe its
+        schema.
+        """
         if schema.table_options.publishes_iceberg:
             from lakeformat.publish.requirements import require_publishable
 
             require_publishable(schema)
 
     def before_commit(self, handle: TableHandle) -> None:
-        """Refuse the commit if the columns or options of the table cannot be published."""
+        """Raise ``UnsupportedError``, before the commit, if columns or options cannot be
+        published.
+        """
         if handle.layout.branch != MAIN_BRANCH:
             return
         from lakeformat.publish.place import require_place
@@ -78,7 +84,9 @@ class IcebergPublication:
         self._publish(handle, follows_upkeep=False)
 
     def lag(self, handle: TableHandle) -> ObserverLag | None:
-        """Return the distance between the Iceberg metadata and the table; None for a branch."""
+        """Return how far the Iceberg metadata is behind the table; None for a branch other than
+        main.
+        """
         if handle.layout.branch != MAIN_BRANCH:
             return None
         from lakeformat.publish.lag import publication_lag
@@ -108,7 +116,9 @@ class IcebergPublication:
         self._publish(handle, follows_upkeep=True)
 
     def withdrawal(self, handle: TableHandle) -> Withdrawal | None:
-        """Return what must be removed outside of a table that is dropped or renamed."""
+        """Return the catalog entries, and the directory in the warehouse, to remove after the table
+        is dropped or renamed; None if it has neither.
+        """
         if handle.layout.branch != MAIN_BRANCH or not handle.options.publishes_iceberg:
             return None
         from lakeformat.publish.targets.withdraw import withdrawal_of
@@ -116,8 +126,8 @@ class IcebergPublication:
         return withdrawal_of(handle, self.targets)
 
     def files(self, handle: TableHandle) -> ObservedFiles | None:
-        """Return the directory of the Iceberg metadata, and the names of the files in it that
-        readers need.
+        """Return the directory of the Iceberg metadata and the names of the files in it that
+        Iceberg readers need; None for a branch other than main.
         """
         if handle.layout.branch != MAIN_BRANCH:
             return None

@@ -38,14 +38,16 @@ class FileStatistics:
 
     files: ManifestColumns
     schema: Schema
-    """The schema of the files."""
+    """The Iceberg schema of the files."""
     written: Sequence[DataField]
     """The columns that the files store."""
     covered: Sequence[DataField]
-    """The columns with statistics, in the order in which the rows of statistics hold them."""
+    """The columns with statistics, in the order of the fields of ``value_min_values``."""
 
     def columns(self) -> dict[str, pa.Array]:
-        """Return the columns that an Iceberg manifest has for statistics, by name."""
+        """Return the columns ``value_counts``, ``null_value_counts``, ``lower_bounds`` and
+        ``upper_bounds`` of an Iceberg manifest, by name.
+        """
         rows = pa.array(self.files.row_count.numbers, pa.int64())
         ids = [field.id for field in self.written if self._primitive(field) is not None]
         nulls = {
@@ -71,7 +73,7 @@ class FileStatistics:
         return _maps(found, len(rows), _BOUNDS)
 
     def _primitives(self) -> list[tuple[int, DataField]]:
-        """Return the columns that are not nested, each with its place in ``covered``.
+        """Return the columns that are not nested, each after its index in ``covered``.
 
         Only these have bounds and null counts.
         """
@@ -88,7 +90,7 @@ class FileStatistics:
 
 
 def _comparable(values: pa.Array, zero: float) -> pa.Array:
-    """Return bounds in Iceberg's form: NaN becomes null, and a zero gets the sign of ``zero``.
+    """Return bounds in Iceberg's form: NaN becomes null, and 0.0 or -0.0 becomes ``zero``.
 
     A lower bound of zero must be -0.0 and an upper bound 0.0, so that both zeros are within.
     """

@@ -53,8 +53,8 @@ class FileEntries:
     """Returns the Paimon schema and the Iceberg schema of a schema id."""
 
     def added(self, files: ManifestColumns) -> pa.Table:
-        """Return manifest entries for added files; a reader takes their sequence numbers from the
-        manifest list.
+        """Return manifest entries with the status ADDED and without sequence numbers: a reader
+        takes these from the manifest list.
         """
         schema, rows = entry_schema(self.partition), len(files)
         if not rows:
@@ -107,7 +107,7 @@ class FileEntries:
         return f"{self.location}/{inside}/{plain_name(name)}"
 
     def partition_of(self, encoded: bytes) -> pa.StructArray:
-        """Return the values of one partition, as an array of length one."""
+        """Return the values of one partition, encoded as a BinaryRow, as an array of length one."""
         return self._decoded(pa.array([encoded], pa.large_binary()))
 
     def partitions(self, files: ManifestColumns) -> pa.StructArray:
@@ -163,7 +163,9 @@ def _groups(files: ManifestColumns) -> dict[_Group, Positions]:
 
 
 def _require_whole(files: ManifestColumns) -> None:
-    """Refuse files that are not Parquet, and files that have only some of the table's columns."""
+    """Raise ``UnsupportedError`` for a file that is not Parquet, or that has only some of the
+    table's columns.
+    """
     is_parquet = pc.ends_with(_texts(files.file_name), ".parquet")
     if not pc.all(is_parquet, min_count=0).as_py():
         name = _texts(files.file_name).filter(pc.invert(is_parquet))[0].as_py()

@@ -27,8 +27,8 @@ def upgraded(metadata: TableMetadata, version: int) -> TableMetadata:
 
 
 def refuse_downgrade(published: TableMetadata, handle: TableHandle) -> None:
-    """Raise ``UnsupportedError`` if the option of the table is an older version than the published
-    one.
+    """Raise ``UnsupportedError`` if the option ``metadata.iceberg.format-version`` is older than
+    the version of the published metadata.
     """
     option, asked = type(handle.options).iceberg_format_version, handle.options
     if asked.iceberg_format_version >= published.format_version:

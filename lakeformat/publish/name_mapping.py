@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the name mapping of a table: Iceberg readers use it for files without field ids.
 
-pypaimon writes such files. A name that several fields of the table have had is mapped to a dropped
-one of them, because readers would show old values of one field in another field.
+pypaimon writes such files. If several fields have had the same name, the name is mapped to one that
+was dropped: else readers would show the values of one field in another field.
 """
 
 from __future__ import annotations
@@ -85,10 +85,11 @@ def _mapping(kinds: Sequence[Type]) -> list[dict[str, Any]]:
 
 
 def _owner(ids: Sequence[int], alive: Collection[int]) -> int:
-    """Return the field that a name in a file means.
+    """Return the id of the field that a name in a file means; ``ids`` are all fields that had the
+    name, and ``alive`` the fields of the newest schema.
 
-    A name of several fields means one that the newest schema has not, so no value is shown in
-    another field. It is mapped at all because PyIceberg refuses files with unknown names.
+    If several fields had the name, return a dropped one, so that no value is shown in another
+    field. The name is mapped at all because PyIceberg refuses files with unknown names.
     """
     if len(ids) == 1:
         return ids[0]

@@ -15,8 +15,8 @@ __all__ = ["own_files"]
 
 
 def own_files(metadata: TableMetadata, addresses: Iterable[str]) -> list[str]:
-    """Return the URIs of files that are directly in the directory of the metadata, as all files
-    are that a publication writes.
+    """Return the URIs of ``addresses`` that are directly in the directory ``metadata``, where a
+    publication writes all of its files.
     """
     directory = f"{metadata.location.rstrip('/')}/{METADATA}/"
     return [

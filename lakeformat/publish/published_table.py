@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table to publish, with its newest schema."""
+"""Checks that a table is published, and finds its newest schema."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ __all__ = ["newest_schema", "require_published_table"]
 
 
 def require_published_table(table: Table) -> TableHandle:
-    """Return the handle of a published table; raise if its options do not ask for publication."""
+    """Return the handle of a published table.
+
+    Raise ``InvalidRequestError`` for a branch other than main, or if the table does not publish.
+    """
     handle = table._handle
     if handle.layout.branch != MAIN_BRANCH:
         raise InvalidRequestError(f"only the branch main is published, not {handle.name}")

@@ -12,7 +12,7 @@ __all__ = ["require_publishable"]
 _ONLY = {
     "data-evolution.enabled": "false",
 }
-"""The only value that each of these options may have in a published table."""
+"""The only value that the option may have in a published table, by the key of the option."""
 
 
 def require_publishable(schema: TableSchema) -> None:

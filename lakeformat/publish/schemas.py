@@ -92,7 +92,7 @@ def last_column_id(schemas: Sequence[Schema], newest: TableSchema) -> int:
     """Return the highest id of a column in the schemas and in the data files of a table.
 
     Files of a table with a primary key have copies of the key columns with ids of their own.
-    ClickHouse refuses a file with an id above this one.
+    ClickHouse refuses a file with an id above the ``last-column-id`` of the metadata.
     """
     ids = [number for schema in schemas for number in _ids(schema.struct)]
     keys = [_KEY_COLUMNS + field.id for field in newest.key_fields]
@@ -100,8 +100,8 @@ def last_column_id(schemas: Sequence[Schema], newest: TableSchema) -> int:
 
 
 def require_promotions(older: Schema, newer: Schema) -> None:
-    """Raise ``UnsupportedError`` if the type of a column changed in a way that Iceberg does not
-    allow.
+    """Raise ``UnsupportedError`` if the type of a column changed from ``older`` to ``newer`` in a
+    way that Iceberg does not allow.
     """
     before = dict(_leaves(older.struct))
     for number, kind in _leaves(newer.struct):

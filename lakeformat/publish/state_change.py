@@ -38,10 +38,12 @@ class StateChange:
     changed: pa.Array
     """The URIs of data files whose earlier deletes must be removed."""
     partitions: pa.StructArray | None = None
-    """Partitions that include those of ``removed``; None for all."""
+    """Partitions that include all partitions of the files in ``removed``; None for all
+    partitions.
+    """
 
     def __call__(self, base: Base) -> FileChange:
-        """Return the manifests of the new snapshot, and what they change."""
+        """Return the manifests of the new snapshot, and the counts of added and removed files."""
         left = self._left(base)
         new = [each for each in (self.added, self.deletes) if len(each)]
         if not new and not left.removed:
@@ -98,13 +100,14 @@ class _LeavingFiles:
     changed: pa.Array
 
     def mask(self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table) -> pa.Array:
-        """Return a mask of the entries whose file is removed."""
         is_named = pc.is_in(entries.column("file_path"), self.paths)
         return pc.or_(is_named, pc.is_in(entries.column("referenced_data_file"), self.changed))
 
 
 def _made(base: Base, entries: pa.Table) -> list[pa.Table]:
-    """Write manifests of new data files or delete files; return their rows of the manifest list."""
+    """Write manifests of new data files or delete files; return the rows of the manifest list for
+    them.
+    """
     metadata = base.loaded.metadata
     of_deletes = entries.column("content")[0].as_py() != DATA
     writer = ManifestWriter(metadata, metadata.partition_specs[0], of_deletes)

@@ -18,7 +18,7 @@ def touched_manifests(
 ) -> pa.Array:
     """Return a mask of the manifests that a commit to ``partitions`` may have to change.
 
-    A manifest without live files is among them, because it leaves the list then.
+    A manifest without live files is selected, too, because the new manifest list leaves it out.
     """
     counts = (manifests.column(f"{kind}_files_count") for kind in ("added", "existing"))
     has_none = pc.equal(pc.add(*counts), 0)
@@ -33,7 +33,9 @@ def touched_manifests(
 
 
 def _may_hold(manifests: pa.Table, place: int, values: pa.Array, kind: PrimitiveType) -> pa.Array:
-    """Return True where the range of a partition field meets that of ``values``, or is unknown."""
+    """Return a mask of the manifests in which partition field ``place`` may have one of ``values``:
+    the ranges have values in common, or the range of the manifest is unknown.
+    """
     if pa.types.is_floating(values.type):  # NaN is in no range
         return pa.repeat(pa.scalar(True), len(manifests))
     lists = manifests.column("partitions").combine_chunks()

@@ -19,7 +19,7 @@ _VECTORS = "paimon-deletion-vectors"
 
 
 def marks_of(schema: TableSchema) -> dict[str, str]:
-    """Return the members of a snapshot summary that show if the table has deletion vectors.
+    """Return the entries of a snapshot summary that record if the table has deletion vectors.
 
     With deletion vectors, readers of a primary-key table see all levels above 0.
     """
@@ -28,8 +28,8 @@ def marks_of(schema: TableSchema) -> dict[str, str]:
 
 
 def shows_such_files(summary: Mapping[str, str], schema: TableSchema) -> bool:
-    """Return True if a published snapshot was made for a table with the same choice of visible
-    levels.
+    """Return True if the published snapshot with this summary was made with the same setting of
+    deletion vectors, and so shows the same levels.
     """
     return (_VECTORS in summary) is (_VECTORS in marks_of(schema))
 
@@ -46,10 +46,10 @@ def visible_files(schema: TableSchema, files: ManifestColumns) -> Mask:
     """Return a mask of the files that readers can read without a merge.
 
     Append table: all files. Primary-key table: the files of the highest level of each bucket, if
-    that is above 0; each key occurs there once. After a change of ``num-levels`` buckets may have
-    different highest levels. With deletion vectors or the merge engine ``first-row``: the files of
-    all levels above 0. A file of a primary-key table that has delete markers is never selected. If
-    ``shows_top_levels``, ``files`` must have all files of each bucket.
+    that level is above 0; each key occurs there once. After a change of ``num-levels`` buckets may
+    have different highest levels. With deletion vectors or the merge engine ``first-row``: the
+    files of all levels above 0. A file of a primary-key table with delete markers is never
+    selected. If ``shows_top_levels`` returns True, ``files`` must have all files of each bucket.
     """
     levels = files.level.numbers
     if not schema.primary_keys:

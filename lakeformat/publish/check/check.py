@@ -71,7 +71,9 @@ class ExpectedRows:
         return len(self._hashes)
 
     def differences(self, batches: Iterable[pa.RecordBatch]) -> tuple[int, int, int]:
-        """Return the number of given rows, of missing rows, and of rows that are not expected."""
+        """Return the number of rows in ``batches``, of expected rows that are missing there, and of
+        rows that are not expected.
+        """
         given = _hashes(batches, self._schema)
         ours, theirs = paired_rows(self._hashes, given)
         return len(given), int((~ours).sum()), int((~theirs).sum())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the rows that a publication should have, from the Paimon table alone."""
+"""Reads the rows that the published files of a Paimon snapshot have, without Iceberg metadata."""
 
 from __future__ import annotations
 

@@ -18,7 +18,9 @@ __all__ = ["pyiceberg_table"]
 
 
 def pyiceberg_table(loaded: LoadedMetadata) -> StaticTable:
-    """Open the table that a metadata file describes; it cannot be changed."""
+    """Open the table that a metadata file describes, as a PyIceberg table that cannot be
+    changed.
+    """
     files = _Files(loaded.places)
     address = loaded.metadata_file
     return StaticTable(

@@ -26,14 +26,14 @@ class Reader:
     packages: tuple[str, ...]
     read: Callable[[LoadedMetadata], Iterable[pa.RecordBatch]]
     needs_local_files: bool = True
-    """True if the check does not pass credentials of a storage to this reader."""
+    """True if the reader is used only for tables on local disks, because it gets no credentials."""
 
     def missing_packages(self) -> list[str]:
         """Return the packages of this reader that are not installed."""
         return [each for each in self.packages if find_spec(each) is None]
 
     def can_reach(self, loaded: LoadedMetadata) -> bool:
-        """Return True if the reader can open the files of a table."""
+        """Return False if the reader needs local files and the table is in another storage."""
         return not self.needs_local_files or loaded.places.storage.scheme == _LOCAL
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contract of a catalog that names the published metadata of a table.
 
-The package that opens tables gives the catalogs to the publication, which imports no client.
+The module that opens tables passes the catalogs to the publication, so that this package imports no
+client of a catalog.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ __all__ = ["CatalogEntry", "Named", "Targets", "is_ours"]
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """The metadata that a catalog names for a table."""
+    """A table of a catalog: the address of its metadata file, and the content."""
 
     address: str
-    """The address of the metadata file."""
+    """The URI of the metadata file."""
     metadata: TableMetadata | None
-    """None if the file does not exist, or if it is not among the published ones."""
+    """The content; None if the file does not exist, or if it is not among the published files."""
 
 
 class CatalogEntry(Protocol):
@@ -36,7 +37,7 @@ class CatalogEntry(Protocol):
         ...
 
     def find(self) -> Named | None:
-        """Return what the catalog names; None if it does not have the table."""
+        """Return the metadata that the catalog names; None if it does not have the table."""
         ...
 
     def shows(self, named: Named, newest: LoadedMetadata) -> bool:
@@ -44,11 +45,13 @@ class CatalogEntry(Protocol):
         ...
 
     def create(self, newest: LoadedMetadata) -> bool:
-        """Add the table to the catalog; return False if another program was first."""
+        """Add the table to the catalog; return False if another program added one in the
+        meantime.
+        """
         ...
 
     def move(self, named: Named, newest: LoadedMetadata) -> bool:
-        """Let the catalog show ``newest``; return False if it no longer has ``named``."""
+        """Let the catalog name ``newest``; return False if it does not name ``named`` any more."""
         ...
 
     def remove(self) -> None:
@@ -64,12 +67,15 @@ class Targets(Protocol):
         ...
 
     def entries(self, handle: TableHandle) -> tuple[CatalogEntry, ...]:
-        """Return the entries of a table."""
+        """Return the entries that the options of the table ask for, in all catalogs."""
         ...
 
 
 def is_ours(named: Named, newest: LoadedMetadata) -> bool:
-    """Return True if a catalog names metadata of the same table, at the same place."""
+    """Return True if ``named`` and ``newest`` are the same table: with equal UUID and location.
+
+    If the content of the file is unknown, return True if both files are in the same directory.
+    """
     if named.metadata is None:
         here = location_of(newest.metadata_file).above(1)
         return location_of(named.address).above(1) == here

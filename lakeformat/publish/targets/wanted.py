@@ -24,7 +24,7 @@ class WantedCatalog:
 
 
 def wanted_catalogs(handle: TableHandle) -> tuple[WantedCatalog, ...]:
-    """Return the catalogs of a table; none for metadata that only lies in a directory."""
+    """Return the catalogs that the options name; none if only the metadata files are published."""
     options, kinds = handle.options, []
     if options.iceberg_storage in (REST_CATALOG, HIVE_CATALOG):
         kinds.append(options.iceberg_storage)
@@ -37,7 +37,9 @@ def wanted_catalogs(handle: TableHandle) -> tuple[WantedCatalog, ...]:
 
 
 def _names(handle: TableHandle) -> tuple[tuple[str, str], ...]:
-    """Return the names of the entries; several databases are separated by semicolons."""
+    """Return the database and the table of each entry; the option separates several databases by
+    semicolons.
+    """
     options = handle.options
     above, _, directory = handle.layout.root.rpartition("/")
     given = [each.strip() for each in options.iceberg_database.split(";") if each.strip()]

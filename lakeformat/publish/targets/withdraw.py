@@ -26,22 +26,25 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Withdrawal:
-    """The entries of a published table, and the directory of its metadata in the warehouse."""
+    """The catalog entries of a dropped or renamed table, and its metadata in the warehouse."""
 
     newest: LoadedMetadata
     versions: PublishedVersions | None
-    """None if the metadata is below the table."""
+    """The metadata files in the warehouse; None if they are in the table's own directory."""
     entries: tuple[CatalogEntry, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all, for plans."""
+        """The names of the entries, then the URI of the directory, for the report of a dry run."""
         names = tuple(each.name for each in self.entries)
         versions = self.versions
         return names if versions is None else (*names, versions.storage.uri(versions.root))
 
     def run(self) -> None:
-        """Remove the entries, then the metadata; a failure is a warning that names the rest."""
+        """Remove the entries, then the metadata.
+
+        After a failure the rest is removed, and a warning names what must be removed by hand.
+        """
         for entry in self.entries:
             try:
                 self._remove(entry)
@@ -72,7 +75,7 @@ class Withdrawal:
 
 
 def withdrawal_of(handle: TableHandle, targets: Targets | None) -> Withdrawal | None:
-    """Return what must be removed with a table; None if nothing is outside of its directory."""
+    """Return the entries and the directory to remove with a table; None if it has neither."""
     versions = versions_of(handle)
     newest = versions.newest()
     if newest is None:
