@@ -15,7 +15,10 @@ R = TypeVar("R")
 
 
 def renamed_argument(old: str, new: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Accept a keyword argument under its old name, too, with a ``DeprecationWarning``."""
+    """Return a decorator that also accepts keyword argument ``new`` under its name ``old``.
+
+    A call with ``old`` gives a ``DeprecationWarning``; a call with both names raises ``TypeError``.
+    """
 
     def accept(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)

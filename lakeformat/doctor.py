@@ -121,12 +121,17 @@ def check_packages() -> Iterator[Finding]:
 
 
 def is_wanted(requirement: Requirement, *, extra: str) -> bool:
-    """Return True if a requirement applies on this machine, with or without an extra."""
+    """Return True if the requirement's marker holds on this machine with this extra; "" is no
+    extra.
+    """
     return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
 
 
 def check_requirement(requirement: Requirement, *, label: str | None = None) -> Finding:
-    """Compare one installed package with the supported versions."""
+    """Check that a package is installed in a version that the requirement allows.
+
+    ``label`` is the name in the finding; default: the name of the package.
+    """
     name = label or requirement.name
     found = installed_version(requirement.name)
     advice = f"pip install '{requirement.name}{requirement.specifier}'"
@@ -146,7 +151,11 @@ def installed_version(name: str) -> str | None:
 
 
 def check_spark_pair(full: str | None, client: str | None) -> Finding:
-    """Check that ``pyspark`` and ``pyspark-client`` have one version: they share a folder."""
+    """Check that ``pyspark`` and ``pyspark-client`` have the same version.
+
+    Both install their files into one folder, so two versions overwrite each other. None: the
+    package is not installed.
+    """
     name = "pyspark pair"
     if full is None and client is None:
         return Finding(name, Status.WARN, "no pyspark", f"pip install '{DISTRIBUTION}[spark]'")
@@ -185,8 +194,10 @@ def check_java(environ: Mapping[str, str]) -> Finding:
 
 
 def find_java(environ: Mapping[str, str]) -> tuple[str | None, str]:
-    """Return the path of ``java``, None without one, and its source: JAVA_HOME, PATH, or beside
-    this Python.
+    """Return the path of ``java`` and its source: ``JAVA_HOME``, ``PATH`` or ``environment``.
+
+    ``environment`` is the folder ``java`` in the environment of this Python. Without Java the
+    result is ``(None, "")``.
     """
     home = environ.get("JAVA_HOME")
     if home:
@@ -217,7 +228,7 @@ def ask_java_version(binary: str) -> int | None:
 
 
 def is_limited(spark: str | None) -> bool:
-    """Return True if Spark of version ``spark`` does not support the newest Java versions."""
+    """Return True if this version of Spark fails on Java versions above 21; False for None."""
     if spark is None:
         return False
     major, minor = spark.split(".")[:2]
@@ -240,7 +251,11 @@ def check_spark_submit(environ: Mapping[str, str]) -> Finding:
 
 
 def check_warehouse(warehouse: str) -> Finding:
-    """Check that tables can be written: create and delete a probe file, but no folder."""
+    """Check that this user can create files in the warehouse, or in the nearest folder above it.
+
+    A probe file is created and deleted; no folder is created. A warehouse that is not a local
+    folder is not probed: the finding is a warning.
+    """
     # Imported here: if Arrow fails to load, the other checks must still report.
     from lakeformat.storage import LocalStorage, open_storage
 

@@ -31,33 +31,36 @@ def _never() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Clock, unique names, sleep and jitter; the default is the system's own."""
+    """The clock, unique names, sleep and random numbers of an operation; default: the system's."""
 
     now_millis: Callable[[], int] = _system_millis
-    """Epoch milliseconds."""
+    """Returns the current time, in milliseconds since 1970-01-01 UTC."""
     new_id: Callable[[], str] = _random_uuid
-    """Return a new unique name: a random UUID as text."""
+    """Returns a new unique name: a random UUID as text."""
     sleep_seconds: Callable[[float], None] = time.sleep
     random_fraction: Callable[[], float] = random.random
-    """A number in [0, 1), for the jitter of retries."""
+    """Returns a random number in [0, 1), for the jitter of retries."""
     has_idle_cores: bool = True
     """True if several threads may decode one file; False if each core already has a file of its
     own.
     """
     is_given_up: Callable[[], bool] = _never
-    """Returns True if the reader was cancelled and may stop; called while data files are read."""
+    """Returns True to cancel a read: it is called for each batch, and True raises ``LakeError``."""
 
     def back_off(self, failures: int, *, least_millis: int, longest_millis: int) -> None:
-        """Sleep twice as long after each failure, with jitter: competing writers then wake at
-        different times.
+        """Sleep before a retry, with random jitter, so that competing writers wake at different
+        times.
+
+        The pause is ``least_millis`` after the first failure, and doubles with each further failure
+        up to ``longest_millis``.
         """
         millis = min(least_millis * 2 ** (failures - 1), longest_millis)
         self.sleep_seconds(millis / 1000 * (1 + _JITTER * self.random_fraction()))
 
     def __reduce__(self) -> str | tuple[type[Environment], tuple[object, ...]]:
-        """Pickle the system environment by name, any other without ``random_fraction``.
+        """Pickle ``SYSTEM`` by its name, any other environment without ``is_given_up``.
 
-        ``is_given_up`` is left out as well: the executor stops remote work itself.
+        The executor stops remote work itself, so a task does not need ``is_given_up``.
         """
         if self == SYSTEM:
             return "SYSTEM"

@@ -69,9 +69,9 @@ class UnsupportedError(InvalidRequestError):
     """The request is valid, but this version of the library does not support it."""
 
     why: str | None = None
-    """The reason alone, for a message that refuses several operations on one table."""
+    """Only the reason, for a message that names several unsupported operations on one table."""
     advice: str | None = None
-    """The next step alone, for such a message."""
+    """Only the next step, for a message that names several unsupported operations on one table."""
 
 
 class NotFoundError(LakeError):
@@ -87,7 +87,9 @@ class AlreadyExistsError(LakeError):
 
 
 class CommitConflictError(LakeError):
-    """Another writer committed to the same files, or was first too often: plan again and retry."""
+    """Another writer changed files that this commit needs, or committed first in each attempt: plan
+    again and retry.
+    """
 
 
 class BucketsChangedError(CommitConflictError):
@@ -107,14 +109,16 @@ class CommitUndecidableError(LakeError):
 
 
 class UnavailableError(LakeError):
-    """The storage refused the request or did not answer; the table itself may be fine."""
+    """The storage or the catalog did not answer or refused the request; the table itself may be
+    fine.
+    """
 
     nothing_was_written: bool = False
-    """True if the file was certainly not written; if False, it may exist."""
+    """True if a failed write certainly created no file; False if the file may exist."""
 
 
 class AccessDeniedError(UnavailableError):
-    """The file system refuses this user: a retry helps once the user has the permission."""
+    """The storage or the catalog refuses this user: grant the permission, then retry."""
 
 
 class LockUnavailableError(UnavailableError):

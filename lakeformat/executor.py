@@ -30,7 +30,10 @@ EXECUTORS = ("serial", "threads")
 
 @runtime_checkable
 class Executor(Protocol):
-    """Runs work elsewhere, such as on a cluster; work, units and results must be picklable."""
+    """Runs units of work elsewhere, such as in Spark's tasks.
+
+    The work, its units and its results must be picklable.
+    """
 
     def outcomes(self, work: Work[T, R], units: Sequence[T], stop: Event) -> Iterator[R]:
         """Yield the result of each unit as soon as it is ready, in any order.
@@ -42,7 +45,10 @@ class Executor(Protocol):
 
 
 def require_executor(executor: str | None) -> str:
-    """Return the name of an executor, ``"threads"`` for None; raise for an unknown name."""
+    """Return the name of an executor, ``"threads"`` for None.
+
+    Any other name than ``"serial"`` and ``"threads"`` raises ``InvalidRequestError``.
+    """
     chosen = "threads" if executor is None else executor
     if chosen not in EXECUTORS:
         raise InvalidRequestError(
@@ -52,7 +58,11 @@ def require_executor(executor: str | None) -> str:
 
 
 def where_to_work(executor: str | Executor | None) -> str | Executor:
-    """Return the name of an executor, or the caller's ``Executor`` object."""
+    """Check the argument ``executor`` of an operation and return it; ``"threads"`` for None.
+
+    ``InvalidRequestError`` is raised for an unknown name, and for an object without a method
+    ``outcomes``.
+    """
     if executor is None or isinstance(executor, str):
         return require_executor(executor)
     given: object = executor  # callers without a type checker may pass anything
@@ -65,7 +75,7 @@ def where_to_work(executor: str | Executor | None) -> str | Executor:
 
 
 def has_idle_cores(executor: str | Executor, units: int) -> bool:
-    """Return True if threads work on fewer units than there are cores."""
+    """Return True if ``executor`` is ``"threads"`` and there are fewer units than cores."""
     return executor == "threads" and units < _cores()
 
 
@@ -78,12 +88,13 @@ def outcomes_of(
     lost: Callable[[R], object] | None = None,
     at_a_time: int | None = None,
 ) -> Iterator[R]:
-    """Yield the result of each unit as soon as it is ready, with one thread more than cores.
+    """Yield the result of each unit as soon as it is ready.
 
-    The extra thread keeps the cores busy while another one waits for storage. ``at_a_time`` is
-    another number of threads. If the caller stops
-    early, for example on Ctrl-C, ``stop`` is set for the running units, and ``lost`` is called with
-    each result that was not yielded.
+    ``"serial"`` runs the units one after the other in this thread. ``"threads"`` runs ``at_a_time``
+    of them in parallel; default: one more than cores, because a thread often waits for storage.
+
+    If a unit fails or the caller stops iterating, ``stop`` is set and no further unit is started.
+    ``lost`` is then called with each result of a running unit, which was not yielded.
     """
     threads = min(len(units), at_a_time or _cores() + 1)
     if executor == "serial" or threads < 2:
@@ -119,9 +130,11 @@ def _cores() -> int:
 def in_order(
     executor: Executor, read: Work[T, R], things: Sequence[T], size_of: Callable[[T], int]
 ) -> Iterator[R]:
-    """Read all things in parallel, the largest first; yield the results in the order of the things.
+    """Call ``read`` with each thing on the executor, and yield the results in the order of
+    ``things``.
 
-    An error of a table or of its storage is raised as the worker raised it.
+    The largest things are started first; ``size_of`` returns the size of a thing. A ``LakeError``
+    or ``OSError`` of ``read`` is raised here with its own class.
     """
     units = [_SizedUnit(at, thing, size_of(thing)) for at, thing in enumerate(things)]
     units.sort(key=lambda unit: -unit.bytes)
@@ -145,7 +158,7 @@ def in_order(
 
 @dataclass(frozen=True, slots=True)
 class _SizedUnit(Generic[T]):
-    """A unit of work with its position among all units, and its size."""
+    """A thing to read, with its index in ``things`` and its size."""
 
     number: int
     thing: T
@@ -154,7 +167,7 @@ class _SizedUnit(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class _Reading(Generic[T, R]):
-    """Reads a thing; a ``LakeError`` or ``OSError`` is returned, not raised."""
+    """Calls ``read`` in a task. A ``LakeError`` or ``OSError`` is returned instead of raised."""
 
     read: Callable[[T], R]
 

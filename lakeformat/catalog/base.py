@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base class of catalogs of Paimon tables; a subclass decides where databases are listed."""
+"""The base class of catalogs of Paimon tables; a subclass lists databases and tables."""
 
 from __future__ import annotations
 
@@ -89,12 +89,19 @@ class Catalog(ABC):
         """Return the properties of a database, including its location."""
 
     def require_exists(self) -> None:  # noqa: B027 - a directory is one catalog
-        """Raise NotFoundError if the SQL database has other catalogs, but not this one."""
+        """Raise ``NotFoundError`` if the SQL database has other catalogs, but not this one.
+
+        A catalog of directories always exists.
+        """
 
     def create_database(
         self, name: str, *, exist_ok: bool = False, properties: Mapping[str, str] | None = None
     ) -> None:
-        """Create a database."""
+        """Create a database.
+
+        If it exists, ``AlreadyExistsError`` is raised, or with ``exist_ok`` nothing changes. A
+        catalog of directories cannot store ``properties`` and raises ``UnsupportedError``.
+        """
         self._check_new("database", name)
         if not self._make_database(name, require_texts("properties", properties)) and not exist_ok:
             raise AlreadyExistsError(
@@ -105,10 +112,17 @@ class Catalog(ABC):
     def alter_database(
         self, name: str, *, set: Mapping[str, str] | None = None, remove: Iterable[str] = ()
     ) -> None:
-        """Change the properties of a database."""
+        """Set the properties in ``set`` and remove those in ``remove``.
+
+        A catalog of directories cannot store properties and raises ``UnsupportedError``.
+        """
 
     def plan_drop_database(self, name: str, *, cascade: bool = False) -> list[DropPlan]:
-        """Return what ``drop_database`` would delete, a plan for each table; nothing is deleted."""
+        """Return a plan for each table that ``drop_database`` would drop; nothing is deleted.
+
+        Without ``cascade`` a database with tables raises ``InvalidRequestError``, as in
+        ``drop_database``.
+        """
         return [plan for _, plan in self._plans(name, cascade=cascade)]
 
     def _plans(self, name: str, *, cascade: bool) -> list[tuple[TableName, DropPlan]]:
@@ -128,7 +142,8 @@ class Catalog(ABC):
     def drop_database(self, name: str, *, cascade: bool = False, missing_ok: bool = False) -> None:
         """Delete a database. With ``cascade`` its tables are deleted first, with all their data.
 
-        Without ``cascade`` a database with tables is refused.
+        Without ``cascade`` a database with tables raises ``InvalidRequestError``. With
+        ``missing_ok`` a missing database is no error.
         """
         check_name("database", name)
         refuse_system_database(name)
@@ -143,7 +158,7 @@ class Catalog(ABC):
     # ------------------------------------------------------------------ tables
 
     def list_tables(self, database: str) -> list[str]:
-        """Return the names of all tables of a database."""
+        """Return the names of all tables of a database, without the name of the database."""
         self._require_database(database)
         return self._table_names(database)
 
@@ -216,13 +231,17 @@ class Catalog(ABC):
         return found if parsed.system_table is None else found.system_table(parsed.system_table)
 
     def plan_drop_table(self, name: str) -> DropPlan:
-        """Return what ``drop_table`` would delete; nothing is deleted."""
+        """Return the directories that ``drop_table`` would delete; nothing is deleted."""
         parsed = parse_plain_name(name)
         self._require_droppable(parsed)
         return self._plan_drop(parsed)
 
     def drop_table(self, name: str, *, missing_ok: bool = False) -> None:
-        """Delete a table with its data, including its files in external paths."""
+        """Delete a table with its data, including its files in external paths.
+
+        Its entries in catalogs of Iceberg tables are removed, too. With ``missing_ok`` a missing
+        table is no error.
+        """
         parsed = parse_plain_name(name)
         try:
             self._remove_published(parsed, self.plan_drop_table(name))
@@ -233,9 +252,9 @@ class Catalog(ABC):
     def rename_table(self, old: str, new: str, *, force: bool = False) -> Table:
         """Rename a table, in the same database or into another one.
 
-        An object store cannot rename a directory. There ``force`` copies every file and then
-        deletes the old one. Rows that a writer commits during the copy are lost, so stop all
-        writers first.
+        An object store cannot rename a directory. There ``force=True`` is required: it copies every
+        file and then deletes the old one. Rows that a writer commits during the copy are lost, so
+        stop all writers first.
         """
         source, target = parse_plain_name(old), parse_plain_name(new)
         if source == target:
@@ -265,11 +284,16 @@ class Catalog(ABC):
 
     @abstractmethod
     def repair(self, name: str | None = None) -> RepairReport:
-        """Finish changes that a crash interrupted: in all databases, in one, or for one table."""
+        """Finish changes that a crash interrupted, and return the tables that were repaired or are
+        damaged.
+
+        ``name`` is a database or a table ``database.table``; None repairs all databases.
+        """
 
     def place_of_new_table(self, name: str) -> tuple[Storage, TableLayout]:
-        """Return the storage and the paths of ``database.table``, even if the table does not
-        exist.
+        """Return the storage and the paths of ``database.table``, even if the table does not exist.
+
+        The database must exist, and the name must be allowed for a new table.
         """
         parsed = parse_plain_name(name)
         self._require_database(parsed.database)
@@ -286,8 +310,10 @@ class Catalog(ABC):
         return storage.uri(layout.root)
 
     def check_external_paths(self, name: str, addresses: Sequence[str]) -> None:
-        """Refuse external paths that ``external-roots`` does not allow, or that overlap with
-        directories of tables.
+        """Raise ``InvalidRequestError`` for an external path that the table ``name`` must not use.
+
+        That is a path outside of the option ``external-roots``, or one that overlaps with the
+        warehouse or with the directory of a database.
         """
         for address in addresses:
             self._external_roots.require(address, f"table {name!r}")
@@ -296,23 +322,25 @@ class Catalog(ABC):
     # ------------------------------------------------------------------ locations
 
     def _database_place(self, database: str) -> tuple[Storage, str]:
-        """Return the storage and the directory of a database."""
+        """Return the storage of a database, and the path of its directory in it."""
         return self._storage, database_directory(self._root, database)
 
     def _storage_of(self, database: str) -> Storage:
         return self._database_place(database)[0]
 
     def _publishing(self, name: TableName) -> Storage:
-        """Return the storage with which a table publishes its commits, such as one with a lock."""
+        """Return the storage through which a table publishes snapshots; in a SQL catalog it may
+        take a lock.
+        """
         return self._storage_of(name.database)
 
     def _layout(self, name: TableName) -> TableLayout:
         return TableLayout(f"{self._database_place(name.database)[1]}/{name.table}", name.branch)
 
     def _files_of(self, name: TableName) -> TableLayout:
-        """Return the paths at which a table's files are now.
+        """Return the paths of a table's files.
 
-        After an interrupted rename in a SQL catalog, this may still be the old directory.
+        After an interrupted rename in a SQL catalog, these may still be in the old directory.
         """
         return self._layout(name)
 
@@ -338,7 +366,9 @@ class Catalog(ABC):
         )
 
     def _names_like(self, name: TableName) -> str:
-        """Return a hint with the most similar name in the database; it costs one request."""
+        """Return the end of a message with the most similar table name, or "". It costs one list
+        request.
+        """
         storage, directory = self._database_place(name.database)
         with suppress(LakeError):
             tables = [info.name for info in storage.list(directory) if info.is_directory]
@@ -367,7 +397,9 @@ class Catalog(ABC):
             )
 
     def _databases_like(self, name: str) -> str:
-        """Return the end of a message about a missing database, such as the most similar name."""
+        """Return the end of a message about a missing database, with the most similar name,
+        or "".
+        """
         return closest(name, self.list_databases())
 
     def _check_new(self, what: str, name: str) -> None:
@@ -381,15 +413,17 @@ class Catalog(ABC):
             )
 
     def _remove_published(self, name: TableName, plan: DropPlan) -> None:
-        """Delete a table, then its entries in catalogs of Iceberg tables."""
+        """Delete the files of a table, then its entries in catalogs of Iceberg tables."""
         published = self._withdrawal(name)
         self._remove_table(name, plan)
         if published is not None:
             published.run()
 
     def _withdrawal(self, name: TableName) -> Withdrawal | None:
-        """Return what readers of Iceberg find of a table outside of it; None if it cannot be
-        read.
+        """Return the catalog entries and the metadata with which a table is published as an Iceberg
+        table.
+
+        None if it is not published, or if its schema cannot be read.
         """
         layout = self._files_of(name)
         with suppress(LakeError):
@@ -425,8 +459,8 @@ class Catalog(ABC):
             refuse_places_of_tables(table, address, warehouse, databases)
 
     def _check_planned(self, name: TableName, plan: DropPlan) -> None:
-        """Refuse a drop plan if the table has changed since it was made, for example was created
-        again.
+        """Raise ``CommitConflictError`` if a new plan differs from ``plan``: the table has changed
+        since.
         """
         self._require_droppable(name)
         if self._plan_drop(name) != plan:
@@ -465,7 +499,7 @@ class Catalog(ABC):
     def _table_names(self, database: str) -> list[str]: ...
 
     def _likely_tables(self, database: str) -> set[str]:
-        """Return all tables and perhaps other names, with a single request."""
+        """Return the names of all tables, and perhaps other names, with a single request."""
         return {*self._table_names(database)}
 
     @abstractmethod

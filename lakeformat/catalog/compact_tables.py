@@ -28,10 +28,10 @@ def matching_tables(
     including: str = ".*",
     excluding: str | None = None,
 ) -> list[str]:
-    """Return the tables ``database.table`` whose names match regular expressions.
+    """Return the tables ``database.table`` that the regular expressions choose.
 
-    ``including`` and ``excluding`` must match all of ``database.table``, ``databases`` all of the
-    name of the database.
+    ``databases`` must match the whole name of the database, and ``including`` the whole
+    ``database.table``. Tables whose whole name ``excluding`` matches are left out.
     """
     database, wanted = _pattern("databases", databases), _pattern("including", including)
     unwanted = None if excluding is None else _pattern("excluding", excluding)
@@ -67,11 +67,11 @@ def compact_tables(
     on_progress: OnUnit | None = None,
     began: Callable[[str], None] | None = None,
 ) -> Iterator[TableOutcome[CompactReport]]:
-    """Compact one table after the other, as ``Table.compact`` does. After an error the next one
-    follows.
+    """Compact one table after the other with ``Table.compact``, and yield the result of each.
 
-    ``began`` is called with the name of each table before its compaction. You can pass one
-    ``commit`` for all tables: each table searches only its own snapshots for it.
+    An error of one table is its result, and the next table follows. ``began`` is called with the
+    name of each table before its compaction. You can pass one ``commit`` for all tables, because
+    each table searches only its own snapshots for it.
     """
     _require(strategy, idle)
     where_to_work(executor)
@@ -97,9 +97,7 @@ def plan_tables(
     where: Where | None = None,
     idle: Idle | None = None,
 ) -> Iterator[TableOutcome[CompactPlan]]:
-    """Return for each table the plan that ``compact_tables`` would carry out; nothing is
-    changed.
-    """
+    """Yield for each table the plan that ``compact_tables`` would carry out; nothing is changed."""
     _require(strategy, idle)
 
     def plan(name: str) -> CompactPlan:
@@ -109,7 +107,7 @@ def plan_tables(
 
 
 def _require(strategy: str, idle: Idle | None) -> None:
-    """Refuse arguments that are wrong for every table, before the first compaction."""
+    """Raise before the first compaction for an argument that is wrong for every table."""
     require_strategy(strategy)
     if idle is not None:
         idle_millis(idle)

@@ -42,24 +42,28 @@ class DropPlan:
     table: str
     directory: str
     external_paths: tuple[str, ...]
-    """External paths named in the schemas of any branch.
+    """The external paths that the schemas of all branches name.
 
-    Such a path may hold other files. So a drop deletes only the bucket directories of the table
-    there.
+    They may hold files of other programs, so a drop deletes only the bucket directories of the
+    table in them.
     """
     partition_keys: tuple[str, ...] = ()
     data_path: str = ""
     roots: ExternalRoots = field(default=NO_ROOTS, repr=False)
-    """The directories outside of the table that the caller allows for its files."""
+    """The directories outside of the table in which the catalog allows files of tables."""
     published: tuple[str, ...] = ()
-    """Its entries in catalogs of Iceberg tables, and the directory of its published metadata in the
-    warehouse; the drop removes them, too.
+    """The table's entries in catalogs of Iceberg tables, and the directory of its Iceberg metadata
+    in the warehouse; the drop deletes them, too.
     """
     identity: str = field(default="", repr=False)
-    """A hash of the first schema; if the table is created again under the same name, it differs."""
+    """A hash of the first schema. It differs if the table is dropped and created again under its
+    name.
+    """
 
     def to_dict(self) -> dict[str, object]:
-        """Return the plan as a dict."""
+        """Return table, directory, external paths and Iceberg entries of the plan, ready for
+        JSON.
+        """
         return {
             "table": self.table,
             "directory": self.directory,
@@ -71,8 +75,9 @@ class DropPlan:
 def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: ExternalRoots) -> DropPlan:
     """Return the directories that a drop of the table deletes.
 
-    External paths are refused if ``roots`` does not allow them, or if they contain the directory of
-    the table. If that directory is a link, only the link is deleted.
+    ``InvalidRequestError`` is raised for an external path that ``roots`` does not allow, and for
+    one that contains the directory of the table. If the directory of the table is a symbolic link,
+    only the link is deleted.
     """
     if is_link(storage, layout.root):
         return DropPlan(table, storage.uri(layout.root), (), identity=_identity(storage, layout))
@@ -99,9 +104,9 @@ def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: External
 
 
 def refuse_shared_paths(plan: DropPlan, others: Iterable[tuple[str, Storage, TableLayout]]) -> None:
-    """Refuse to drop a table if another table has files in the same external path.
+    """Raise ``InvalidRequestError`` if another table has files in an external path of the plan.
 
-    The drop would delete files of the other table.
+    The drop would delete those files. The argument has name, storage and paths of each other table.
     """
     mine = [location_of(path).real() for path in plan.external_paths]
     for name, place, layout in others:
@@ -119,9 +124,9 @@ def run_drop(
 ) -> None:
     """Delete the directories of a plan; after a crash, call it again to delete the rest.
 
-    If the storage can move a directory, the table first gets a hidden name, so that no reader sees
-    a part of it. On other storages the schemas are deleted last, because they show whose files
-    remain.
+    If the storage can rename a directory, the table is first renamed to a hidden name, so that
+    readers never see a part of it. On other storages the schemas are deleted last: until then the
+    directory is a table that can be dropped again.
     """
     for place, root in _outside(storage, plan):
         for bucket in _buckets_below(place, root, plan.partition_keys):
@@ -145,9 +150,10 @@ def _hide(
     plan: DropPlan,
     hidden: str,
 ) -> str | None:
-    """Rename the directory of a table to ``hidden``, and return ``hidden``.
+    """Rename the directory of a table to ``hidden`` and return ``hidden``.
 
-    Return None if the directory does not exist, because an earlier attempt has renamed it.
+    None if the directory does not exist, because an earlier attempt renamed it. If it has the
+    schema of another table, the rename is undone and ``CommitConflictError`` is raised.
     """
     try:
         at_once.rename_directory(layout.root, hidden)
@@ -163,7 +169,7 @@ def _hide(
 
 
 def _remove_hidden(storage: Storage, directory: str, hidden: str | None, plan: DropPlan) -> None:
-    """Delete the hidden directory, and then those that earlier drops did not delete."""
+    """Delete the directory ``hidden``, and the hidden directories that interrupted drops left."""
     try:
         if hidden is not None:
             storage.delete_directory(hidden)
@@ -179,7 +185,7 @@ def _remove_hidden(storage: Storage, directory: str, hidden: str | None, plan: D
 
 
 def _identity(storage: Storage, layout: TableLayout) -> str:
-    """Return a hash of the first schema, which has the creation time; empty if there is no
+    """Return a hash of the first schema file, which contains its creation time; "" without a
     schema.
     """
     known = schema_ids(storage, layout)
@@ -187,7 +193,11 @@ def _identity(storage: Storage, layout: TableLayout) -> str:
 
 
 def _outside(storage: Storage, plan: DropPlan) -> list[tuple[Storage, str]]:
-    """Return the table's directory in each external path; refuse a path with a table of its own."""
+    """Return storage and directory of the table in each external path from which the drop deletes.
+
+    A path whose plain files a migration registered is left out. A path that contains another table
+    raises ``InvalidRequestError``.
+    """
     found, table = [], f"table {plan.table!r}"
     below = [name for name in plan.data_path.split("/") if name]
     for address in plan.external_paths:
@@ -216,7 +226,9 @@ def _buckets_below(
 def _next_below(
     storage: Storage, directory: str, partition_keys: Sequence[str]
 ) -> Iterator[FileInfo]:
-    """Yield the directories one level below: those of the next partition key, or buckets."""
+    """Yield the directories of the first partition key below ``directory``; without keys, the
+    buckets.
+    """
     start = partition_directory([(partition_keys[0], "")]) if partition_keys else ""
     for info in storage.list(directory):
         is_next = info.name.startswith(start) if start else _BUCKET.fullmatch(info.name)

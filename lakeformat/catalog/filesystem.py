@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The filesystem catalog: each database and each table is a directory; nothing else lists them."""
+"""The filesystem catalog: each database is a directory ``<name>.db``, each table a directory
+in it.
+"""
 
 from __future__ import annotations
 
@@ -59,9 +61,9 @@ class FileSystemCatalog(Catalog):
         _refuse_properties([*require_texts("set", set), *require_keys("remove", remove)])
 
     def repair(self, name: str | None = None) -> RepairReport:
-        """Delete the files that interrupted drops did not delete.
+        """Delete the hidden directories that interrupted drops left.
 
-        Directories with an invalid name of a database or table are reported as damaged.
+        Databases and tables whose directory has a name that is not allowed are reported as damaged.
         """
         given: object = name
         if name is not None and (not isinstance(given, str) or "." in name):
@@ -165,7 +167,9 @@ class FileSystemCatalog(Catalog):
         ]
 
     def _likely_tables(self, database: str) -> set[str]:
-        """Return the names of all directories, without checking which of them are tables."""
+        """Return the names of all directories of a database, without a check that they are
+        tables.
+        """
         storage, directory = self._database_place(database)
         return {entry.name for entry in storage.list(directory) if entry.is_directory}
 

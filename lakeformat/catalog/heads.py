@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the newest snapshots of many tables, for callers that repeat this often."""
+"""Finds the newest snapshots of many tables, for callers that check them again and again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ASKED_AT_ONCE = 32
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """An existing table and its newest snapshot; the snapshot is None before the first commit."""
+    """A table that exists, and its newest snapshot; None before the first commit."""
 
     table: Table
     snapshot: TableSnapshot | None
@@ -33,18 +33,20 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The result of one check; a table that does not exist yet is in none of the dicts."""
+    """The result of one check, by ``database.table``. A missing table is in neither dict."""
 
     heads: dict[str, Head] = field(default_factory=dict)
     failed: dict[str, LakeError] = field(default_factory=dict)
-    """The error of each table that could not be read; the remaining tables are in ``heads``."""
+    """The error of each table that could not be read; all other tables that exist are in
+    ``heads``.
+    """
 
 
 class Heads:
-    """Remembers the newest snapshot of each table that a caller asked for.
+    """Checks the newest snapshots of tables; it remembers them, so that a further check costs less.
 
-    A check costs one listing for each database, however many tables it has, and two small requests
-    for each existing table. A table that is new or has changed costs more.
+    A check costs one list request for each database, however many tables it has, and two small
+    requests for each table that exists. A table that is new or has changed costs more.
     """
 
     def __init__(self, catalog: Catalog | IcebergCatalog) -> None:
@@ -74,7 +76,9 @@ class Heads:
         return found
 
     def _heads_of(self, names: Sequence[str]) -> list[Head | LakeError]:
-        """Return the head of each table, or the error; tables are read in parallel."""
+        """Return the head or the error of each table, in the order of ``names``; tables are read in
+        parallel.
+        """
         if not names:
             return []
         with ThreadPoolExecutor(min(_ASKED_AT_ONCE, len(names))) as pool:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds and deletes files that remain of dropped tables.
+"""Finds and deletes files that dropped tables left.
 
-They remain after an interrupted drop, or if a writer wrote to a table after it was dropped.
+A drop leaves files if it is interrupted, or if a writer adds files to the table afterwards.
 """
 
 from __future__ import annotations
@@ -31,14 +31,17 @@ _DROPPED = ".dropped-"
 
 
 def dropped_sibling(directory: str, new_id: Callable[[], str]) -> str:
-    """Return the name of the hidden directory to which a dropped table is moved before it is
-    deleted.
+    """Return a new path ``.dropped-<unique name>`` beside ``directory``.
+
+    A drop renames the directory of the table to it before it deletes the files.
     """
     return f"{directory.rpartition('/')[0]}/{_DROPPED}{new_id()}"
 
 
 def remove_dropped(storage: Storage, directory: str) -> list[str]:
-    """Delete the hidden directories of interrupted drops in a database, and return their names."""
+    """Delete the hidden directories of interrupted drops in a database's directory; return their
+    names.
+    """
     found = [
         info
         for info in storage.list(directory)
@@ -50,8 +53,8 @@ def remove_dropped(storage: Storage, directory: str) -> list[str]:
 
 
 def has_leftovers(storage: Storage, layout: TableLayout) -> bool:
-    """Return True if a directory has files of a former table, but neither a schema nor a table of
-    another format.
+    """Return True if the directory has files of a former Paimon table, but no table of any
+    format.
     """
     return (
         not table_exists(storage, layout)
@@ -61,7 +64,10 @@ def has_leftovers(storage: Storage, layout: TableLayout) -> bool:
 
 
 def refuse_leftovers(storage: Storage, layout: TableLayout, name: TableName) -> None:
-    """Refuse a new table in a directory with files of a former table: it would show their rows."""
+    """Raise ``AlreadyExistsError`` if the directory of a new table has files of a former table.
+
+    The new table would read them as its own. A table of another format raises, too.
+    """
     refuse_another_kind(storage, layout, str(name))
     found = _leftover(storage, layout)
     if found is not None and not table_exists(storage, layout):
@@ -73,9 +79,9 @@ def refuse_leftovers(storage: Storage, layout: TableLayout, name: TableName) -> 
 
 
 def refuse_another_kind(storage: Storage, layout: TableLayout, name: str) -> None:
-    """Refuse a new table in a directory with a table of another format.
+    """Raise ``AlreadyExistsError`` if the directory of a new table has a table of another format.
 
-    Dropping the new table would delete the rows of the other one.
+    Dropping the new table would delete the rows of that table.
     """
     if not storage.list(layout.root) or table_exists(storage, layout):
         return
@@ -96,8 +102,8 @@ def _leftover(storage: Storage, layout: TableLayout) -> str | None:
 
 
 def _first_file(storage: Storage, directory: str) -> str | None:
-    """Return a file below a directory; None if it has none. Hidden files are ignored, as readers
-    do.
+    """Return the path of one file below a directory; None if all files are hidden or there are
+    none.
     """
     for info in storage.list(directory):
         if info.name.startswith("."):

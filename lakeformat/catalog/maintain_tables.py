@@ -20,9 +20,10 @@ def maintain_tables(
     began: Callable[[str], None] | None = None,
     **how: Any,
 ) -> Iterator[TableOutcome[MaintainReport]]:
-    """Maintain each table as ``Table.maintain`` does; after an error the next table follows.
+    """Maintain one table after the other with ``Table.maintain``, and yield the result of each.
 
-    ``began`` is called with the name of each table before its first step.
+    An error of one table is its result, and the next table follows. ``began`` is called with the
+    name of each table before its first step. ``how`` are the arguments of ``Table.maintain``.
     """
 
     def maintain(name: str) -> MaintainReport:

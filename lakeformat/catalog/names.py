@@ -27,7 +27,7 @@ __all__ = [
 BRANCH_PREFIX = "branch_"
 SYSTEM_DATABASE = "sys"
 _ROOM = 255
-"""The largest number of bytes in a name that all file systems, including HDFS, allow."""
+"""The largest length of a directory name, in bytes, that all file systems and HDFS allow."""
 # Names of directories cannot have control characters, line ends or half of a UTF-16 pair.
 _FORBIDDEN = r"./\\$%:*?\"<>|\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
 _NAME = re.compile(rf"[^\s{_FORBIDDEN}][^{_FORBIDDEN}]*")
@@ -48,7 +48,9 @@ class TableName:
 
 
 def parse_name(name: str) -> TableName:
-    """Return the parsed name; raise if a part of it is not allowed."""
+    """Parse a name of a Paimon table; raise ``InvalidRequestError`` if a part of it is not
+    allowed.
+    """
     if not isinstance(name, str):
         raise InvalidRequestError(f"{name!r} is not a table name: write 'database.table'")
     database, dot, rest = name.partition(".")
@@ -63,9 +65,9 @@ def parse_name(name: str) -> TableName:
 
 
 def parse_nested_name(name: str) -> TableName:
-    """Return the parsed name in a catalog with nested databases, such as ``a.b.table``.
+    """Parse a name of an Iceberg table, whose database may be nested, such as ``a.b.table``.
 
-    Other programs choose the names in such a catalog, so only empty parts are refused.
+    Other programs choose such names, so only empty parts raise ``InvalidRequestError``.
     """
     given: object = name
     plain, *suffixes = given.split("$") if isinstance(given, str) else [""]
@@ -88,7 +90,7 @@ def _with_suffixes(name: str, database: str, table: str, suffixes: list[str]) ->
 
 
 def parse_plain_name(name: str) -> TableName:
-    """Return the parsed name; raise if it has a branch or a system table."""
+    """Parse ``database.table``; raise ``InvalidRequestError`` for a branch or a system table."""
     parsed = parse_name(name)
     if parsed.branch != MAIN_BRANCH or parsed.system_table is not None:
         raise InvalidRequestError(
@@ -98,7 +100,9 @@ def parse_plain_name(name: str) -> TableName:
 
 
 def is_name(what: str, name: object) -> bool:
-    """Return True if the name of an existing directory is allowed for a new database or table."""
+    """Return True if a new database or table may have this name; ``what`` is "database" or
+    "table".
+    """
     try:
         check_name(what, name)
     except InvalidRequestError:
@@ -107,7 +111,10 @@ def is_name(what: str, name: object) -> bool:
 
 
 def check_name(what: str, name: object) -> None:
-    """Refuse a name that no directory can have."""
+    """Raise ``InvalidRequestError`` if a directory cannot have this name.
+
+    ``what`` is "database" or "table", for the message and the length of the suffix ``.db``.
+    """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidRequestError(
             f"{what} name {name!r} is not allowed: it becomes a directory, so it must not be "
@@ -122,7 +129,9 @@ def check_name(what: str, name: object) -> None:
 
 
 def refuse_system_database(database: object) -> None:
-    """Refuse the database name that Paimon reserves for system tables."""
+    """Raise ``UnsupportedError`` for ``sys``, the database that Paimon reserves for system
+    tables.
+    """
     if database == SYSTEM_DATABASE:
         raise UnsupportedError(
             f"{SYSTEM_DATABASE!r} is the system database: it cannot be created, changed or "

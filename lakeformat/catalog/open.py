@@ -108,7 +108,7 @@ def _format(name: object) -> object:
 
 
 def _is_of_storage(key: object) -> bool:
-    """Return True if an option is for the storage; else the catalog checks it."""
+    """Return True if an option belongs to the storage; any other belongs to the catalog."""
     return isinstance(key, str) and is_storage_option(key)
 
 

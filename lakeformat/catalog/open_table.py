@@ -38,16 +38,17 @@ def open_table(
     environment: Environment = SYSTEM,
     external_roots: Iterable[str] = (),
 ) -> Table | IcebergTable:
-    """Open the table at a path or URI, without a catalog; ``options`` are those of its storage, and
-    ``metadata.iceberg.*`` for catalogs in which the table is published.
+    """Open the table at a path or URI, without a catalog.
 
-    The format is found from the files. For an Iceberg table, ``location`` may also be a metadata
-    file; otherwise the newest one is read.
+    The files show the format. For an Iceberg table, ``location`` may also be a metadata file;
+    otherwise the newest metadata file in its directory is read. A table of another format raises
+    ``UnsupportedError``, which names the format.
 
-    ``external_roots`` lists directories outside of the table where its files may be. The default is
-    none: then files that the metadata names elsewhere are neither read nor deleted.
+    ``options`` are those of the storage, and ``metadata.iceberg.*`` for the catalogs in which a
+    Paimon table is published.
 
-    For a table of another format ``UnsupportedError`` is raised, which names the format.
+    ``external_roots`` lists directories outside of the table where its files may be. Default: none;
+    then files that the metadata names elsewhere are neither read nor deleted.
     """
     published = {
         key: value
@@ -93,7 +94,11 @@ def alter_table_at(
     branch: str = MAIN_BRANCH,
     environment: Environment = SYSTEM,
 ) -> TableSchema:
-    """Change the schema of the table at a path or URI, without the lock of a catalog."""
+    """Change the schema of the Paimon table at a path or URI, and return the new schema.
+
+    It takes no lock of a catalog. Changes of ``data-file.external-paths`` raise
+    ``InvalidRequestError``.
+    """
     if external_paths_in(changes):
         raise InvalidRequestError(
             f"cannot set external paths of {location}: it was opened by its directory, and only a "

@@ -32,14 +32,15 @@ def _roots(text: str) -> ExternalRoots:
 
 
 class CatalogOption(Declaration[T]):
-    """An option of a catalog."""
+    """An option of a catalog of Paimon tables."""
 
     noun = "catalog option"
 
 
 class CatalogOptions:
-    """The checked options of one catalog; its repr shows only keys, because values may be
-    secrets.
+    """The checked options of one catalog of Paimon tables.
+
+    Its repr shows only keys, because values may be secrets.
     """
 
     metastore = CatalogOption(
@@ -113,20 +114,20 @@ class CatalogOptions:
         return f"<CatalogOptions {', '.join(sorted(self._raw))}>"
 
     def get(self, option: CatalogOption[T]) -> T:
-        """Return the value of an option in its type; the default if it is not set."""
+        """Return the parsed value of an option; the option's default if it is not set."""
         return option.parse(self._raw.get(option.key, option.default))
 
     def get_or(self, option: CatalogOption[T], default: D) -> T | D:
-        """Return the value of an option in its type; ``default`` if it is not set."""
+        """Return the parsed value of an option; ``default`` if it is not set."""
         return option.parse(self._raw[option.key]) if option.key in self._raw else default
 
     @property
     def driver_properties(self) -> dict[str, str]:
-        """The options with the prefix ``jdbc.``, without this prefix."""
+        """The options ``jdbc.<key>`` for the driver of the SQL database, as ``<key>``."""
         return self._below(_DRIVER_PREFIX)
 
     def publication(self) -> IcebergPublication:
-        """Return the observer that publishes tables, with the logins for catalogs."""
+        """Return the observer that publishes Paimon tables as Iceberg tables after each commit."""
         given = {key: value for key, value in self._raw.items() if key.startswith(PUBLISHED_PREFIX)}
 
         def targets() -> Targets:
@@ -139,7 +140,9 @@ class CatalogOptions:
 
     @property
     def table_defaults(self) -> dict[str, str]:
-        """The options that a new table gets if it does not set them."""
+        """The options ``table-default.<key>``, as ``<key>``; a new table gets those that it does
+        not set.
+        """
         return self._below(_DEFAULT_PREFIX)
 
     def _below(self, prefix: str) -> dict[str, str]:
@@ -173,7 +176,9 @@ class CatalogOptions:
             self._refuse_database_options()
 
     def _refuse_iceberg_metastore(self) -> None:
-        """Raise for a metastore or a URI of Iceberg catalogs; the error names the format to use."""
+        """Raise ``InvalidRequestError`` for a metastore or URI of Iceberg catalogs, with the format
+        to set.
+        """
         named, uri = self._raw.get(self.metastore.key), self._raw.get(self.uri.key)
         if named in (FILESYSTEM, JDBC) or (named is None and uri is None):
             return

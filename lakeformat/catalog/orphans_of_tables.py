@@ -20,9 +20,10 @@ def remove_orphans_of(
     began: Callable[[str], None] | None = None,
     **how: Any,
 ) -> Iterator[TableOutcome[OrphanReport]]:
-    """Remove the orphan files of each table; after an error the next table follows.
+    """Remove the orphan files of one table after the other, and yield the result of each.
 
-    ``began`` is called with the name of each table before its search.
+    An error of one table is its result, and the next table follows. ``began`` is called with the
+    name of each table before its search. ``how`` are the arguments of ``Table.remove_orphans``.
     """
 
     def remove(name: str) -> OrphanReport:

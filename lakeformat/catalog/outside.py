@@ -19,12 +19,12 @@ __all__ = ["external_paths_in", "external_paths_of", "location_in", "refuse_plac
 
 
 def location_in(storage: Storage, path: str) -> Location:
-    """Return the location of a path, after following links of the local file system."""
+    """Return the location of a path in a storage, with symbolic links resolved."""
     return location_of(storage.uri(path), is_literal=False).real()
 
 
 def external_paths_of(storage: Storage, layout: TableLayout) -> list[str]:
-    """Return the external paths that the schemas of all branches name."""
+    """Return the URIs in ``data-file.external-paths`` of all schemas of all branches."""
     storage = within(storage, layout.root)
     found: dict[str, None] = {}
     for branch in (layout, *_other_branches(storage, layout)):
@@ -34,7 +34,7 @@ def external_paths_of(storage: Storage, layout: TableLayout) -> list[str]:
 
 
 def external_paths_in(changes: Iterable[SchemaChange]) -> list[str]:
-    """Return the external paths that a table would have after schema changes."""
+    """Return the URIs that schema changes set as ``data-file.external-paths``."""
     option = TableOptions.data_file_external_paths
     return [
         address
@@ -47,10 +47,11 @@ def external_paths_in(changes: Iterable[SchemaChange]) -> list[str]:
 def refuse_places_of_tables(
     table: str, address: str, warehouse: Location, databases: Iterable[tuple[str, Location]]
 ) -> None:
-    """Refuse an external path that overlaps with a directory of tables.
+    """Raise ``InvalidRequestError`` if an external path overlaps with a directory of tables.
 
-    These are the warehouse itself, each ``<name>.db`` below it, and the locations of databases
-    outside of it. Any other directory below the warehouse may hold external files.
+    Directories of tables are the warehouse itself, each ``<name>.db`` below it, and the locations
+    of databases outside of it. Any other directory below the warehouse may hold external files.
+    ``databases`` has the name and the location of each database.
     """
     found = location_of(address).real()
     if found.holds(warehouse):

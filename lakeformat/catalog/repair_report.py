@@ -12,29 +12,32 @@ __all__ = ["RepairReport"]
 
 @dataclass(frozen=True, slots=True)
 class RepairReport(Report):
-    """The tables that a repair changed or found damaged; all empty if nothing was wrong."""
+    """The tables that a repair changed or found damaged; all empty if no repair was needed."""
 
     registered: tuple[str, ...] = ()
     """Tables that had files but were not listed; they are listed now."""
     moved: tuple[str, ...] = ()
     """Tables whose rename was interrupted; their files are now in the directory of the new name."""
     dropped: tuple[str, ...] = ()
-    """Tables whose drop was interrupted; their files are deleted now. Some have a hidden name."""
+    """Tables whose drop was interrupted; their files are deleted now. A table that was already
+    renamed to a hidden directory has the name of that directory.
+    """
     synchronized: tuple[str, ...] = ()
-    """Tables whose options in the SQL database differed from those of their schema; they are equal
-    now."""
+    """Tables whose options in the SQL database differed from their newest schema; they were copied
+    from it.
+    """
     without_files: tuple[str, ...] = ()
     """Listed tables that have no files: restore the files, or drop the table."""
     damaged: tuple[str, ...] = ()
     """Tables that were not repaired, for one of three reasons.
 
     - A schema is missing or unreadable: restore it.
-    - The directory to which a rename moves the files has files of another table: delete those.
-    - The name of the table is not valid, or the old name that a rename stored is not.
+    - The target directory of an interrupted rename has files of another table: delete those.
+    - The name of the table, or the old name that a rename recorded, is not valid.
     """
 
     def to_dict(self) -> dict[str, list[str]]:
-        """Return the report as a dict."""
+        """Return the table names of each field, ready for JSON."""
         return {field.name: [*getattr(self, field.name)] for field in fields(self)}
 
     def __add__(self, other: RepairReport) -> RepairReport:

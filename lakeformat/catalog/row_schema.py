@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Returns the columns of a table of any format, for readers that convert other files to them."""
+"""The columns of a Paimon or Iceberg table, for readers that convert other files to them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def row_schema(table: Table | IcebergTable) -> TableSchema:
     """Return the columns of a table.
 
     For an Iceberg table all columns are nullable, because its writer checks for nulls itself. Its
-    partition columns are those whose values are used without a transform.
+    partition keys are only the columns of identity transforms.
     """
     schema = table.schema
     if isinstance(schema, TableSchema):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the format of the table in a directory, if it has no Paimon table.
+"""Finds the format of the table in a directory that has no Paimon schema.
 
-Only a directory without a Paimon schema is examined. So opening a Paimon table costs nothing more,
-and Iceberg metadata that it publishes does not matter.
+A directory with a Paimon schema is never examined. So opening a Paimon table costs no more
+requests, and Iceberg metadata that it publishes does not matter.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _ICEBERG_ENDS = (".metadata.json", ".metadata.json.gz")
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """A table format that this library does not open."""
+    """A table format other than Paimon's."""
 
     name: str
     sign: str
     advice: str
-    """Advice with the placeholder ``{uri}``: a program that reads the table."""
+    """The end of an error message: how to read such a table; ``{uri}`` stands for its URI."""
 
 
 def _other(name: str, sign: str, reader: str) -> _Format:
@@ -53,15 +53,15 @@ _FORMATS = (
 SIGNS_OF_ANOTHER_KIND = tuple(each.sign for each in _FORMATS)
 
 _SEARCHED = 50
-"""The most directories that are looked at for a message."""
+"""The largest number of directories that are searched for tables to name in a message."""
 _SHOWN = 10
 _MIGRATED = (".parquet", ".orc")
 _WRITTEN = (".csv", ".json")
 
 
 def sign_of_another_kind(storage: Storage, directory: str) -> str | None:
-    """Return the file or directory that shows an Iceberg, Delta or Hudi table; None if there is
-    none.
+    """Return the path, in ``directory``, that shows an Iceberg, Delta or Hudi table; None without
+    one.
 
     Any Iceberg metadata file counts: only catalogs of plain directories also write a version hint.
     """
@@ -70,7 +70,7 @@ def sign_of_another_kind(storage: Storage, directory: str) -> str | None:
 
 
 def is_iceberg(storage: Storage, root: str) -> bool:
-    """Return True if a directory without a Paimon table has an Iceberg table."""
+    """Return True if a directory has an Iceberg table and no Paimon table."""
     try:
         if table_exists(storage, TableLayout(root)):
             return False
@@ -81,10 +81,10 @@ def is_iceberg(storage: Storage, root: str) -> bool:
 
 
 def explain_missing(storage: Storage, root: str, missing: NotFoundError) -> LakeError:
-    """Return the error for a place without a Paimon table.
+    """Return a better error than ``missing`` for a directory without a Paimon table.
 
-    It names the format of another table. For a directory of tables it adds their names to
-    ``missing``, for plain files how to make a table of them.
+    It names the table of another format, the tables below the directory, or the command that makes
+    a table of plain files. An empty directory returns ``missing``.
     """
     try:
         # The usual cases: the place is empty, or a Paimon table lacks this branch.
@@ -114,9 +114,9 @@ def _other_format(storage: Storage, directory: str) -> tuple[_Format, str] | Non
 
 
 def _hint_for_tables(storage: Storage, root: str) -> str | None:
-    """Return a sentence with the tables in a directory of a database or a warehouse.
+    """Return a sentence that names the tables below the directory of a database or warehouse.
 
-    None if there is none among the first directories.
+    None if no table is among the first directories.
     """
     below = [info.path for info in storage.list(root) if info.is_directory][:_SEARCHED]
     kind, tables = "a database", [path for path in below if _is_table(storage, path)]
@@ -139,10 +139,8 @@ def _is_table(storage: Storage, directory: str) -> bool:
 
 
 def _hint_for_plain_files(storage: Storage, root: str) -> str | None:
-    """Return advice how to make a table of the plain files in ``root`` or its partition
-    directories.
-
-    None if there are no such files.
+    """Return the command that makes a table of the plain files below ``root``; None without
+    files.
     """
     name = _first_data_file(storage, root)
     if name is None:
@@ -159,10 +157,9 @@ def _hint_for_plain_files(storage: Storage, root: str) -> str | None:
 
 
 def _first_data_file(storage: Storage, directory: str) -> str | None:
-    """Return the name of a data file in a directory or its partition directories; None if there is
-    none.
+    """Return the name of one data file in a directory; None if there is none.
 
-    Only one partition directory is searched at each level.
+    It may be in a partition directory; only the first one of each level is searched.
     """
     partition = None
     for info in storage.list(directory):

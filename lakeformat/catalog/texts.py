@@ -11,7 +11,10 @@ __all__ = ["require_keys", "require_mapping", "require_texts"]
 
 
 def require_mapping(what: str, given: object) -> dict[str, str]:
-    """Return a copy of the mapping; empty for None; raise if it is not a mapping."""
+    """Return a copy of a mapping; empty for None. Any other value raises ``InvalidRequestError``.
+
+    ``what`` is the name of the argument, for the message. Keys and values are not checked.
+    """
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -20,7 +23,11 @@ def require_mapping(what: str, given: object) -> dict[str, str]:
 
 
 def require_texts(what: str, given: object) -> dict[str, str]:
-    """Return a copy of the mapping; raise if a key or value is not a str that can be stored."""
+    """Return a copy of a mapping from str to str; empty for None.
+
+    A key or value that is no str, or that UTF-8 cannot hold, raises ``InvalidRequestError``.
+    ``what`` is the name of the argument, for the message.
+    """
     said = require_mapping(what, given)
     for key, value in said.items():
         _require_text(f"a key of {what}", key)
@@ -29,8 +36,9 @@ def require_texts(what: str, given: object) -> dict[str, str]:
 
 
 def require_keys(what: str, given: object) -> list[str]:
-    """Return the keys as a list; raise for a single str, which would be read as a list of
-    letters.
+    """Return a list of str; ``what`` is the name of the argument, for the message.
+
+    A single str raises ``InvalidRequestError``, because it would be read as a list of letters.
     """
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise InvalidRequestError(

@@ -71,7 +71,10 @@ class IcebergCatalog:
     def create_database(
         self, name: str, *, exist_ok: bool = False, properties: Mapping[str, str] | None = None
     ) -> None:
-        """Create a database."""
+        """Create a database.
+
+        If it exists, ``AlreadyExistsError`` is raised, or with ``exist_ok`` nothing changes.
+        """
         _check_database_name(name)
         if not self._metastore.make_database(name, require_texts("properties", properties)):
             if exist_ok:
@@ -83,7 +86,10 @@ class IcebergCatalog:
     def plan_drop_database(
         self, name: str, *, cascade: bool = False, purge: bool = False
     ) -> list[IcebergDropPlan]:
-        """Return the plan of ``drop_database`` for each table; raise where that would raise."""
+        """Return the plan of ``drop_database`` for each table; nothing is changed.
+
+        Raises the same errors as ``drop_database``.
+        """
         tables = self.list_tables(name)
         if tables and not cascade:
             shown = ", ".join(tables[:5]) + (", …" if len(tables) > 5 else "")
@@ -96,11 +102,11 @@ class IcebergCatalog:
     def drop_database(
         self, name: str, *, cascade: bool = False, purge: bool = False, missing_ok: bool = False
     ) -> None:
-        """Delete a database. With ``cascade`` its tables are dropped first; else one with tables is
-        refused.
+        """Delete a database. With ``cascade`` its tables are dropped first.
 
-        ``purge`` also deletes the files of the tables, as ``drop_table`` does. If one table cannot
-        be dropped, none is.
+        Without ``cascade`` a database with tables raises ``InvalidRequestError``. ``purge`` also
+        deletes the files of the tables, as in ``drop_table``. All tables are checked before the
+        first one is dropped.
         """
         _check_database_name(name)
         if missing_ok and not self._metastore.has_database(name):
@@ -145,9 +151,9 @@ class IcebergCatalog:
         """Create a table ``database.table``; with ``exist_ok`` return an existing one unchanged.
 
         ``partition_by`` lists columns and transforms such as ``day(ts)`` and ``bucket(16, id)``.
-        ``sort_by`` lists the same, each optionally with ``desc`` or ``nulls last``. ``primary_key``
-        lists the columns whose values identify a row. ``options`` are table properties.
-        ``format_version`` is 1, 2 (the default) or 3.
+        ``sort_by`` lists columns and transforms, too, each optionally followed by ``desc`` or
+        ``nulls last``. ``primary_key`` lists the identifier fields, whose values identify a row.
+        ``options`` are table properties. ``format_version`` is 1, 2 or 3; default: 2.
         """
         from lakeformat.catalog.iceberg.columns import arrow_columns  # only a new table needs it
         from lakeformat.iceberg.create.new_table import new_table_metadata
@@ -180,9 +186,10 @@ class IcebergCatalog:
     def drop_table(self, name: str, *, purge: bool = False, missing_ok: bool = False) -> None:
         """Remove a table from the catalog; its files are kept.
 
-        ``purge`` also deletes the files. In a catalog of directories the directory is deleted; in a
-        REST catalog the service deletes the files. In any other catalog the files are deleted that
-        the metadata names, below the table or in an allowed directory. Stop all writers first.
+        ``purge`` also deletes the files. A catalog of directories deletes the directory of the
+        table, and requires ``purge``. A REST service deletes the files itself. In any other catalog
+        this library deletes the files that the metadata names, if they are below the table or in an
+        allowed directory. Stop all writers first.
         """
         parsed = self._plain_name(name)
         try:
@@ -202,7 +209,10 @@ class IcebergCatalog:
         delete_files(files)
 
     def plan_drop_table(self, name: str, *, purge: bool = False) -> IcebergDropPlan:
-        """Return what ``drop_table`` would do; raise where it would raise."""
+        """Return the effect that ``drop_table`` would have; nothing is changed.
+
+        Raises the same errors as ``drop_table``.
+        """
         from lakeformat.catalog.iceberg.drop_plan import IcebergDropPlan
         from lakeformat.iceberg.purge import files_to_purge
 
@@ -222,8 +232,8 @@ class IcebergCatalog:
         )
 
     def drop_new_table(self, name: str) -> bool:
-        """Remove a table if it has no snapshot and no file except metadata; else keep it and return
-        False.
+        """Remove a table that has no snapshot and no files except metadata; return False for any
+        other.
         """
         parsed = self._plain_name(name)
         if self._open(parsed).latest_snapshot() is not None:

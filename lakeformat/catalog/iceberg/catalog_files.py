@@ -26,15 +26,15 @@ __all__ = ["Answer", "CatalogFiles"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of a catalog about one table.
+    """The answer of a catalog about one table: its current metadata file, and storage options.
 
-    Its repr leaves out the options of the storage, because some are secrets.
+    Its repr leaves out the storage options, because some are secrets.
     """
 
     metadata_file: str
     """The URI of the current metadata file."""
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Options with which the catalog lets the storage be opened, with Iceberg's names."""
+    """Options for the storage of this table that the catalog sends, with Iceberg's keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +42,15 @@ class CatalogFiles:
     """Opens metadata files below the warehouse, and below allowed directories outside of it."""
 
     storage: Storage | None
-    """The storage of the warehouse; None if only the catalog knows where the warehouse is."""
+    """The storage of the warehouse; None if the warehouse is only a name that the catalog knows."""
     root: str
     options: Mapping[str, str] = field(repr=False)
     external_roots: ExternalRoots
 
     def load(self, table: str, answer: Answer, known: LoadedMetadata | None) -> LoadedMetadata:
-        """Return the metadata that the catalog names.
+        """Return the content of the metadata file that the catalog names.
 
-        If ``known`` was read from the same file, the file is not read again.
+        ``known`` is returned again if it was read from the same file; None reads the file.
         """
         near = self._near(answer)
         storage, path = self._place(answer.metadata_file, near, table)
@@ -64,12 +64,14 @@ class CatalogFiles:
         return LoadedMetadata(places, metadata, path)
 
     def new_places(self, table: str, location: str) -> FilePlaces:
-        """Return where the files of a new table at ``location`` are."""
+        """Return the places at which a new table at the URI ``location`` may have files."""
         storage, root = self._place(location, self.storage or LocalStorage(), table)
         return places_of(storage, root, location, self.external_roots)
 
     def _near(self, answer: Answer) -> Storage:
-        """Return the storage of the metadata file, opened with the options for this table."""
+        """Return the storage of the metadata file; an object store is opened with the catalog's
+        options.
+        """
         match = SCHEME.match(answer.metadata_file)
         if match is None or match[1].lower() not in OBJECT_SCHEMES:
             return self.storage or LocalStorage()
@@ -112,7 +114,9 @@ class CatalogFiles:
 
 
 def _require_own_file(table: str, address: str, metadata: TableMetadata) -> None:
-    """Refuse a metadata file that is outside of the metadata directory of its own table."""
+    """Raise ``InvalidRequestError`` if the file is outside of the directory that its content
+    names.
+    """
     directory = metadata_directory(metadata)
     if location_of(address).above(1) != location_of(directory):
         raise InvalidRequestError(

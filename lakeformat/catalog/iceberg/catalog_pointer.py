@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The current metadata of a table, as a catalog names it."""
+"""Reads and publishes the current metadata of a table through its catalog."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class Names(Protocol):
     ) -> tuple[Answer, LoadedMetadata] | None:
         """Publish metadata if the catalog still names ``current``, the metadata file of ``base``.
 
-        Otherwise return None. It raises the same errors as ``MetadataPointer.publish``.
+        Otherwise return None: another writer was first. It raises the same errors as
+        ``MetadataPointer.publish``.
         """
         ...
 
@@ -46,9 +47,7 @@ class CatalogPointer:
         self._known: tuple[Answer, LoadedMetadata] | None = None
 
     def __reduce__(self) -> tuple[type[SentPointer], tuple[LoadedMetadata]]:
-        """Pickle the metadata without the catalog, so that tasks do not get the login of the
-        catalog.
-        """
+        """Pickle only the loaded metadata, so that tasks do not get the login of the catalog."""
         return SentPointer, (self.load(),)
 
     @property
@@ -72,11 +71,13 @@ class CatalogPointer:
         self._names.require_writable()
 
     def turn(self) -> AbstractContextManager[None]:
-        """Return a context that waits for nothing: the catalog decides which commit is first."""
+        """Return a context manager that takes no lock: the catalog accepts only one of two
+        commits.
+        """
         return nullcontext()
 
     def publish(self, base: LoadedMetadata, metadata: TableMetadata) -> LoadedMetadata | None:
-        """Publish metadata; None if the catalog no longer names the file of ``base``."""
+        """Publish metadata; None if another writer has published since ``base`` was loaded."""
         if self._known is None or self._known[1].path != base.path:
             return None
         found = self._names.publish(self._name, self._known[0], base, metadata)

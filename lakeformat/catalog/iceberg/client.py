@@ -35,11 +35,13 @@ class ClientMetastore(Metastore):
 
     @abstractmethod
     def _connect(self) -> Any:
-        """Return PyIceberg's catalog."""
+        """Return a new client, a catalog of PyIceberg."""
 
     @abstractmethod
     def _find(self, client: Any, name: TableName, doing: str) -> Answer:
-        """Ask the metastore for the metadata file of a table."""
+        """Ask the metastore for the metadata file of a table; ``doing`` names the request in
+        errors.
+        """
 
     def databases(self) -> list[str]:
         """Return the names of the databases that are not nested."""

@@ -73,8 +73,9 @@ class Failures:
 
     @contextmanager
     def translated(self, doing: str) -> Iterator[None]:
-        """Run a with block that calls the client; translate its errors, which then name the
-        operation.
+        """Translate the errors of a client in a with block into ``LakeError``.
+
+        ``doing`` completes the message "cannot ... in <address>", such as "create table 'a.b'".
         """
         try:
             yield
@@ -95,7 +96,11 @@ class Failures:
             raise
 
     def require_success(self, response: Response, doing: str, subject: str) -> None:
-        """Raise the error for the status of ``response``; return if it reports success."""
+        """Return if the status is below 400; raise the ``LakeError`` that belongs to the status.
+
+        ``doing`` completes the message "cannot ... in <address>". ``subject`` is the table or
+        database that does not exist after status 404.
+        """
         status = response.status_code
         if status < 400:
             return
@@ -121,7 +126,7 @@ class Failures:
 
 
 def _said(response: Response) -> str:
-    """Return the status and the message of an error response."""
+    """Return the status and the error message of a response as one text."""
     try:
         message = response.json()["error"]["message"]
     except (ValueError, KeyError, TypeError):

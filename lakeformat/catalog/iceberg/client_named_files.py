@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metastores with a client of PyIceberg that store only the name of a table's metadata file."""
+"""Metastores with a client of PyIceberg that store only the address of a table's metadata file."""
 
 from __future__ import annotations
 
@@ -20,15 +20,13 @@ __all__ = ["ClientNamedFilesMetastore", "Sent"]
 
 @dataclass(slots=True)
 class Sent:
-    """Remembers that a request was sent: if its answer is lost later, the request may have
-    succeeded.
-    """
+    """Records that a change was sent: if its answer is then lost, the change may have succeeded."""
 
     is_sent: bool = False
 
 
 class ClientNamedFilesMetastore(ClientMetastore, NamedFilesMetastore):
-    """Sends changes with a client, and checks if a change succeeded whose answer was lost."""
+    """Sends changes with a client. If an answer is lost, it checks if the change succeeded."""
 
     _ending = ".db"
 
@@ -41,8 +39,10 @@ class ClientNamedFilesMetastore(ClientMetastore, NamedFilesMetastore):
     def _send(
         self, doing: str, name: TableName, file: str, change: Callable[[Any, Sent], bool]
     ) -> bool:
-        """Send a change that makes ``file`` the metadata file of a table; return False if it was
-        refused.
+        """Send a change that makes ``file`` the metadata file of a table.
+
+        ``change`` sends it, and returns False if the metastore refuses it because another writer
+        was first. ``doing`` names the request in errors.
         """
         sent = Sent()
         try:

@@ -14,7 +14,10 @@ __all__ = ["client_schema"]
 
 
 def client_schema(metadata: TableMetadata, failed: str) -> Schema:
-    """Return the current columns; ``failed`` begins the error message for an unknown type."""
+    """Return the current columns of a table as a schema of PyIceberg.
+
+    A type that PyIceberg lacks raises ``UnsupportedError``, whose message begins with ``failed``.
+    """
     try:
         return Schema.model_validate(schema_to_json(metadata.schema))
     except ValidationError as error:

@@ -14,19 +14,22 @@ __all__ = ["IcebergDropPlan"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IcebergDropPlan(Report):
-    """The planned effect of dropping a table; nothing is changed yet."""
+    """The planned effect of dropping one table."""
 
     table: str
     location: str
     purge: bool
-    """True if the drop also deletes the files."""
+    """True if the drop also deletes the files of the table."""
     files: int = 0
     """The number of files that the drop deletes."""
     bytes: int = 0
-    """The size of the files that the drop deletes; a file of unknown size counts as 0."""
+    """The total size in bytes of the files that the drop deletes; a file of unknown size counts as
+    0.
+    """
     outside: int = 0
-    """The number of files that are kept, because they are outside of the table and of allowed
-    directories."""
+    """The number of files that a purge keeps, because they are outside of the table and of allowed
+    directories.
+    """
 
     @property
     def sentence(self) -> str:

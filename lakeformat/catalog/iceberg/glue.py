@@ -32,9 +32,9 @@ class GlueMetastore(ClientNamedFilesMetastore):
     """The databases and Iceberg tables of AWS Glue."""
 
     def rename_table(self, old: TableName, new: TableName) -> None:
-        """Refuse the rename: Glue has no single step for it.
+        """Raise ``UnsupportedError``: Glue needs two steps for a rename.
 
-        If the second step failed, Glue would list the table twice or not at all.
+        If the second step failed, Glue would list the table under both names.
         """
         raise UnsupportedError(
             f"Glue cannot rename table '{old}' in one step: create '{new}' and copy the rows, or "
@@ -103,7 +103,7 @@ class GlueMetastore(ClientNamedFilesMetastore):
 
 
 def _columns(name: TableName, metadata: TableMetadata) -> list[dict[str, Any]]:
-    """Return the columns in the form that Glue stores for Athena."""
+    """Return the columns as Glue stores them for Athena."""
     schema = client_schema(metadata, f"Glue cannot list table '{name}'")
     return [
         {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Hive metastore, which is reached with the protocol Thrift."""
+"""The Hive metastore, whose protocol is Thrift."""
 
 from __future__ import annotations
 
@@ -36,12 +36,14 @@ from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 __all__ = ["HiveMetastore"]
 
 _LOCKED_MILLIS = 60_000
-"""A change is given up if this time has passed since the writer got the lock. The metastore
-releases a lock after 300 seconds."""
+"""A writer that has held the lock longer than this does not commit: the metastore releases a lock
+after 300 seconds, and another writer may have it.
+"""
 _LOCK_WAIT = {"least_millis": 50, "longest_millis": 2000}
 _LOCK_ATTEMPTS = 40
-"""The number of times that a writer asks for the lock; with the pauses it waits for over a
-minute."""
+"""The number of times that a writer checks for the lock; the pauses between add up to over a
+minute.
+"""
 
 
 class HiveMetastore(ClientNamedFilesMetastore):
@@ -108,7 +110,7 @@ class HiveMetastore(ClientNamedFilesMetastore):
         return self._options.client.get("hive.hive2-compatible", "").lower() == "true"
 
     def _columns(self, metadata: TableMetadata, before: list[FieldSchema]) -> list[FieldSchema]:
-        """Return the current columns; ``before`` if the metastore cannot list one of them."""
+        """Return the current columns; ``before`` if the metastore lacks the type of one of them."""
         try:
             schema = client_schema(metadata, "a Hive metastore cannot list the new columns")
         except UnsupportedError:
@@ -152,7 +154,7 @@ class HiveMetastore(ClientNamedFilesMetastore):
 
 
 def _opened(client: HiveCatalog) -> Client:
-    """Return a new connection, because threads cannot share a connection."""
+    """Return a new connection: each thread needs its own."""
     return client._create_hive_client(client.properties)
 
 
@@ -170,7 +172,7 @@ def _alter(opened: Client, name: TableName, table: HiveTable, more: dict[str, st
 
 
 class _Lock:
-    """The lock of a table that Java and PyIceberg also take for a commit.
+    """The lock of a table in the metastore, which Java and PyIceberg also take for a commit.
 
     It is a class and not a generator, because a generator cannot pass on an exception of Thrift.
     """
@@ -183,7 +185,7 @@ class _Lock:
         self._environment = environment
 
     def __enter__(self) -> bool:
-        """Take the lock; return False if another program does not release it in time."""
+        """Take the lock; return False if another program holds it longer than the attempts take."""
         lock = self._opened.lock(self._request)
         self._id = lock.lockid
         for attempt in range(1, _LOCK_ATTEMPTS):

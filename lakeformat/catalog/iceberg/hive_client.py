@@ -26,7 +26,7 @@ _SECONDS = 60.0
 
 
 class HiveClient(HiveCatalog):  # type: ignore[misc]  # read without its types
-    """The client; its connections have the time limit of the catalog options."""
+    """PyIceberg's client, whose connections have the time limit of ``hive.timeout-seconds``."""
 
     @staticmethod
     def _create_hive_client(properties: dict[str, str]) -> _HiveClient:
@@ -34,7 +34,7 @@ class HiveClient(HiveCatalog):  # type: ignore[misc]  # read without its types
 
 
 class _Connection(_HiveClient):  # type: ignore[misc]  # read without its types
-    """A connection with a time limit; PyIceberg sets none."""
+    """A Thrift connection with a time limit; PyIceberg's own has none."""
 
     def __init__(self, properties: dict[str, str]) -> None:
         self._millis = 1000 * timeout_seconds(properties)
@@ -56,7 +56,11 @@ class _Connection(_HiveClient):  # type: ignore[misc]  # read without its types
 
 
 def timeout_seconds(properties: Mapping[str, str]) -> float:
-    """Return the time limit for a connection, and for each part of an answer."""
+    """Return the time limit of a request, in seconds: option ``hive.timeout-seconds``, default 60.
+
+    The limit holds for connecting and for each read from the socket. A value that is not a number
+    above 0 raises ``InvalidRequestError``.
+    """
     given = properties.get(HIVE_TIMEOUT)
     if given is None:
         return _SECONDS

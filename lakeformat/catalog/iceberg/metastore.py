@@ -25,8 +25,9 @@ class Metastore(ABC):
 
     is_directory: ClassVar[bool] = False
     deletes_files: ClassVar[bool] = True
-    """True if the metastore deletes the files of a purged table; False if the caller must delete
-    them."""
+    """True if ``remove_table`` deletes the files of a purged table; False if the caller deletes
+    them.
+    """
 
     @abstractmethod
     def databases(self) -> list[str]:
@@ -42,7 +43,7 @@ class Metastore(ABC):
 
     @abstractmethod
     def make_database(self, database: str, properties: Mapping[str, str]) -> bool:
-        """Create a database; return False if it exists."""
+        """Create a database with these properties; return False if it exists."""
 
     @abstractmethod
     def remove_database(self, database: str) -> None:
@@ -60,16 +61,21 @@ class Metastore(ABC):
 
     @abstractmethod
     def make_table(self, name: TableName, describe: Describe) -> bool:
-        """Create a table; return False if it exists."""
+        """Create a table with the metadata that ``describe`` returns for its location.
+
+        Return False if the table exists.
+        """
 
     def require_removable(  # noqa: B027 - most metastores remove any table
         self, name: TableName, *, purge: bool
     ) -> None:
-        """Raise if the kind or the properties of the table forbid ``remove_table``."""
+        """Raise ``InvalidRequestError`` if ``remove_table`` with this ``purge`` is not allowed."""
 
     @abstractmethod
     def remove_table(self, name: TableName, *, purge: bool) -> None:
-        """Remove a table; with ``purge`` also delete its files, if ``deletes_files`` is True."""
+        """Remove a table from the list; with ``purge`` and ``deletes_files`` also delete its
+        files.
+        """
 
     def remove_new_table(self, name: TableName) -> bool:
         """Remove a table without snapshots; keep it and return False if it has other files."""
@@ -81,8 +87,10 @@ class Metastore(ABC):
         """Rename a table; its files are not moved."""
 
     def more_about_missing(self) -> str:
-        """Return the end of an error message about a missing database, such as a hint."""
+        """Return the end of a message about a missing database, such as a hint; "" if there is
+        none.
+        """
         return ""
 
     def require_exists(self) -> None:  # noqa: B027 - a service or a directory is one catalog
-        """Raise NotFoundError if the metastore has other catalogs, but not this one."""
+        """Raise ``NotFoundError`` if the metastore has other catalogs, but not this one."""

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metastores that store only the name of a metadata file; this library writes the file itself."""
+"""Metastores that store only the address of a table's metadata file; this library writes the
+file.
+"""
 
 from __future__ import annotations
 
@@ -35,16 +37,14 @@ _log = logging.getLogger(__name__)
 
 
 class NamedFilesMetastore(Metastore):
-    """Commits by changing the name of the metadata file, only if it is still the name that was
-    read.
-    """
+    """Commits with a compare-and-swap of the metadata file's address in the metastore."""
 
     deletes_files = False
 
     _files: CatalogFiles
     _environment: Environment
     _ending: ClassVar[str] = ""
-    """The suffix of the directory of a database in the warehouse."""
+    """The suffix of a database's directory in the warehouse, such as ``.db``."""
 
     @abstractmethod
     def answer(self, name: TableName) -> Answer:
@@ -52,26 +52,32 @@ class NamedFilesMetastore(Metastore):
 
     @abstractmethod
     def name_first(self, name: TableName, address: str, metadata: TableMetadata) -> bool:
-        """Create a table with its first metadata file; return False if it exists."""
+        """Add a table with the address of its first metadata file; return False if the table
+        exists.
+        """
 
     @abstractmethod
     def name_next(
         self, name: TableName, old: str, new: str, base: TableMetadata, metadata: TableMetadata
     ) -> bool:
-        """Store the name of the new metadata file; return False if the old one is not the current
-        one.
+        """Replace the address ``old`` of the metadata file by ``new``.
+
+        Return False if ``old`` is no longer the current address. ``base`` and ``metadata`` are the
+        contents of the two files.
         """
 
     @abstractmethod
     def _forget(self, name: TableName) -> None:
-        """Remove a table from the metastore."""
+        """Remove a table from the metastore; its files are kept."""
 
     def pointer(self, name: TableName) -> CatalogPointer:
-        """Return the pointer that asks this metastore."""
+        """Return the pointer that reads and publishes the metadata of a table through this
+        metastore.
+        """
         return CatalogPointer(self, name, self._files)
 
     def require_writable(self) -> None:
-        """Return: this version can write tables of this metastore."""
+        """Do nothing: this version can write the tables of this metastore."""
 
     def make_table(self, name: TableName, describe: Describe) -> bool:
         """Write the first metadata file of a table, and add the table to the metastore.
@@ -86,7 +92,7 @@ class NamedFilesMetastore(Metastore):
     def publish(
         self, name: TableName, current: Answer, base: LoadedMetadata, metadata: TableMetadata
     ) -> tuple[Answer, LoadedMetadata] | None:
-        """Write the metadata file, and store its name in the metastore."""
+        """Write a metadata file and make it the current one; None if another writer was first."""
         places, old = base.places, current.metadata_file
         address, written = write_catalog_file(places, metadata, base.path, self._environment)
 
@@ -103,8 +109,9 @@ class NamedFilesMetastore(Metastore):
         self._forget(name)
 
     def _is_named(self, name: TableName, new: str, lost: UnavailableError) -> bool:
-        """Return True if the metastore made a change whose answer was lost; raise if that is
-        unknown.
+        """Return True if the metastore made a change although its answer was lost.
+
+        If that cannot be found out, ``CommitOutcomeUnknownError`` is raised.
         """
         with suppress(LakeError):
             if self._was_named(name, new):
@@ -116,7 +123,9 @@ class NamedFilesMetastore(Metastore):
         ) from None
 
     def _was_named(self, name: TableName, file: str) -> bool:
-        """Return True if ``file`` is the current metadata file, or was it before."""
+        """Return True if ``file`` is the current metadata file of a table, or one in its metadata
+        log.
+        """
         answer = self.answer(name)
         if answer.metadata_file == file:
             return True
@@ -124,7 +133,7 @@ class NamedFilesMetastore(Metastore):
         return any(entry.metadata_file == file for entry in log)
 
     def _location_of(self, database: str) -> str:
-        """Return the URI of a database: its property ``location``, or its directory in the
+        """Return the URI of a database: its property ``location``, else its directory in the
         warehouse.
         """
         given = self.database_properties(database).get("location")
@@ -136,9 +145,9 @@ class NamedFilesMetastore(Metastore):
 
 
 def _keep_if(places: FilePlaces, address: str, name_it: Callable[[], bool]) -> bool:
-    """Call ``name_it``, and delete the metadata file if the metastore does not name it.
+    """Call ``name_it`` and return its result; if it is False or raises, delete the metadata file.
 
-    If that is unknown, the file is kept.
+    If the outcome is unknown, the file is kept, because the metastore may name it.
     """
     storage, path = places.place(address)
     with kept_if_published(lambda: _discard(storage, path)):
@@ -149,7 +158,7 @@ def _keep_if(places: FilePlaces, address: str, name_it: Callable[[], bool]) -> b
 
 
 def _discard(storage: Storage, path: str) -> None:
-    """Delete a metadata file that no catalog names. If that fails, only log a warning."""
+    """Delete an unpublished metadata file; log a warning if that fails."""
     try:
         storage.delete(path)
     except LakeError as error:

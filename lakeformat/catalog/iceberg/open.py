@@ -26,7 +26,7 @@ _EXTRA = "pip install 'airflow-provider-lake[iceberg]'"
 def open_iceberg_catalog(
     warehouse: str, options: Mapping[str, str], environment: Environment
 ) -> IcebergCatalog:
-    """Open the catalog; the warehouse and the service are not contacted yet."""
+    """Open a catalog of Iceberg tables; neither the warehouse nor the service is contacted yet."""
     checked = IcebergOptions.of(options)
     if checked.metastore == REST and not _is_address(warehouse):
         files = CatalogFiles(None, "", checked.storage, checked.external_roots)
@@ -41,21 +41,23 @@ def open_iceberg_catalog(
 def named_files_metastore(
     options: IcebergOptions, files: CatalogFiles, environment: Environment
 ) -> NamedFilesMetastore:
-    """Return a metastore that names metadata files: a SQL database or a Hive metastore."""
+    """Return the SQL, Hive or Glue metastore that the options name."""
     found = _metastore(options, files, "", environment)
     assert isinstance(found, NamedFilesMetastore)
     return found
 
 
 def rest_metastore(options: IcebergOptions, files: CatalogFiles, warehouse: str) -> RestMetastore:
-    """Return the metastore of a REST service."""
+    """Return the metastore of a REST service; ``warehouse`` is the name of a warehouse in it, or
+    "".
+    """
     found = _metastore(options, files, warehouse, SYSTEM)
     assert not isinstance(found, NamedFilesMetastore)
     return cast("RestMetastore", found)
 
 
 def _is_address(warehouse: str) -> bool:
-    """Return True for a path or a URI; False for a name that only the REST catalog knows."""
+    """Return True for a path or a URI; False for the name of a warehouse in a REST catalog."""
     return "/" in warehouse
 
 
@@ -78,7 +80,7 @@ def _metastore(
 def _load(
     options: IcebergOptions, files: CatalogFiles, warehouse: str, environment: Environment
 ) -> Metastore:
-    """Import the module of a metastore and return the metastore; raise if a package is missing."""
+    """Import only the module of the chosen metastore, because each needs other packages."""
     if options.metastore == PATH:
         from lakeformat.catalog.iceberg.path import PathMetastore
 

@@ -121,14 +121,18 @@ class IcebergOptions:
     metastore: str
     uri: str = field(repr=False)
     storage: Mapping[str, str] = field(repr=False)
-    """The options for the storage."""
+    """The options of the storage, such as ``s3.endpoint``."""
     client: Mapping[str, str] = field(repr=False)
-    """The options for the metastore."""
+    """The options of the metastore's client, such as ``token`` or ``catalog-name``."""
     external_roots: ExternalRoots
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> IcebergOptions:
-        """Check the options of a caller, which include ``metastore`` and ``uri``."""
+        """Check the given options, which may include ``metastore`` and ``uri``, and group them by
+        reader.
+
+        An option that the metastore does not have raises ``InvalidRequestError``.
+        """
         pairs: Iterable[tuple[object, object]] = given.items()
         for key, value in pairs:
             if not isinstance(key, str) or not isinstance(value, str):
@@ -155,7 +159,7 @@ class IcebergOptions:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The values that no message may show."""
+        """The values of secret options, which no message may show."""
         hidden = [
             value
             for key, value in self.client.items()
@@ -208,7 +212,7 @@ def _check_metastore(metastore: str, uri: str) -> None:
 
 
 def _check(key: str, metastore: str) -> None:
-    """Refuse an option that the metastore does not have."""
+    """Raise ``InvalidRequestError`` for an option that the metastore does not have."""
     if (metastore == SQL and key.startswith(_JDBC)) or (
         metastore == REST and key.startswith(_HEADER)
     ):

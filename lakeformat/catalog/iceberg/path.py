@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The path metastore: a table is a directory ``<warehouse>/<database>/<table>``; nothing lists it.
+"""The path metastore: a table is a directory ``<warehouse>/<database>/<table>`` with metadata
+files.
 
 Directories ``<database>.db`` belong to Paimon databases and are ignored. So one warehouse can hold
 tables of both formats.
@@ -45,8 +46,8 @@ class PathMetastore(Metastore):
         self._environment = environment
 
     def databases(self) -> list[str]:
-        """Return the directories of the warehouse, except those of Paimon databases and of
-        tables.
+        """Return the names of the directories in the warehouse that are no Paimon database and no
+        table.
         """
         return [
             entry.name
@@ -57,7 +58,7 @@ class PathMetastore(Metastore):
         ]
 
     def has_database(self, database: str) -> bool:
-        """Return True if the directory exists."""
+        """Return True if the database's directory exists."""
         return self._storage.directory_exists(self._directory(database))
 
     def database_properties(self, database: str) -> dict[str, str]:
@@ -65,7 +66,10 @@ class PathMetastore(Metastore):
         return {"location": self._storage.uri(self._directory(database))}
 
     def make_database(self, database: str, properties: Mapping[str, str]) -> bool:
-        """Create the directory; return False if it exists."""
+        """Create the directory of a database; return False if it exists.
+
+        A directory cannot store ``properties``: they raise ``UnsupportedError``.
+        """
         if properties:
             raise UnsupportedError(
                 f"the path metastore cannot store properties of databases ({', '.join(properties)})"
@@ -76,7 +80,7 @@ class PathMetastore(Metastore):
         return not there
 
     def remove_database(self, database: str) -> None:
-        """Delete the directory if it is empty."""
+        """Delete the directory of a database if it is empty; else raise ``InvalidRequestError``."""
         directory = self._directory(database)
         if not remove_empty_directory(self._storage, directory):
             names = [info.name for info in self._storage.list(directory)]
@@ -97,8 +101,9 @@ class PathMetastore(Metastore):
         ]
 
     def make_table(self, name: TableName, describe: Describe) -> bool:
-        """Write the first metadata file; return False if the table exists, also if it was created
-        meanwhile.
+        """Write the first metadata file of a table; return False if the table exists.
+
+        Of two programs that create the same table at once, one gets False.
         """
         root = self._root_of(name)
         try:
@@ -108,9 +113,10 @@ class PathMetastore(Metastore):
         return True
 
     def remove_table(self, name: TableName, *, purge: bool) -> None:
-        """Delete the directory of a table; without ``purge`` this is refused.
+        """Delete the directory of a table; without ``purge`` raise ``UnsupportedError``.
 
-        If the storage can rename directories, the directory first gets a hidden name.
+        If the storage can rename directories, the directory is first renamed to a hidden name, so
+        that readers never see a part of the table.
         """
         storage, root = self._storage, self._root_of(name)
         self.require_removable(name, purge=purge)
@@ -135,7 +141,9 @@ class PathMetastore(Metastore):
         return True
 
     def rename_table(self, old: TableName, new: TableName) -> NoReturn:
-        """Refuse the rename, because the metadata names every file by its URI."""
+        """Raise ``UnsupportedError``: the metadata names every file by its URI, so none can be
+        moved.
+        """
         raise UnsupportedError(
             f"cannot rename '{old}' in a catalog of directories, because the metadata names each "
             f"file below {self._storage.uri(self._root_of(old))}: create a table '{new}', and copy "
@@ -150,7 +158,11 @@ class PathMetastore(Metastore):
         )
 
     def require_removable(self, name: TableName, *, purge: bool) -> None:
-        """Refuse to remove a table without its files, or with files that another table may use."""
+        """Raise ``UnsupportedError`` without ``purge``: the directory is the table.
+
+        Raise ``InvalidRequestError`` if the property ``gc.enabled`` is false: another table may use
+        the files.
+        """
         if not purge:
             raise UnsupportedError(
                 f"table '{name}' is its directory {self._storage.uri(self._root_of(name))}, which "

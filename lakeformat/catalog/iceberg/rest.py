@@ -64,12 +64,14 @@ class RestMetastore(ClientMetastore):
         return read_answer(response, f"{self._failures.address}: the answer about table '{name}'")
 
     def pointer(self, name: TableName) -> CatalogPointer:
-        """Return the pointer that asks this service."""
+        """Return the pointer that reads and publishes the metadata of a table through the
+        service.
+        """
         return CatalogPointer(self, name, self._files)
 
     def make_table(self, name: TableName, describe: Describe) -> bool:
-        """Ask the service to create a table; return False if it exists. The service chooses the
-        location.
+        """Ask the service to create a table at a location that it chooses; return False if it
+        exists.
         """
         doing, metadata = f"create table '{name}'", describe("")
         request = {
@@ -103,9 +105,10 @@ class RestMetastore(ClientMetastore):
         self._failures.require_success(response, doing, f"table '{name}'")
 
     def find_published(self, name: TableName) -> tuple[str, TableMetadata] | None:
-        """Return the address and the content of the metadata in the answer; None without a table.
+        """Return address and content of a table's metadata, as the service answers; None without a
+        table.
 
-        The file itself is not read.
+        The metadata file itself is not read.
         """
         doing, subject = f"find table '{name}'", f"table '{name}'"
         response = self._ask(doing, lambda client: _send(client, "GET", _url(client, name)))
@@ -115,8 +118,10 @@ class RestMetastore(ClientMetastore):
         return read_published(response, f"{self._failures.address}: the answer about {subject}")
 
     def register(self, name: TableName, address: str, *, overwrite: bool = False) -> bool:
-        """Ask the service to add a table with an existing metadata file; return False if it exists
-        and is not replaced.
+        """Ask the service to add a table whose metadata file has the given address.
+
+        Return False if the service refuses because the table exists; ``overwrite`` asks it to
+        replace an existing table.
         """
         doing = f"register table '{name}'"
         request: dict[str, Any] = {"name": name.table, "metadata-location": address}
@@ -134,9 +139,10 @@ class RestMetastore(ClientMetastore):
         return True
 
     def send_changes(self, name: TableName, base: TableMetadata, changed: TableMetadata) -> bool:
-        """Ask the service to apply the changes; return False if it no longer has ``base``.
+        """Ask the service to change a table from ``base`` to ``changed``.
 
-        ``CommitOutcomeUnknownError`` means that the service gave no answer.
+        Return False if the service no longer has the state ``base``. If its answer is lost,
+        ``CommitOutcomeUnknownError`` is raised.
         """
         doing = f"publish table '{name}'"
         request = {"identifier": _identifier(name), **commit_request(base, changed)}
@@ -166,12 +172,12 @@ class RestMetastore(ClientMetastore):
         self._failures.require_success(response, doing, f"table '{old}'")
 
     def require_writable(self) -> None:
-        """Return: the service itself decides if it accepts a write."""
+        """Do nothing: the service itself accepts or refuses each write."""
 
     def publish(
         self, name: TableName, current: Answer, base: LoadedMetadata, metadata: TableMetadata
     ) -> tuple[Answer, LoadedMetadata] | None:
-        """Ask the service to change the metadata; the service writes the metadata file.
+        """Send the changes from ``base`` to ``metadata``; the service writes the metadata file.
 
         Return None if another writer was first.
         """
@@ -216,8 +222,10 @@ class RestMetastore(ClientMetastore):
     def _find_published(
         self, name: TableName, base: LoadedMetadata, metadata: TableMetadata, lost: str
     ) -> tuple[Answer, LoadedMetadata]:
-        """Look for a commit whose answer was lost; raise ``CommitOutcomeUnknownError`` if it is not
-        found.
+        """Return the commit if the service made it although its answer was lost.
+
+        If it is not found, ``CommitOutcomeUnknownError`` is raised; ``lost`` is the reason in its
+        message.
         """
         with suppress(LakeError):
             if (found := self._published(name, base, metadata)) is not None:
@@ -227,9 +235,9 @@ class RestMetastore(ClientMetastore):
     def _published(
         self, name: TableName, base: LoadedMetadata, metadata: TableMetadata
     ) -> tuple[Answer, LoadedMetadata] | None:
-        """Return the newest metadata if it contains the new snapshots of a commit; else None.
+        """Return the current metadata if it contains all new snapshots of a commit; else None.
 
-        None also for a commit without new snapshots, which cannot be recognised.
+        A commit without new snapshots cannot be recognised: the result is None.
         """
         mine = _snapshot_ids(metadata) - _snapshot_ids(base.metadata)
         if not mine:

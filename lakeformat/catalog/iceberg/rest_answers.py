@@ -22,7 +22,11 @@ __all__ = ["read_answer", "read_published"]
 
 
 def read_answer(response: Response, subject: str) -> Answer:
-    """Return the metadata file that an answer names, and the options for its storage."""
+    """Return the address of the metadata file and the storage options in an answer.
+
+    ``subject`` begins the error message for an invalid answer, such as "the answer about table
+    'a.b'".
+    """
     found = _members(response, subject)
     address = _address(found, subject)
     options = dict(_texts(found.get("config"), f"config of {subject}"))
@@ -30,7 +34,10 @@ def read_answer(response: Response, subject: str) -> Answer:
 
 
 def read_published(response: Response, subject: str) -> tuple[str, TableMetadata]:
-    """Return the metadata file that the catalog wrote for a commit, and its content."""
+    """Return the address and the content of the metadata in an answer.
+
+    ``subject`` begins the error message for an invalid answer.
+    """
     found = _members(response, subject)
     content = json.dumps(found.get("metadata")).encode()
     return _address(found, subject), decode_metadata(content, subject)
@@ -55,9 +62,9 @@ def _address(members: Mapping[str, Any], subject: str) -> str:
 
 
 def _credentials(members: Mapping[str, Any], address: str, subject: str) -> dict[str, str]:
-    """Return the credentials of the longest matching prefix of the address; empty if none matches.
+    """Return the credentials whose prefix is the longest one that ``address`` begins with.
 
-    They take precedence over ``config`` of the answer.
+    They replace equal options in the member ``config`` of the answer. Empty if no prefix matches.
     """
     found: dict[str, str] = {}
     longest = -1

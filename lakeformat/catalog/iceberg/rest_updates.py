@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the request of a REST commit: requirements and updates, from metadata before and after.
+"""Makes the request of a REST commit from the metadata before and after the commit.
 
-A REST catalog gets only the changes, and writes the metadata file itself. The requirements describe
-the metadata before the change. So the catalog refuses the commit if another writer was first.
+The service gets only the changes (``updates``), and writes the metadata file itself. The
+``requirements`` describe the metadata before the commit, so the service refuses the commit if
+another writer was first.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ _STATISTICS = ("statistics", "partition-statistics")
 
 
 def commit_request(base: TableMetadata, changed: TableMetadata) -> dict[str, Any]:
-    """Return a dict with the members ``requirements`` and ``updates``."""
+    """Return the members ``requirements`` and ``updates`` of a commit from ``base`` to
+    ``changed``.
+    """
     before, after = metadata_to_json(base), metadata_to_json(changed)
     return {
         "requirements": [*_requirements(before)],
@@ -118,7 +121,9 @@ def _statistics(listed: str, before: Json, after: Json) -> Iterator[Json]:
 
 
 def _last_column(listed: str, after: Json) -> Json:
-    """Return ``last-column-id``, which some services require with a new schema; else nothing."""
+    """Return ``last-column-id``, which some services require beside a new schema; else an empty
+    dict.
+    """
     return {"last-column-id": after["last-column-id"]} if listed == "schemas" else {}
 
 

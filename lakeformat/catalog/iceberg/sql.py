@@ -104,7 +104,10 @@ class SqlMetastore(NamedFilesMetastore):
             return {key: value or "" for key, value in found if key != _EXISTS}
 
     def make_database(self, database: str, properties: Mapping[str, str]) -> bool:
-        """Add the rows of a database; the first database also creates the two SQL tables."""
+        """Add the rows of a database; return False if it exists.
+
+        The first database of a SQL database also creates its two SQL tables.
+        """
         self._database.create()
         with self._database.writing(f"create database {database!r}") as connection:
             _ROWS.create_all(connection)
@@ -130,7 +133,7 @@ class SqlMetastore(NamedFilesMetastore):
             return [*connection.scalars(question.where(self._is(_TABLES, database)))]
 
     def answer(self, name: TableName) -> Answer:
-        """Return the metadata file that the row of a table names."""
+        """Return the address of the metadata file in the row of a table."""
         with self._database.reading(f"find table '{name}'") as connection:
             found = self._row(connection, name) if self._is_set_up(connection) else None
         if found is None:
@@ -187,8 +190,9 @@ class SqlMetastore(NamedFilesMetastore):
     def name_next(
         self, name: TableName, old: str, new: str, base: TableMetadata, metadata: TableMetadata
     ) -> bool:
-        """Store the new metadata file in the row of a table; return False if the old one is not
-        current.
+        """Store the address of the new metadata file in the row of a table.
+
+        Return False if ``old`` is no longer the address in the row.
         """
         row = {"metadata_location": new, "previous_metadata_location": old}
         is_sent = False
@@ -205,7 +209,9 @@ class SqlMetastore(NamedFilesMetastore):
         return is_sent
 
     def more_about_missing(self) -> str:
-        """Return a hint that names the other catalogs in the SQL database."""
+        """Return the end of a message that names the other catalogs in the SQL database; "" if
+        none.
+        """
         with self._database.reading("list the catalogs") as connection:
             others = sorted(self._catalogs(connection) - {self._catalog})
         if not others:
@@ -216,7 +222,7 @@ class SqlMetastore(NamedFilesMetastore):
         )
 
     def require_exists(self) -> None:
-        """Raise NotFoundError if the database has only rows of other catalogs."""
+        """Raise ``NotFoundError`` if the SQL database has only rows of other catalogs."""
         with self._database.reading("list the catalogs") as connection:
             if not self._is_set_up(connection):
                 raise NotFoundError(
@@ -262,10 +268,10 @@ class SqlMetastore(NamedFilesMetastore):
         return found
 
     def _is_set_up(self, connection: Connection) -> bool:
-        """Return True if the SQL tables exist.
+        """Return True if the SQL tables exist, and find out if they have the column that marks
+        views.
 
-        Also record if they have the column that marks views. SQL tables that an older
-        version of another library made lack it.
+        SQL tables that an older version of another library made lack that column.
         """
         if self._has_types is None:
             found = inspect(connection)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads and writes the parameters of a table in Hive and Glue; one names the metadata file."""
+"""The parameters of a table in Hive and Glue; ``metadata_location`` is its current metadata
+file.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,9 @@ _COUNTS = {"numFiles": "data-files", "numRows": "records", "totalSize": "files-s
 
 
 def metadata_file_in(parameters: Mapping[str, str] | None, name: TableName) -> str:
-    """Return the metadata file that the parameters of a table name; raise if it is not an Iceberg
-    table.
+    """Return the URI of the metadata file that the parameters of a table name.
+
+    A table of another format raises ``InvalidRequestError``.
     """
     found = parameters or {}
     if found.get(_TYPE, "").lower() != _ICEBERG or not found.get(_FILE):
@@ -34,10 +37,10 @@ def metadata_file_in(parameters: Mapping[str, str] | None, name: TableName) -> s
 def parameters_after(
     parameters: Mapping[str, str] | None, new: str, base: TableMetadata, metadata: TableMetadata
 ) -> dict[str, str]:
-    """Return the parameters of a table after a commit.
+    """Return the parameters of a table after a commit, with ``new`` as its metadata file.
 
-    Parameters of other programs are kept. Parameters that Java writes about the newest snapshot are
-    updated if they exist.
+    Changed table properties are copied, and parameters of other programs are kept. Those that Java
+    writes about the newest snapshot are updated if the table has them.
     """
     found = {
         key: value
@@ -54,7 +57,7 @@ def parameters_after(
 
 
 def first_parameters(address: str, metadata: TableMetadata) -> dict[str, str]:
-    """Return the parameters of a new table."""
+    """Return the parameters of a new table whose metadata file has the URI ``address``."""
     kind = {_TYPE: _ICEBERG.upper(), _FILE: address}
     return {**metadata.properties, _EXTERNAL: "TRUE", **kind}
 

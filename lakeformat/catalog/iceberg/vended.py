@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts storage options that a REST catalog gives for one table to options of this library.
+"""Merges the storage options that a REST catalog sends for one table with those of the caller.
 
-If the catalog gives credentials, they replace all credentials of the caller, so that parts of two
-keys are never mixed; its other options then also replace those of the caller. Otherwise an option
-of the catalog is used only if the caller did not set it. So the caller decides where its own
-credentials are sent.
+If the catalog sends credentials, they replace all credentials of the caller, so that parts of two
+keys are never mixed. All other options of the catalog then also replace those of the caller.
+
+If the catalog sends no credentials, the options of the caller win, so that the catalog cannot send
+the caller's credentials to another endpoint.
 """
 
 from __future__ import annotations
@@ -57,7 +58,12 @@ _SIGNS_REMOTELY = "s3.remote-signing-enabled"
 def options_for(
     address: str, vended: Mapping[str, str], given: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the options to open the storage of an address in an object store."""
+    """Return the options with which the object store of ``address`` is opened, with this library's
+    keys.
+
+    ``vended`` are the catalog's options, with Iceberg's keys; ``given`` are the caller's. If the
+    catalog requires that it signs each request, ``UnsupportedError`` is raised.
+    """
     store = parse_object_address(address)[0]
     mine = {option_name(key): value for key, value in given.items()}
     theirs = {

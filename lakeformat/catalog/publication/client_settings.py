@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of the client that reaches a catalog: those of the table, and of its connection.
+"""Merges the options of a table and of its connection for the client of an Iceberg catalog.
 
-A table names a catalog, and the connection gives the login. Schemas are readable to all who read
-the table, so no credential may be in them. Every program that writes the table can change its
-options, so the credentials of the connection go only to the address in the connection.
+The table names the catalog, and the connection gives the login. All readers of the table can read
+its schemas, so no credential may be in them. Every program that writes the table can change its
+options, so credentials are sent only to the address that the connection names.
 """
 
 from __future__ import annotations
@@ -35,7 +35,11 @@ _CLIENT_CLASS = "metadata.iceberg.hive-client-class"
 
 
 def client_settings(options: TableOptions, kind: str, given: Mapping[str, str]) -> IcebergOptions:
-    """Return the checked options for a kind of catalog; ``given`` are those of the connection."""
+    """Return the checked options for a kind of catalog; ``given`` are those of the connection.
+
+    A missing address, two different addresses, and a credential in the table's options raise
+    ``UnsupportedError``.
+    """
     metastore = _METASTORES[kind]
     _require_no_secret(options.to_dict())
     ours = with_address(_below(metastore, given))
@@ -58,7 +62,9 @@ def client_settings(options: TableOptions, kind: str, given: Mapping[str, str]) 
 
 
 def _require_hive(options: Mapping[str, str]) -> None:
-    """Refuse a client of Java that reaches another service, such as Glue."""
+    """Raise ``UnsupportedError`` if a Java class is set that reaches another service, such
+    as Glue.
+    """
     named = options.get(_CLIENT_CLASS, "").strip()
     if named and not named.endswith("HiveMetaStoreClient"):
         raise UnsupportedError(
@@ -68,7 +74,7 @@ def _require_hive(options: Mapping[str, str]) -> None:
 
 
 def _below(metastore: str, options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options of a client; other keys with its prefix are about Java's files."""
+    """Return the options of a client without their prefix; Java alone reads other keys with it."""
     before = client_prefix(metastore)
     found = {
         key.removeprefix(before): value for key, value in options.items() if key.startswith(before)
@@ -93,7 +99,9 @@ def _require_same_address(before: str, theirs: Mapping[str, str], ours: Mapping[
 
 
 def _require_no_secret(options: Mapping[str, str]) -> None:
-    """Refuse credentials in the schema, where every reader of the table finds them."""
+    """Raise ``UnsupportedError`` for a credential in the table's options, which all readers can
+    see.
+    """
     for key, value in options.items():
         if not key.startswith(PUBLISHED_PREFIX) or value.strip().lower() in ("", "true", "false"):
             continue

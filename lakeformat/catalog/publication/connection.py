@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The catalogs of Iceberg tables that a connection can reach for published tables."""
+"""The catalogs of Iceberg tables in which a connection can publish Paimon tables."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ __all__ = ["PublishingConnection"]
 
 
 class PublishingConnection:
-    """Opens the entries of tables; its repr shows no value, as some are secrets.
+    """Opens the entries of published tables in catalogs of Iceberg tables.
 
-    The clients are loaded for tables that want an entry.
+    A client is imported only for a table that has an entry. The repr shows no values, because some
+    are secrets.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -29,7 +30,9 @@ class PublishingConnection:
         return f"<PublishingConnection {', '.join(sorted(self._given))}>"
 
     def require(self, handle: TableHandle) -> None:
-        """Raise ``UnsupportedError`` if an option that leads to a catalog is missing or wrong."""
+        """Raise ``UnsupportedError`` if an option of a catalog that the table names is missing or
+        wrong.
+        """
         for wanted in wanted_catalogs(handle):
             from lakeformat.catalog.publication.client_settings import client_settings
 
@@ -41,7 +44,7 @@ class PublishingConnection:
                 raise UnsupportedError(str(reason)) from None
 
     def entries(self, handle: TableHandle) -> tuple[CatalogEntry, ...]:
-        """Return the entries of a table; no catalog is asked before their first use."""
+        """Return the entries of a table in catalogs; no catalog is contacted yet."""
         found: list[CatalogEntry] = []
         for wanted in wanted_catalogs(handle):
             from lakeformat.catalog.publication.client_settings import client_settings

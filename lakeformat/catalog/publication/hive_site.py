@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The address of a Hive metastore in the configuration files of Hive."""
+"""Reads the address of a Hive metastore from Hive's configuration file hive-site.xml."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ _URI = "uri"
 
 
 def with_address(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options with the address that ``hive-conf-dir`` leads to, if they name none."""
+    """Return the options with ``uri``: if it is missing, hive-site.xml in ``hive-conf-dir`` has it.
+
+    The result has no ``hive-conf-dir``. A file that cannot be read or has no address raises
+    ``UnsupportedError``.
+    """
     found = {key: value for key, value in options.items() if key != CONF_DIR}
     if CONF_DIR in options and not found.get(_URI):
         found[_URI] = _address_in(Path(options[CONF_DIR]) / _FILE)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries in catalogs that name a metadata file: they name the published files themselves."""
+"""Entries of published tables in a SQL database or a Hive metastore, which store only an
+address.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ __all__ = ["NamedEntry"]
 
 
 class NamedEntry:
-    """A row of a SQL catalog, or the parameters of a table in a Hive metastore."""
+    """The row of a table in a SQL catalog, or its parameters in a Hive metastore."""
 
     def __init__(
         self,
@@ -33,11 +35,15 @@ class NamedEntry:
 
     @property
     def name(self) -> str:
-        """The table and its catalog."""
+        """The name of the table and the address of its catalog, for messages."""
         return f"table '{self._name}' in {self._address}"
 
     def find(self) -> Named | None:
-        """Return the file that the catalog names, and its content if it is a published one."""
+        """Return the metadata file that the catalog names; None if the catalog does not have the
+        table.
+
+        Its content is None if the file is missing or is not a published one.
+        """
         try:
             address = self._metastore.answer(self._name).metadata_file
         except NotFoundError:
@@ -55,29 +61,33 @@ class NamedEntry:
             return None
 
     def shows(self, named: Named, newest: LoadedMetadata) -> bool:
-        """Return True if the catalog names the newest file."""
+        """Return True if the catalog names the newest published file."""
         return one_spelling(named.address) == one_spelling(newest.metadata_file)
 
     def create(self, newest: LoadedMetadata) -> bool:
-        """Add the table, and its database if it is missing."""
+        """Add the table to the catalog, and its database if it is missing; return False if it
+        exists.
+        """
         if not self._has_database():
             self._metastore.make_database(self._name.database, {})
         return self._metastore.name_first(self._name, newest.metadata_file, newest.metadata)
 
     def _has_database(self) -> bool:
-        """Return False also for a SQL database that no catalog has used yet."""
+        """Return True if the database exists; False also if the SQL database has no catalog yet."""
         try:
             return self._metastore.has_database(self._name.database)
         except NotFoundError:
             return False
 
     def move(self, named: Named, newest: LoadedMetadata) -> bool:
-        """Name the newest file, if the catalog still names the one that was found."""
+        """Make the newest file the current one; return False if the catalog no longer names
+        ``named``.
+        """
         before = named.metadata or newest.metadata
         return self._metastore.name_next(
             self._name, named.address, newest.metadata_file, before, newest.metadata
         )
 
     def remove(self) -> None:
-        """Remove the table from the catalog."""
+        """Remove the table from the catalog; its files are kept."""
         self._metastore.remove_table(self._name, purge=False)

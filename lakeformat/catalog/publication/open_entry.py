@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens the entry of a table in a catalog, with the client of the catalog."""
+"""Opens the entry of a published table in a catalog, with the client of that catalog."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["open_entry"]
 def open_entry(
     options: IcebergOptions, handle: TableHandle, database: str, table: str
 ) -> CatalogEntry:
-    """Return one entry; the catalog is not asked."""
+    """Return the entry of ``database.table``; the catalog is not contacted yet."""
     name, versions = TableName(database, table), versions_of(handle)
     files = CatalogFiles(versions.storage, versions.root, options.storage, versions.outside)
     if options.metastore == REST:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries in REST catalogs, which write their metadata files from the changes they are asked for.
+"""Entries of published tables in REST catalogs, which write the metadata files themselves.
 
-The first published file is registered. Later states are sent as their difference, which the
-service applies only if its state is the one that the difference was made for. A state that cannot
-follow by a difference, because a snapshot number was used again, is registered in place of it.
+The first published file is registered. For a later state the changes are sent, and the service
+applies them only to the state that they were made for. If a state cannot be reached by changes,
+because a snapshot id was used again, its file is registered in place of the table.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["RestEntry"]
 
 
 class RestEntry:
-    """A table of a REST catalog."""
+    """One table of a REST catalog."""
 
     def __init__(self, metastore: RestMetastore, name: TableName, address: str) -> None:
         self._metastore = metastore
@@ -31,16 +31,18 @@ class RestEntry:
 
     @property
     def name(self) -> str:
-        """The table and its catalog."""
+        """The name of the table and the address of its catalog, for messages."""
         return f"table '{self._name}' in {self._address}"
 
     def find(self) -> Named | None:
-        """Return the metadata in the answer of the service."""
+        """Return the current metadata of the table in the service; None if it does not have the
+        table.
+        """
         found = self._metastore.find_published(self._name)
         return None if found is None else Named(*found)
 
     def shows(self, named: Named, newest: LoadedMetadata) -> bool:
-        """Return True if no change is left to send."""
+        """Return True if the service has the newest state, so that there is no change to send."""
         assert named.metadata is not None
         if not _follows(named.metadata, newest.metadata):
             return False
@@ -48,14 +50,20 @@ class RestEntry:
         return not commit_request(named.metadata, wanted)["updates"]
 
     def create(self, newest: LoadedMetadata) -> bool:
-        """Register the newest file, and create the database if it is missing."""
+        """Register the newest file, and create the database if it is missing; return False if it
+        exists.
+        """
         database = self._name.database
         if not self._metastore.has_database(database):
             self._metastore.make_database(database, {})
         return self._metastore.register(self._name, newest.metadata_file)
 
     def move(self, named: Named, newest: LoadedMetadata) -> bool:
-        """Send the changes, or register the newest file in place of a history that was left."""
+        """Send the changes from ``named`` to ``newest``; return False if the service has another
+        state.
+
+        If changes cannot lead there, the newest file is registered in place of the table.
+        """
         assert named.metadata is not None
         if _follows(named.metadata, newest.metadata):
             wanted = _with_their_properties(named.metadata, newest.metadata)
@@ -71,12 +79,12 @@ class RestEntry:
 
 
 def _with_their_properties(there: TableMetadata, newest: TableMetadata) -> TableMetadata:
-    """Return the newest state with the properties that the service added."""
+    """Return the newest state with the table properties that only the service has."""
     return replace(newest, properties={**there.properties, **newest.properties})
 
 
 def _follows(there: TableMetadata, newest: TableMetadata) -> bool:
-    """Return True if a service can get from one state to the other by updates."""
+    """Return True if updates of the REST protocol can lead from ``there`` to ``newest``."""
     known = {each.snapshot_id for each in there.snapshots}
     new = [each for each in newest.snapshots if each.snapshot_id not in known]
     return (
@@ -101,6 +109,6 @@ def _follows(there: TableMetadata, newest: TableMetadata) -> bool:
 def _agree(
     there: Iterable[tuple[Hashable, object]], newest: Iterable[tuple[Hashable, object]]
 ) -> bool:
-    """Return True if equal numbers mean the same."""
+    """Return True if each id that is in both lists has the same value in both."""
     known: Mapping[Hashable, object] = dict(there)
     return all(known.get(number, meant) == meant for number, meant in newest)

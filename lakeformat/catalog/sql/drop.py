@@ -19,7 +19,10 @@ __all__ = ["Drops"]
 
 
 class Drops:
-    """Drops tables, and finishes interrupted drops; ``plan`` returns the directories to delete."""
+    """Drops tables, and finishes interrupted drops.
+
+    ``plan`` returns the directories of a table that a drop deletes.
+    """
 
     def __init__(
         self,
@@ -38,8 +41,9 @@ class Drops:
         self._new_id = new_id
 
     def run(self, name: TableName, plan: DropPlan, check: Callable[[], None]) -> None:
-        """Drop a table; ``check`` runs under the lock and raises if the table has changed since its
-        plan.
+        """Drop a table under its lock.
+
+        ``check`` is called first; it raises if the table has changed since ``plan`` was made.
         """
         old = self._listing.renamed_from(name)
         with self._locks.hold_all(name, *(() if old is None else (old,))):
@@ -53,19 +57,26 @@ class Drops:
                 self._listing.finish(place, DROPPED)
 
     def run_leftovers(self, name: TableName, plan: DropPlan, check: Callable[[], None]) -> None:
-        """Delete files of a former table that has neither a row nor a schema."""
+        """Delete the files of a former table that the catalog does not list and that has no schema.
+
+        ``check`` is called first, under the lock; it raises if the files have changed since
+        ``plan``.
+        """
         with self._locks.hold(name):
             check()
             self._renames.refuse_files_on_their_way(name)
             run_drop(*self._places.of_table(name), plan, self._new_id)
 
     def finish(self, name: TableName) -> bool:
-        """Finish an interrupted drop; return False if ``name`` has none."""
+        """Finish an interrupted drop of ``name``; return False if there was none.
+
+        False also if another program has created the table again: its files are then kept.
+        """
         with self._locks.hold(name):
             return self.finish_held(name)
 
     def finish_held(self, name: TableName) -> bool:
-        """Do the same as ``finish``, for a caller that holds the lock of the name."""
+        """Do the same as ``finish``, for a caller that already has the lock of ``name``."""
         if name not in self._listing.drops():
             return False
         # Another program ignored the record and created the table again.

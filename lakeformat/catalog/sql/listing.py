@@ -17,7 +17,7 @@ __all__ = ["Listing"]
 
 
 class Listing:
-    """The databases, tables, table options and unfinished changes of one catalog."""
+    """The databases, the tables, their options and the unfinished changes of one catalog."""
 
     def __init__(self, database: SqlDatabase, catalog_key: str, *, shows_options: bool) -> None:
         self.address = database.address
@@ -27,7 +27,7 @@ class Listing:
         self._shows_options = shows_options
 
     def catalogs(self) -> set[str]:
-        """Return the keys of all catalogs of the SQL database."""
+        """Return the keys (``catalog-key``) of all catalogs in the SQL database."""
         with self._sql.reading("list the catalogs") as connection:
             return self._rows.catalogs(connection)
 
@@ -61,7 +61,9 @@ class Listing:
             self._rows.set_database_properties(connection, name, properties)
 
     def remove_database(self, name: str) -> list[str]:
-        """Remove a database; if it has tables, keep it and return their names."""
+        """Remove a database and return an empty list; if it has tables, keep it and return their
+        names.
+        """
         with self._sql.writing(f"drop the database {name!r}") as connection:
             self._rows.keep_database(connection, name)
             tables = self._rows.tables(connection, name)
@@ -96,10 +98,11 @@ class Listing:
             )
 
     def synchronize(self, name: TableName, newest_schema: Callable[[], TableSchema]) -> bool:
-        """Copy the options of a table from its schema to the database, for other programs.
+        """Copy the options of a table from its newest schema to the SQL database, for other
+        programs.
 
-        Return False if nothing changed, or if the table is not listed. The schema is read inside
-        the transaction, so that the last copy is that of the newest schema.
+        Return False if the options were equal, or if the table is not listed. ``newest_schema`` is
+        called inside the transaction, so that the last of two copies has the newest schema.
         """
         with self._sql.writing(f"note the options of '{name}'") as connection:
             if not self._rows.has_table(connection, name.database, name.table):
@@ -112,8 +115,7 @@ class Listing:
         return True
 
     def _shown_of(self, schema: TableSchema) -> dict[str, str]:
-        """Return the options of a table to show to other programs; this library reads the schema
-        file.
+        """Return the options of a table that are copied into the SQL database for other programs.
 
         An option that is too long for its SQL column is left out, because a cut value would be
         wrong.
@@ -130,9 +132,10 @@ class Listing:
     # ------------------------------------------------------------------ unfinished changes
 
     def begin_drop(self, name: TableName, places: Iterable[TableName]) -> None:
-        """Remove a table from the list, and record the directories to delete.
+        """Remove table ``name`` from the list, and record the directories of ``places`` for
+        deletion.
 
-        ``places`` are the names of the tables to which these directories belong.
+        After an interrupted rename ``places`` has two names: the old directory also has files.
         """
         with self._sql.writing(f"drop the table '{name}'") as connection:
             if not self._rows.remove_table(connection, name.database, name.table):
@@ -142,9 +145,7 @@ class Listing:
                 self._rows.set_mark(connection, place.database, place.table, DROPPED, str(name))
 
     def begin_rename(self, old: TableName, new: TableName) -> None:
-        """List a table under its new name, and record the old name, whose directory has the
-        files.
-        """
+        """List a table under its new name, and record its old name until its files are moved."""
         with self._sql.writing(f"rename the table '{old}'") as connection:
             self._keep_database(connection, new)
             before, after = (old.database, old.table), (new.database, new.table)
@@ -153,7 +154,7 @@ class Listing:
             self._rows.set_mark(connection, *after, RENAMED_FROM, str(old))
 
     def undo_rename(self, old: TableName, new: TableName) -> None:
-        """List a table under its old name again."""
+        """List a table under its old name again, and delete the record of the rename."""
         with self._sql.writing(f"undo the rename of '{old}'") as connection:
             self._rows.remove_mark(connection, new.database, new.table, RENAMED_FROM)
             self._rows.rename_table(
@@ -161,7 +162,9 @@ class Listing:
             )
 
     def finish(self, name: TableName, mark: str) -> None:
-        """Delete the record of a change, because the change is complete."""
+        """Delete the record of a completed change; ``mark`` is its property, such as
+        ``DROPPED``.
+        """
         with self._sql.writing(f"finish '{name}'") as connection:
             self._rows.remove_mark(connection, name.database, name.table, mark)
 
@@ -170,16 +173,20 @@ class Listing:
         return {*self._marked(DROPPED)}
 
     def renames(self) -> dict[TableName, TableName]:
-        """Return the old name by new name for each rename that is not finished."""
+        """Return the unfinished renames: the old name by the new name."""
         marked = {new: _named(old) for new, old in self._marked(RENAMED_FROM).items()}
         return {new: old for new, old in marked.items() if old is not None}
 
     def unreadable_renames(self) -> set[TableName]:
-        """Return the new names of renames whose recorded old name is not valid."""
+        """Return the new names of unfinished renames whose recorded old name is not a valid
+        name.
+        """
         return {new for new, old in self._marked(RENAMED_FROM).items() if _named(old) is None}
 
     def renamed_from(self, name: TableName) -> TableName | None:
-        """Return the old name of a rename that is not finished; None if there is none."""
+        """Return the old name of a table whose rename is unfinished; None if it has no unfinished
+        rename.
+        """
         with self._sql.reading(f"look for unfinished work on '{name}'") as connection:
             said = self._rows.properties(connection, name.database, name.table)
         return _named(said[RENAMED_FROM]) if RENAMED_FROM in said else None
@@ -190,8 +197,9 @@ class Listing:
         return {TableName(*name): value for name, value in found.items()}
 
     def _keep_database(self, connection: Connection, name: TableName) -> None:
-        """Lock the row of a database until the transaction ends; raise if the database was
-        dropped.
+        """Lock the row of the table's database until the transaction ends.
+
+        ``NotFoundError`` is raised if another program has dropped the database.
         """
         if not self._rows.keep_database(connection, name.database):
             raise NotFoundError(

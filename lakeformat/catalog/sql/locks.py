@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The locks that commits take, and changes of the list of tables: create, alter, rename, drop and
-repair.
-"""
+"""The locks of tables: for commits, and for create, alter, rename, drop and repair."""
 
 from __future__ import annotations
 
@@ -20,7 +18,8 @@ __all__ = ["TableLocks"]
 class TableLocks:
     """The locks of the tables of one catalog.
 
-    ``enabled`` is the option ``lock.enabled``; None if it is not set.
+    ``enabled`` is the option ``lock.enabled``. With None, commits take the lock only on a storage
+    that cannot rename directories.
     """
 
     def __init__(self, lock: SqlLock, enabled: bool | None) -> None:
@@ -28,20 +27,24 @@ class TableLocks:
         self._enabled = enabled
 
     def hold(self, name: TableName) -> AbstractContextManager[Held]:
-        """Lock a name for a create, rename or drop, even if ``lock.enabled`` is false."""
+        """Lock a table for a create, alter, rename, drop or repair, even if ``lock.enabled`` is
+        false.
+        """
         return self._lock.hold(str(name))
 
     @contextmanager
     def hold_all(self, *names: TableName) -> Iterator[dict[TableName, Held]]:
-        """Lock several names in sorted order, so that two callers cannot wait for each other
+        """Lock several tables, and yield the lock of each name.
+
+        They are locked in the order of their names, so that two callers cannot block each other
         forever.
         """
         with ExitStack() as stack:
             yield {name: stack.enter_context(self.hold(name)) for name in sorted(names, key=str)}
 
     def publishing(self, storage: Storage, name: TableName) -> Storage:
-        """Return the storage with which a table or branch publishes, with the lock if it needs
-        one.
+        """Return the storage through which a table or branch publishes; it takes the lock if
+        needed.
         """
         if not self._is_needed(storage):
             return storage
@@ -49,16 +52,16 @@ class TableLocks:
         return LockedCreation(storage, self._lock, f"{name}{branch}")
 
     def creating(self, storage: Storage, held: Held) -> Storage:
-        """Return the storage with which a caller publishes that already holds the lock.
+        """Return the storage through which a caller publishes that already has the lock ``held``.
 
-        The caller must not take the lock again: it would wait for itself.
+        With the storage of ``publishing`` the caller would wait for its own lock.
         """
         if not self._is_needed(storage):
             return storage
         return LockedCreation(storage, _HeldAlready(held), "")
 
     def _is_needed(self, storage: Storage) -> bool:
-        """Return True if publishing to this storage needs the lock; databases may have different
+        """Return True if a commit to this storage takes the lock; databases may have different
         storages.
         """
         return mover(storage) is None if self._enabled is None else self._enabled

@@ -16,11 +16,11 @@ from lakeformat.storage.location import one_spelling
 __all__ = ["LOCATION", "Places"]
 
 LOCATION = "location"
-"""The property of a database with its location; Paimon's Java code uses the same one."""
+"""The property of a database with its location; Java's catalog has the same one."""
 
 
 class Places:
-    """Returns the storage and directory for each name; each storage is opened once."""
+    """Finds the storage and the directory of each name; each storage is opened once."""
 
     def __init__(self, storage: Storage, root: str, listing: Listing) -> None:
         self._storage = storage
@@ -29,18 +29,24 @@ class Places:
         self._elsewhere: dict[str, Storage] = {}
 
     def default_location(self, database: str) -> str:
-        """Return the location that is stored for a database if the caller gives none."""
+        """Return the location that is stored for a new database without the property
+        ``location``.
+        """
         directory = database_directory(self._root, database)
         # Java reads this text as a path, and would take %20 in a URI literally.
         return directory if self._storage.scheme == "file" else self._storage.uri(directory)
 
     def of_database(self, database: str) -> tuple[Storage, str]:
-        """Return the storage and the directory of a database."""
+        """Return the storage of a database, and the path of its directory in it."""
         properties = self._listing.database_properties(database)
         return self.at(database, properties.get(LOCATION) or "")
 
     def at(self, database: str, location: str) -> tuple[Storage, str]:
-        """Return the storage and the directory of a location that this library or Java wrote."""
+        """Return the storage and the path of a location; "" is the default location of the
+        database.
+
+        The location is a path or a URI, as this library or Java stored it.
+        """
         if location in ("", self.default_location(database)):
             return self._storage, database_directory(self._root, database)
         storage, path = resolve(location.rstrip("/"), self._storage)
@@ -50,7 +56,8 @@ class Places:
         return storage, path
 
     def refuse_shared(self, database: str, location: str) -> None:
-        """Refuse a location that overlaps with the directory of another database.
+        """Raise ``InvalidRequestError`` if a location overlaps with another database or has the
+        warehouse.
 
         Both databases would list the same tables, and a drop would delete them with all their
         files.
@@ -78,19 +85,19 @@ class Places:
             )
 
     def _guarded(self, storage: Storage) -> Storage:
-        """Return the storage with the same lock as the warehouse, if that has a lock."""
+        """Return the storage with a lock of the same kind as the warehouse, if that has a lock."""
         near = self._storage
         if not isinstance(near, LockedCreation) or isinstance(storage, LockedCreation):
             return storage
         return LockedCreation(storage, near._lock, storage.uri(""))
 
     def of_table(self, name: TableName) -> tuple[Storage, TableLayout]:
-        """Return the storage of a table and the layout of its main branch."""
+        """Return the storage of a table, and the paths of its main branch."""
         storage, directory = self.of_database(name.database)
         return storage, TableLayout(f"{directory}/{name.table}")
 
     def has_files(self, name: TableName) -> bool:
-        """Return True if the directory of ``name`` has a table, intact or damaged."""
+        """Return True if the directory of ``name`` has a table; its files may be damaged."""
         return table_exists(*self.of_table(name))
 
     def newest_schema(self, name: TableName) -> TableSchema:
@@ -106,9 +113,9 @@ class Places:
         return [TableName(database, table) for table in _tables_below(storage, directory)]
 
     def databases_with_tables(self) -> list[str]:
-        """Return the names of the databases that have a table in their directory in the warehouse.
+        """Return the names of the databases that have a table in their default directory.
 
-        They are found even if the catalog does not list them.
+        Only the storage is asked, so databases that the catalog does not list are found, too.
         """
         return [
             entry.name.removesuffix(DATABASE_SUFFIX)

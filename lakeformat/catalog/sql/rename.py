@@ -31,7 +31,7 @@ class Renames:
         self._locks = locks
 
     def run_held(self, old: TableName, new: TableName, held: Held) -> None:
-        """Rename a table for a caller that holds the locks of both names; ``held`` is that of
+        """Rename a table; the caller has the locks of both names, and ``held`` is the lock of
         ``new``.
         """
         self.refuse_files_on_their_way(new)
@@ -53,7 +53,7 @@ class Renames:
             ) from error
 
     def unfinished(self, new: TableName) -> TableName | None:
-        """Return the old name of table ``new`` if its directory may still have the files; else
+        """Return the old name of table ``new`` if the old directory may still have its files; else
         None.
         """
         old = self._listing.renamed_from(new)
@@ -67,12 +67,14 @@ class Renames:
         return old if self._copies(new) or not self._places.has_files(new) else None
 
     def place_of(self, name: TableName) -> TableName:
-        """Return the name whose directory has the files of table ``name``."""
+        """Return ``name``, or its old name if the files are still in the old directory."""
         old = self.unfinished(name)
         return old if old is not None and self._places.has_files(old) else name
 
     def finish(self, new: TableName, old: TableName) -> bool:
-        """Finish the rename from ``old`` to ``new``; return False if no files were to be moved."""
+        """Finish the interrupted rename from ``old`` to ``new``; return False if it needed no files
+        moved.
+        """
         with self._locks.hold_all(old, new) as held:
             if self._listing.renamed_from(new) != old:
                 return False
@@ -92,8 +94,10 @@ class Renames:
             return True
 
     def refuse_files_on_their_way(self, name: TableName) -> None:
-        """Refuse a name whose directory still has files of a renamed table, so that two tables
-        never mix.
+        """Raise ``AlreadyExistsError`` if the directory of ``name`` still has files of a renamed
+        table.
+
+        A new table in this directory would mix with them.
         """
         for new, old in self._listing.renames().items():
             if old != name or self.unfinished(new) is None:
@@ -113,7 +117,7 @@ class Renames:
         self._listing.finish(new, RENAMED_FROM)
 
     def _is_refusal(self, error: LakeError, new: TableName) -> bool:
-        """Return True if the rename failed before any file was moved or copied."""
+        """Return True if the rename was refused before any file was moved or copied."""
         if isinstance(error, AlreadyExistsError | CommitConflictError):
             return True
         storage, target = self._places.of_table(new)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repairs the list of tables: finishes interrupted changes, and adds tables that are not listed.
 
-It reports tables that it cannot repair.
+Tables that it cannot repair are in the report.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lakeformat.errors import (
 __all__ = ["Repair"]
 
 _REFUSALS = (AlreadyExistsError, CommitConflictError, CorruptTableError, InvalidRequestError)
-"""Errors about a single table; the repair continues with the next table."""
+"""Errors of a single table: it is reported as damaged, and the repair continues."""
 
 
 class Repair:
@@ -49,7 +49,7 @@ class Repair:
         self._covers = covers
         self._damaged: dict[TableName, None] = {}
         self._stuck: set[TableName] = set()
-        """Names whose directory has files of a table with another name."""
+        """Names that must not be listed, because their directory has files of another table."""
 
     def run(self, databases: Iterable[str]) -> RepairReport:
         """Repair all tables in ``databases``, which must be listed, and return the report."""

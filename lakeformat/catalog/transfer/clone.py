@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies a table to another name, warehouse or storage, file by file and byte by byte.
 
-The schemas are copied last, the newest one first. Without its schemas the copy is not a table, so a
-reader never sees an incomplete one. Until the end a mark file names the source, so that a repeated
-call resumes an interrupted clone.
+The schemas are copied last, the newest one first. Without schemas the copy is not a table, so
+readers never see an incomplete one. A mark file names the source until the clone is complete, so
+that a repeated call resumes an interrupted clone.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ _log = logging.getLogger(__name__)
 _CHUNK = 8 << 20
 _EVERYTHING = "everything"
 _NAMES = ("snapshot", "tag", "changelog", "branch")
-"""Directories of the metadata files that refer to other files."""
+"""Directories of the clone that a resumed clone copies again: their files refer to other files."""
 
 CLONE_MARK = ".cloning"
-"""A file in the directory of a clone. It names the source until the clone is complete."""
+"""A file in the directory of a clone that names the source until the clone is complete."""
 
 OnFiles: TypeAlias = Callable[[int, int], None]
-"""Called with the total number of files, and the number of copied files."""
+"""Called after each file with the number of all files and the number of files that are done."""
 
 
 @renamed_argument("tell", "on_progress")
@@ -71,11 +71,13 @@ def clone_table(
 ) -> CloneReport:
     """Copy a table into a catalog as ``database.table``: one snapshot, or with ``full`` everything.
 
-    The snapshot is the newest one, or the one chosen by number or tag, with the columns and options
-    of that time. ``full`` copies all snapshots, tags, branches and changelogs, but not the progress
-    of consumers. The source is only read. To resume an interrupted clone, repeat the call: existing
-    files are compared and kept. If the source's snapshots may expire during the copy, tag the
-    snapshot first.
+    ``snapshot`` (a snapshot id) or ``tag`` chooses the snapshot, with its columns and options;
+    default: the newest snapshot. ``full`` copies all snapshots, tags, branches and changelogs, but
+    not the progress of consumers. The source is only read.
+
+    To resume an interrupted clone, repeat the call: existing files are compared and kept. If the
+    source's snapshots may expire during the copy, create a tag and clone the tag. ``dry_run`` only
+    counts the files.
     """
     if isinstance(source, ReadOnlyTable):
         raise InvalidRequestError(f"cannot clone {source!r}, a system table: clone its table")
@@ -105,8 +107,9 @@ def clone_table(
 
 
 def _require_blobs_named(handle: TableHandle) -> None:
-    """Refuse a table with blobs and a primary key, because no manifest names the files with its
-    blobs.
+    """Raise ``UnsupportedError`` for a table with a primary key and blobs.
+
+    No manifest names the files with its blobs, so a clone would lack them.
     """
     schema = handle.schema
     blobs = [field.name for field in schema.fields if holds_blobs(field.type)]
@@ -119,7 +122,9 @@ def _require_blobs_named(handle: TableHandle) -> None:
 
 
 def _require_own_rows(handle: TableHandle) -> None:
-    """Refuse to clone one snapshot of a table that also reads rows from other branches."""
+    """Raise ``UnsupportedError`` for one snapshot of a table that also reads rows of other
+    branches.
+    """
     if (key := read_through(handle.options.to_dict(), handle.layout.branch)) is not None:
         raise UnsupportedError(
             f"{handle.uri} sets {key!r} and so also reads rows of other branches, but one state "
@@ -140,7 +145,9 @@ def _contents(
 
 
 def _expired(handle: TableHandle, reason: Exception) -> Exception:
-    """Return an error for missing files that may have expired during the copy; a retry shows it."""
+    """Return the error ``reason`` with a hint: the missing file may have expired during the
+    copy.
+    """
     return type(reason)(
         f"{sentence(reason)} Perhaps a snapshot of {handle.uri} expired while it was copied: "
         "create a tag and clone the tag, or run the clone again"
@@ -148,7 +155,7 @@ def _expired(handle: TableHandle, reason: Exception) -> Exception:
 
 
 def _shown_mark(content: bytes) -> str:
-    """Return the source of a clone by its mark; empty if the mark was not written completely."""
+    """Return ", of <part> of <source>" from a mark file; "" if the file is incomplete."""
     try:
         found = json.loads(content)
         return f", of {found['what']} of {found['source']}"
@@ -183,7 +190,10 @@ class _Clone:
         return json.dumps(said, indent=2).encode()
 
     def finished(self) -> CloneReport | None:
-        """Return the report if an earlier attempt already created the table; None otherwise."""
+        """Complete a clone whose earlier attempt already copied a schema, and return the report.
+
+        None if there is no schema yet, or if the table there is not a clone.
+        """
         listed = self.storage.list(self.layout.schema_directory)
         found = (numbered(info.name, "schema-") for info in listed)
         there = sorted(number for number in found if number is not None)
@@ -203,8 +213,9 @@ class _Clone:
         )
 
     def check(self) -> None:
-        """Refuse the target if something else is there; an earlier attempt of the same clone is
-        accepted.
+        """Raise ``AlreadyExistsError`` if the target has a table or other files.
+
+        Files of an earlier attempt of the same clone are accepted.
         """
         if self._is_ours():
             return
@@ -222,7 +233,7 @@ class _Clone:
             )
 
     def copy(self) -> None:
-        """Copy all files, and finally the schemas: with them the copy becomes a table."""
+        """Copy all files, the schemas last: with them the copy becomes a table."""
         self._resumed = self._is_ours()
         if self._resumed:
             for directory in _NAMES:  # files that an earlier plan copied
@@ -244,7 +255,9 @@ class _Clone:
         self._finish()
 
     def report(self, head: Snapshot | None, *, full: bool, dry_run: bool) -> CloneReport:
-        """Return the report; in a dry run it has the files to copy."""
+        """Return the report; ``head`` is the newest snapshot of the clone, None for an empty
+        table.
+        """
         contents = self.contents
         what = f"snapshot {head.id}" if head is not None else "the schema of an empty table"
         would = "would be copied" if dry_run else f"complete, {self.copied} of them copied now"
@@ -261,8 +274,9 @@ class _Clone:
         )
 
     def _is_ours(self) -> bool:
-        """Return True if an earlier attempt of the same clone was interrupted; raise if it is
-        another clone.
+        """Return True if the target has the mark of this clone, False if it has no mark.
+
+        The mark of another clone raises ``AlreadyExistsError``.
         """
         try:
             content = self.storage.read(self._mark)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collects the files that a clone must copy."""
+"""Collects the files that a clone copies."""
 
 from __future__ import annotations
 
@@ -35,30 +35,35 @@ _EXTERNAL_PATHS = "data-file.external-paths"
 
 @dataclass(slots=True)
 class Contents:
-    """The files to copy, by path below the directory of the table."""
+    """The files that a clone copies, by path relative to the table."""
 
     files: dict[str, int | None] = field(default_factory=dict)
-    """Data, index and metadata files, with the size; None if it is not known."""
+    """The size in bytes of each data file, index file and metadata file; None if it is not
+    known.
+    """
     names: dict[str, bytes] = field(default_factory=dict)
-    """Files of snapshots, tags, changelogs and branches with their content; they refer to
-    ``files``."""
+    """The content of each snapshot, tag and changelog file, and of schemas of branches. They refer
+    to ``files``, so they are written after them.
+    """
     schemas: dict[int, bytes] = field(default_factory=dict)
-    """The schemas of the main branch with their content; the table exists from the first one on."""
+    """The content of each schema of the clone's main branch, by schema id. The copy becomes a table
+    with the first of them.
+    """
     snapshot_ids: dict[str, list[int]] = field(default_factory=dict)
-    """The snapshot ids of each branch."""
+    """The ids of the copied snapshots by branch, ascending."""
 
     @property
     def bytes(self) -> int:
-        """The number of bytes to copy; a file of unknown size counts as 0."""
+        """The total size of ``files`` in bytes; a file of unknown size counts as 0."""
         return sum(size or 0 for size in self.files.values())
 
 
 def contents_of_snapshot(
     handle: TableHandle, snapshot: Snapshot | None, *, all_schemas: bool
 ) -> Contents:
-    """Return the files of one snapshot, without its history and without tags.
+    """Return the files of one snapshot; None for a table without snapshots. Tags are left out.
 
-    Schemas newer than that of ``snapshot`` are included only with ``all_schemas``.
+    ``all_schemas`` also includes schemas that are newer than the snapshot's schema.
     """
     reader = _BranchFiles(handle, handle.layout, Contents())
     if snapshot is not None:
@@ -142,7 +147,9 @@ class _BranchFiles:
         self.found.snapshot_ids[layout.branch] = [snapshot.id for snapshot in snapshots]
 
     def add_live(self, snapshot: Snapshot) -> None:
-        """Add the live data files of a snapshot, with their extra files."""
+        """Add the data files that are live in a snapshot, and their extra files such as file
+        indexes.
+        """
         storage = self.handle.storage
         manifests = manifests_of(storage, self.layout, snapshot)
         columns = read_manifests(storage, self.layout, manifests)
@@ -153,8 +160,8 @@ class _BranchFiles:
         self._add_entries(self._added(snapshot, ListKind.CHANGELOG))
 
     def add_metadata(self, snapshot: Snapshot, lists: Sequence[ListKind]) -> None:
-        """Add manifest lists, manifests, index manifests, index files and statistics of a
-        snapshot.
+        """Add the manifests that ``lists`` of a snapshot name, and its index files and
+        statistics.
         """
         files, layout = metadata_of(self.handle, snapshot, lists), self.layout
         for name, size in (files.lists | files.manifests).items():
@@ -169,24 +176,23 @@ class _BranchFiles:
             self._add(self._places.index_file(entry, "").path, entry.file_size)
 
     def add_schemas(self, newest: int | None) -> None:
-        """Add the schemas up to ``newest``; those of a branch become schemas of the clone's main
-        branch.
-        """
+        """Add the schemas with ids up to ``newest`` to the clone's main branch; None adds all."""
         storage, layout = self.handle.storage, self.layout
         for number in schema_ids(storage, layout):
             if newest is None or number <= newest:
                 self.found.schemas[number] = storage.read(layout.schema(number))
 
     def add_schema_files(self) -> None:
-        """Add the schemas of a branch that is a branch in the clone, too."""
+        """Add the schemas of a branch that is also a branch in the clone."""
         for number in schema_ids(self.handle.storage, self.layout):
             self._add_name(self.layout.schema(number))
 
     def _add_changelog(self, changelog: Snapshot) -> None:
         """Add the files of a changelog whose snapshot has expired.
 
-        Data files of that snapshot may have expired, so they are not added. If the changelog has no
-        files of its own, the files of newly written rows serve as changelog.
+        The data files of the snapshot may have expired, so only files of changes are added:
+        changelog files, and without a changelog list the data files that were written and not
+        compacted.
         """
         kinds = lists_of_changelog(self.handle, changelog)
         for kind in kinds:
@@ -213,7 +219,10 @@ class _BranchFiles:
                 self._add(file.path, file.size)
 
     def _add(self, path: str, size: int | None) -> None:
-        """Add a file. If a packed changelog has several entries, the last one has the full size."""
+        """Add a file with the larger of two known sizes.
+
+        Several parts of a packed changelog are one file; the last part has its full size.
+        """
         known = self.found.files.setdefault(_below(self.layout, path), size)
         if size is not None and known is not None and size > known:
             self.found.files[_below(self.layout, path)] = size

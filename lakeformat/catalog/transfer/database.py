@@ -32,10 +32,12 @@ def clone_database(
     dry_run: bool = False,
     on_progress: OnFiles | None = None,
 ) -> Iterator[TableOutcome[CloneReport]]:
-    """Clone the tables whose whole names match the regular expressions, into database ``to``.
+    """Clone tables of a database into database ``to``, and yield the result of each.
 
-    The database is created if it does not exist. If a table already exists, its result is an error,
-    and the next table follows. Repeat the call to clone the tables that are missing.
+    ``to`` is created if it does not exist; default: the same name. The regular expression
+    ``including`` must match the whole name of a table; tables that ``excluding`` matches are left
+    out. An error, such as a table that already exists, is the result of its table, and the next
+    table follows. Repeat the call to clone the tables that are missing.
     """
     wanted, refused = _pattern(including), _pattern(excluding) if excluding is not None else None
     target = to or database

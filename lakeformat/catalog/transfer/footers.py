@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads column statistics from the footers of files that other programs wrote, where they are
-reliable.
+"""Takes column statistics from the footers of files of other programs, if they are reliable.
 
-Strings and floats get no bounds: those of strings may be cut, and those of floats ignore NaN.
+Only integers, dates and timestamps get a minimum and maximum: in footers those of strings may be
+cut, and those of floats ignore NaN.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ _BOUNDED = {
 def footer_statistics(
     known: SoundStatistics | None, fields: Sequence[DataField | None]
 ) -> list[ColumnStatistics]:
-    """Return the statistics of each column; empty for ORC files, and for columns that the file
-    lacks.
+    """Return the statistics of each field, in their order; ``known`` is None for an ORC file.
+
+    A field that is None is not in the file; its statistics are empty.
     """
     if known is None:
         return [NO_STATISTICS] * len(fields)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Creates a table from a directory of plain Parquet and ORC files; files are copied only if needed.
+"""Creates a table from a directory of plain Parquet and ORC files, which are used in place.
 
-The source files are not changed; a mark file is added. A file that is registered in place belongs
-to the table from then on: it is deleted when a compaction has replaced it and the snapshots that
-use it have expired.
+The source files are not changed; only a mark file is added. A file that is registered in place
+belongs to the table from then on: it is deleted after a compaction has replaced it and the
+snapshots that use it have expired.
 """
 
 from __future__ import annotations
@@ -84,10 +84,10 @@ def migrate_directory(
 ) -> MigrateReport:
     """Create an append table ``database.table`` from the Parquet and ORC files below a directory.
 
-    Directories ``key=value`` become partition columns of type STRING, or of the type in
+    Directories ``key=value`` become partition columns of type STRING, or of the SQL type in
     ``partition_types``. Files are registered in place; with ``copy`` they are copied into the
-    table. Files whose columns differ are always rewritten. To resume an interrupted migration,
-    repeat the call.
+    table. Files whose columns differ from those of the table are always rewritten. To resume an
+    interrupted migration, repeat the call.
     """
     storage, root = open_storage(source, storage_options)
     directory = find_plain_files(storage, root)
@@ -120,10 +120,10 @@ def migrate_directory(
 
 
 def _naming_source(catalog: Catalog, name: str, schema: TableSchema, source: str) -> TableSchema:
-    """Return the schema with the source directory as external path, if the catalog allows that
-    path.
+    """Return the schema with the source directory as ``data-file.external-paths``.
 
-    The option is set without a strategy, so no new files are written to the source directory.
+    If the catalog does not allow that path, ``InvalidRequestError`` is raised. The strategy of
+    external paths is not set, so the table writes no new files to the source directory.
     """
     key = TableOptions.data_file_external_paths.key
     if key in schema.options:
@@ -142,9 +142,7 @@ def _naming_source(catalog: Catalog, name: str, schema: TableSchema, source: str
 
 
 def _owner(catalog: Catalog, name: str) -> Owner | None:
-    """Return the owner that an earlier attempt wrote into its mark file; None if the table is
-    missing.
-    """
+    """Return the owner for the mark file if the table exists, as after an interrupted attempt."""
     try:
         return Owner.of(catalog.table(name)._handle)
     except NotFoundError:
@@ -153,8 +151,9 @@ def _owner(catalog: Catalog, name: str) -> Owner | None:
 
 @contextmanager
 def _owned(table: Table, source: Storage, root: str) -> Iterator[None]:
-    """Mark the source directory as owned by the table in a with block; delete the mark if that
-    fails.
+    """Mark the source directory as owned by the table in a with block.
+
+    If the block fails and nothing was committed, the mark is deleted, unless it existed before.
     """
     made = claim(source, root, Owner.of(table._handle))
 
@@ -168,7 +167,9 @@ def _owned(table: Table, source: Storage, root: str) -> Iterator[None]:
 
 
 def _identity(source: str, name: str) -> CommitId:
-    """Return the same commit identity for each attempt, so that files are committed once."""
+    """Return a commit identity that is the same in each attempt, so that files are committed
+    once.
+    """
     return CommitId(f"migrate-{hashlib.sha256(f'{source} {name}'.encode()).hexdigest()[:32]}", 1)
 
 
@@ -179,7 +180,10 @@ def _made_table(
     schema: TableSchema,
     identity: CommitId,
 ) -> Table:
-    """Return the new table, or the table that an interrupted attempt created."""
+    """Return the new table, or the one that an interrupted attempt created.
+
+    Any other table of this name raises ``AlreadyExistsError``.
+    """
     table = catalog.create_table(
         name,
         columns,
@@ -213,7 +217,7 @@ class _Migration:
         return self.table._handle
 
     def run(self, identity: CommitId) -> CommitReport:
-        """Commit all files; if that fails, delete the files that were written."""
+        """Commit all files in one snapshot; if that fails, delete the files that were written."""
         writer = self.table.new_writer()
         try:
             messages = [*self._messages(), *self._converted(writer)]
@@ -242,7 +246,7 @@ class _Migration:
         return writer.prepare()
 
     def _messages(self) -> Iterator[CommitMessage]:
-        """Yield a commit message for each partition, with the files that are used unchanged."""
+        """Yield a commit message for each partition, with its registered and copied files."""
         by_partition: dict[bytes, list[DataFileMeta]] = {}
         for number, each in enumerate(self.chosen):
             if each.how != CONVERTED:
@@ -294,10 +298,9 @@ class _Migration:
         )
 
     def _in_file(self) -> list[DataField | None]:
-        """Return the columns of the table in the order of the schema, None for each partition
-        column.
+        """Return the fields of the schema, with None in place of each partition column.
 
-        The values of a partition column are in the name of the directory, not in the file.
+        The values of partition columns are in the names of directories, not in the files.
         """
         schema = self._handle.schema
         return [

@@ -37,7 +37,9 @@ REGISTERED, COPIED, CONVERTED = "registered", "copied", "converted"
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A source file, what to do with it, and the reason."""
+    """A source file, how it gets into the table (``CONVERTED``, ``COPIED`` or ``REGISTERED``), and
+    why.
+    """
 
     file: MigratedFile
     how: str
@@ -45,7 +47,12 @@ class SourceFile:
 
 
 def columns_of(directory: PlainDirectory, partition_types: Mapping[str, str]) -> pa.Schema:
-    """Return the columns of the new table: those of all files, then the partition columns."""
+    """Return the columns of the new table: the union of all files' columns, then the partition
+    columns.
+
+    ``partition_types`` maps partition columns to SQL types; default: STRING. Columns with types
+    that do not fit together raise ``InvalidRequestError``.
+    """
     if unknown := [key for key in partition_types if key not in directory.keys]:
         raise InvalidRequestError(
             f"partition_types names {unknown[0]!r}, which is not a partition column: the "
@@ -92,7 +99,10 @@ def _partition_type(key: str, text: str) -> pa.DataType:
 
 
 def partition_columns(schema: TableSchema, file: MigratedFile) -> dict[str, pa.Array]:
-    """Return the value of each partition column for a file, as an array of length one."""
+    """Return the value of each partition column for a file, as an array with one element.
+
+    A directory name that is not a value of the column's type raises ``InvalidRequestError``.
+    """
     by_name = {field.name: field for field in schema.fields}
     found = {}
     for key, text in zip(schema.partition_keys, file.values, strict=True):
@@ -112,7 +122,8 @@ def partition_columns(schema: TableSchema, file: MigratedFile) -> dict[str, pa.A
 def choose(
     storage: Storage, root: str, schema: TableSchema, files: Sequence[MigratedFile], *, copy: bool
 ) -> list[SourceFile]:
-    """Return what to do with each file below ``root``.
+    """Return for each file below ``root`` if it is registered in place, copied or rewritten, and
+    why.
 
     A file is registered in place only if every reader can read it, and if it is in the directory of
     its partition: see ``lakeformat/paimon/file_places.py``.
@@ -141,12 +152,14 @@ def choose(
 
 
 def address_of(storage: Storage, path: str) -> str:
-    """Return the unescaped URI that metadata stores for a place outside of the table."""
+    """Return the URI of a path as metadata stores it: without percent-encoding."""
     return f"file:{path}" if storage.scheme == "file" else storage.uri(path)
 
 
 def _has_address(storage: Storage, path: str) -> bool:
-    """Return True if the URI of ``path`` can be stored in an option, where commas separate URIs."""
+    """Return True if the option ``data-file.external-paths``, which has commas, can hold the
+    URI.
+    """
     address = address_of(storage, path)
     try:
         return "," not in address and resolve(address, storage)[1] == path

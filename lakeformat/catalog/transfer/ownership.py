@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marks directories of registered files with their owner, so that no two tables own the same file.
+"""Marks directories of registered files with their table, so that no two tables own the same file.
 
-The expiry of the owner deletes a registered file some day. A second table with the same file would
-then lose rows. Readers of plain directories ignore the mark file, because its name begins with an
-underscore.
+The table deletes a registered file when the snapshots that use it have expired. A second table with
+the same file would then lose rows. Readers of plain directories ignore the mark file, because its
+name begins with an underscore.
 """
 
 from __future__ import annotations
@@ -33,16 +33,18 @@ MARK = REGISTERED_MARK
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A table, and the time of its creation, which differs for a later table at the same place."""
+    """The table that owns the files of a directory."""
 
     table: str
     """The URI of the table when it registered the files."""
     made_millis: int
-    """The time of its first schema; a rename does not change it."""
+    """The creation time of its first schema, in milliseconds since 1970-01-01 UTC. A rename keeps
+    it; a later table with the same URI has another one.
+    """
 
     @classmethod
     def of(cls, handle: TableHandle) -> Owner:
-        """Return the owner that stands for a table."""
+        """Return the table of a handle as owner."""
         first = read_schema(handle.storage, handle.layout, 0)
         return cls(handle.uri, first.time_millis)
 
@@ -56,8 +58,10 @@ def parents(root: str) -> Iterator[str]:
 
 
 def refuse_owned(storage: Storage, root: str, below: Sequence[str], owner: Owner | None) -> None:
-    """Raise if a mark file names another table as owner; ``below`` are the mark files under
-    ``root``.
+    """Raise ``InvalidRequestError`` if a mark file names another owner than ``owner``.
+
+    The mark files of ``root`` and of all directories above are read, and those in ``below``, which
+    are paths. With None any mark file raises.
     """
     above = [f"{directory}/{MARK}" for directory in (root, *parents(root))]
     for path in dict.fromkeys((*above, *below)):
@@ -74,7 +78,10 @@ def refuse_owned(storage: Storage, root: str, below: Sequence[str], owner: Owner
 
 
 def claim(storage: Storage, root: str, owner: Owner) -> bool:
-    """Mark a directory as owned by a table; return False if the same table had marked it before."""
+    """Write the mark file of ``owner`` into a directory; return False if it exists already.
+
+    The mark file of another owner raises ``InvalidRequestError``.
+    """
     path, content = f"{root}/{MARK}", _content(owner)
     try:
         made = storage.create(path, content)
@@ -91,7 +98,7 @@ def claim(storage: Storage, root: str, owner: Owner) -> bool:
 
 
 def withdraw(storage: Storage, root: str) -> None:
-    """Delete the mark file; call this only if no file of the directory is registered."""
+    """Delete the mark file of a directory of which no file is registered."""
     storage.delete(f"{root}/{MARK}")
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the data files of a plain directory, as Hive and Spark write it.
 
-A directory ``key=value`` has the value of a column for all rows below it. Names that begin with a
+A directory ``key=value`` holds the rows with this value in column ``key``. Names that begin with a
 dot or an underscore are ignored, as Hive does: they are marks, logs and unfinished files.
 """
 
@@ -34,37 +34,40 @@ _LONGEST_MAGIC = 4
 
 @dataclass(frozen=True, slots=True)
 class MigratedFile:
-    """A file and the content of its footer."""
+    """A plain file, its partition, and the columns and rows that its footer names."""
 
     info: FileInfo
     uri: str
     values: tuple[str, ...]
-    """The partition values, as the directories spell them."""
+    """The partition values, in the order of the partition columns, as the names of directories have
+    them.
+    """
     format: FileFormat
     names_format: bool
-    """True if the file has the suffix of its format."""
+    """True if the suffix of the file's name is that of its format."""
     schema: pa.Schema
     rows: int
     statistics: SoundStatistics | None
-    """The statistics in the footer of a Parquet file."""
+    """The statistics in the footer of a Parquet file; None for an ORC file."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlainDirectory:
-    """The data files of a directory."""
+    """The data files below a directory, and their partition columns."""
 
     files: tuple[MigratedFile, ...]
     keys: tuple[str, ...]
     """The partition columns, from the outermost directory to the innermost."""
     skipped: tuple[str, ...]
     marks: tuple[str, ...] = ()
-    """Paths of the mark files below the directory."""
+    """The paths of mark files below the directory: tables own the files beside them."""
 
 
 def find_plain_files(storage: Storage, root: str) -> PlainDirectory:
-    """Return all data files below a directory.
+    """Return all Parquet and ORC files below a directory, with their partitions.
 
-    Refused if the directory contains, is, or is inside of a table, or if partition columns differ.
+    ``InvalidRequestError`` is raised if the directory is a table, has one below it or is inside of
+    one, if its files have different partition columns, and if it has no data file.
     """
     if not storage.directory_exists(root):
         raise NotFoundError(f"{storage.uri(root)} is not a directory: check the address")
@@ -182,8 +185,10 @@ def _names(name: str, uri: str, found: FileFormat) -> bool:
 
 
 def _plain(field: pa.Field) -> pa.Field:
-    """Return the column as nullable and with a plain type, because footers do not guarantee NOT
-    NULL.
+    """Return a column as nullable, because footers do not guarantee NOT NULL, and not as
+    dictionary.
+
+    Large strings and binaries become the types that the table has.
     """
     kind = field.type
     if pa.types.is_dictionary(kind):

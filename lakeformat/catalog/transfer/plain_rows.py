@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the rows of a plain file that must be rewritten."""
+"""Reads the rows of a plain file that a migration rewrites."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ __all__ = ["read_plain_rows"]
 def read_plain_rows(
     storage: Storage, file: MigratedFile, schema: pa.Schema, partition: Mapping[str, pa.Array]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows with the columns of the file and of its partition; the writer checks their
-    values.
+    """Yield the rows of a file, with those columns of ``schema`` that the file or ``partition``
+    has.
+
+    ``partition`` has the value of each partition column, as an array with one element. The writer
+    checks the values.
     """
     try:
         with storage.open_input(file.info.path) as stream:

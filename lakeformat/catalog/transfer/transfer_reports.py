@@ -12,27 +12,27 @@ __all__ = ["CloneReport", "MigrateReport", "MigratedFile"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloneReport(Report):
-    """The report of cloning one table, or of its dry run."""
+    """The result of cloning one table, or of its dry run."""
 
     source: str
     target: str
     what: str
-    """The part that was copied: ``everything``, or a snapshot by its number."""
+    """The part of the table that was copied: ``everything``, or ``snapshot`` with its id."""
     dry_run: bool
     files: int
     """The number of data, index and metadata files of the clone."""
     copied: int
-    """The number of files that this call copied; the rest existed from an earlier attempt."""
+    """The number of files that this call copied; an earlier attempt copied the remaining files."""
     bytes: int
     snapshot_ids: tuple[int, ...]
-    """The snapshots of the main branch of the clone."""
+    """The ids of the snapshots in the main branch of the clone."""
     reason: str
     """The outcome in one sentence, for the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigratedFile:
-    """A file of a migrated directory, and what was done with it."""
+    """A file of a migrated directory, and how it got into the table."""
 
     file: str
     partition: str
@@ -45,7 +45,7 @@ class MigratedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrateReport(Report):
-    """The report of migrating a directory, or of its dry run."""
+    """The result of migrating a directory, or of its dry run."""
 
     source: str
     table: str
@@ -54,7 +54,9 @@ class MigrateReport(Report):
     partition_by: tuple[str, ...]
     files: tuple[MigratedFile, ...]
     skipped: tuple[str, ...]
-    """Ignored hidden files."""
+    """The URIs of files and directories that were ignored, because their names begin with a dot or
+    an underscore.
+    """
     rows: int
     snapshot_id: int | None
     replayed: bool
