@@ -112,7 +112,7 @@ def check_packages() -> Iterator[Finding]:
             yield check_requirement(requirement)
     for extra, first in FIRST_PACKAGE.items():
         if installed_version(first) is None:
-            advice = f"for this: pip install '{DISTRIBUTION}[{extra}]'"
+            advice = f"if you need it: pip install '{DISTRIBUTION}[{extra}]'"
             yield Finding(f"[{extra}]", Status.WARN, "not installed", advice)
             continue
         for requirement in required:

@@ -265,8 +265,8 @@ class Catalog(ABC):
         storage, there = self._storage_of(source.database), self._storage_of(target.database)
         if storage is not there:
             raise InvalidRequestError(
-                f"cannot rename {old!r} to {new!r}: they are in different storages. Clone the "
-                "table instead"
+                f"cannot rename {old!r} to {new!r}: they are in different storages. Copy the table "
+                "with clone_table (`lake clone`), then drop the old one"
             )
         if not force and mover(storage) is None:
             raise InvalidRequestError(

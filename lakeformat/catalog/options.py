@@ -170,7 +170,7 @@ class CatalogOptions:
 
                 near = closest(key, [*known, *(each.name for each in STORE_OPTIONS)])
                 raise InvalidRequestError(
-                    f"catalog option {key!r} is not supported by this version{near}"
+                    f"catalog option {key!r} is not supported by this version: leave it out{near}"
                 )
         if self.get(self.metastore) == FILESYSTEM:
             self._refuse_database_options()

@@ -953,7 +953,7 @@ MISTAKES = [
         "a connection with an option with an underscore",
         "run",
         'LakeHealthOperator(task_id="t", table="shop.orders", lake_conn_id="lake_eu")',
-        "InvalidRequestError: catalog option 's3_endpoint' is not supported by this version; did you mean 's3.endpoint'?",
+        "InvalidRequestError: catalog option 's3_endpoint' is not supported by this version: leave it out; did you mean 's3.endpoint'?",
         {
             "lake_eu": {
                 "conn_type": "lake",

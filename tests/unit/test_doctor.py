@@ -71,7 +71,7 @@ def test_an_extra_that_is_absent_is_a_warning(installed):
     installed("obstore>=0.12; extra == 's3'", airflow_provider_lake="0.1.0")
     findings = {finding.name: finding for finding in subject.check_packages()}
     assert findings["[s3]"].status is Status.WARN
-    assert findings["[s3]"].advice == "for this: pip install 'airflow-provider-lake[s3]'"
+    assert findings["[s3]"].advice == "if you need it: pip install 'airflow-provider-lake[s3]'"
 
 
 def test_an_extra_that_is_there_is_held_to_its_versions(installed):

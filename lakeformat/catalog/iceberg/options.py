@@ -83,14 +83,16 @@ ICEBERG_OPTIONS = (
         REST,
         is_secret=True,
     ),
-    _client("oauth2-server-uri", "Address that gives tokens for a credential.", REST),
-    _client("scope", "Scope of the token.", REST),
-    _client("audience", "Audience of the token.", REST),
-    _client("resource", "Resource of the token.", REST),
+    _client(
+        "oauth2-server-uri", "Address of the server that gives a token for `credential`.", REST
+    ),
+    _client("scope", "Scope of the token that the client gets for `credential`.", REST),
+    _client("audience", "Audience of the token that the client gets for `credential`.", REST),
+    _client("resource", "Resource of the token that the client gets for `credential`.", REST),
     _client("rest.sigv4-enabled", "`true` signs each request as AWS does; needs boto3.", REST),
-    _client("rest.signing-region", "AWS region in that signature.", REST),
-    _client("rest.signing-name", "AWS service in that signature, such as `glue`.", REST),
-    _client("ugi", "User of the requests; its groups follow after a colon.", HIVE),
+    _client("rest.signing-region", "AWS region for `rest.sigv4-enabled`.", REST),
+    _client("rest.signing-name", "AWS service for `rest.sigv4-enabled`, such as `glue`.", REST),
+    _client("ugi", "User of the requests and its groups: `user:group1,group2`.", HIVE),
     _client(
         HIVE_TIMEOUT,
         "The longest time, in seconds, that the metastore may take to connect or to answer. "
@@ -99,7 +101,7 @@ ICEBERG_OPTIONS = (
     ),
     _client("hive.hive2-compatible", "`true` for a Hive metastore of version 2.", HIVE),
     _client("hive.kerberos-authentication", "`true` authenticates with Kerberos.", HIVE),
-    _client("hive.kerberos-service-name", "Service of the metastore in Kerberos.", HIVE),
+    _client("hive.kerberos-service-name", "Name of the metastore's service in Kerberos.", HIVE),
     _client("glue.id", "AWS account of the Glue catalog.", GLUE),
     _client("glue.region", "AWS region of the Glue catalog.", GLUE),
     _client("glue.endpoint", "Address of the Glue service.", GLUE),
@@ -230,7 +232,9 @@ def _check(key: str, metastore: str) -> None:
         )
     if option is None:
         near = closest(key, [*_BY_KEY, *(each.name for each in STORE_OPTIONS)])
-        raise InvalidRequestError(f"a catalog of Iceberg tables has no option {key!r}{near}")
+        raise InvalidRequestError(
+            f"a catalog of Iceberg tables has no option {key!r}: leave it out{near}"
+        )
     if metastore not in option.metastores:
         raise InvalidRequestError(
             f"option {key!r} needs the {' or '.join(option.metastores)} metastore: leave it out, "

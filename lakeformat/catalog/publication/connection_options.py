@@ -46,6 +46,7 @@ def check_published(key: str) -> None:
         for each in ("uri", *sorted(client_options(metastore)))
     ]
     raise InvalidRequestError(
-        f"option {key!r} is not one of a connection: options of a table belong to the table"
-        f"{closest(key, known)}"
+        f"option {key!r} is not an option of a catalog of Iceberg tables: leave it out of the "
+        "catalog and the connection. Options of a table, such as metadata.iceberg.storage, are set "
+        f"with alter_table and lake.set_option{closest(key, known)}"
     )

@@ -80,10 +80,12 @@ def clone_table(
     counts the files.
     """
     if isinstance(source, ReadOnlyTable):
-        raise InvalidRequestError(f"cannot clone {source!r}, a system table: clone its table")
+        raise InvalidRequestError(
+            "cannot clone a system table: pass the table itself, opened without '$…'"
+        )
     if full and (snapshot is not None or tag is not None):
         raise InvalidRequestError(
-            "full=True copies every snapshot and tag: leave out 'snapshot' and 'tag'"
+            "full=True copies every snapshot and tag: leave out 'snapshot' and 'tag', or full=True"
         )
     handle = source._handle
     _require_blobs_named(handle)
@@ -155,10 +157,10 @@ def _expired(handle: TableHandle, reason: Exception) -> Exception:
 
 
 def _shown_mark(content: bytes) -> str:
-    """Return ", of <part> of <source>" from a mark file; "" if the file is incomplete."""
+    """Return " (<part> of <source>)" from a mark file; "" if the file is incomplete."""
     try:
         found = json.loads(content)
-        return f", of {found['what']} of {found['source']}"
+        return f" ({found['what']} of {found['source']})"
     except (ValueError, TypeError, LookupError):
         return ""
 

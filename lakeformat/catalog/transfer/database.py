@@ -39,7 +39,8 @@ def clone_database(
     out. An error, such as a table that already exists, is the result of its table, and the next
     table follows. Repeat the call to clone the tables that are missing.
     """
-    wanted, refused = _pattern(including), _pattern(excluding) if excluding is not None else None
+    wanted = _pattern("including", including)
+    refused = None if excluding is None else _pattern("excluding", excluding)
     target = to or database
     names = [
         name
@@ -65,8 +66,10 @@ def clone_database(
         yield outcome
 
 
-def _pattern(text: str) -> re.Pattern[str]:
+def _pattern(name: str, text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except re.error as reason:
-        raise InvalidRequestError(f"{text!r} is not a regular expression: {reason}") from None
+        raise InvalidRequestError(
+            f"{name} must be a regular expression, got {text!r}: {reason}"
+        ) from None

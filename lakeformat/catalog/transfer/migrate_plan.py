@@ -33,6 +33,7 @@ __all__ = [
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 REGISTERED, COPIED, CONVERTED = "registered", "copied", "converted"
+_UNSTORABLE = "its path has a character that data-file.external-paths cannot hold, such as a comma"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,17 +136,17 @@ def choose(
         if (why := _unfit(file, fields)) is not None:
             found.append(SourceFile(file, CONVERTED, why))
         elif copy:
-            found.append(SourceFile(file, COPIED, "as requested"))
+            found.append(SourceFile(file, COPIED, "the call asks for copies"))
         elif not file.names_format:
-            found.append(SourceFile(file, COPIED, "the suffix of its name is not its format"))
+            found.append(SourceFile(file, COPIED, f"its name does not end in .{file.format}"))
         elif named[file.values, file.info.name] > 1:
             found.append(
                 SourceFile(file, COPIED, "another file of its partition has the same name")
             )
         elif not _has_address(storage, root) or not _has_address(storage, file.info.path):
-            found.append(SourceFile(file, COPIED, "its path cannot be written as an address"))
+            found.append(SourceFile(file, COPIED, _UNSTORABLE))
         elif len(file.info.path[len(root) :].strip("/").split("/")) != len(file.values) + 1:
-            found.append(SourceFile(file, COPIED, "its directory is not a partition"))
+            found.append(SourceFile(file, COPIED, "it is not in the directory of its partition"))
         else:
             found.append(SourceFile(file, REGISTERED, "has the columns of the table"))
     return found

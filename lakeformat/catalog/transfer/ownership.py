@@ -71,9 +71,9 @@ def refuse_owned(storage: Storage, root: str, below: Sequence[str], owner: Owner
             continue
         if owner is None or found != _content(owner):
             raise InvalidRequestError(
-                f"files of {storage.uri(root)} are already registered in the table "
-                f"{_named(found)}, which deletes them once it does not need them: pass copy=True "
-                f"to copy them. If that table no longer exists, delete {storage.uri(path)}"
+                f"files of {storage.uri(root)} are already registered in {_named(found)}, which "
+                "deletes them once it does not need them: pass copy=True to copy them. If that "
+                f"table no longer exists, delete {storage.uri(path)}"
             )
 
 
@@ -115,6 +115,6 @@ def _content(owner: Owner) -> bytes:
 
 def _named(content: bytes) -> str:
     try:
-        return str(json.loads(content)["table"])
+        return f"the table {json.loads(content)['table']}"
     except (*NO_JSON, KeyError, TypeError):
-        return "of its mark"
+        return "another table"

@@ -104,8 +104,8 @@ def _refuse_table(storage: Storage, root: str, directory: str) -> None:
     raise InvalidRequestError(
         f"{storage.uri(root)} {'is' if directory == root else where} a table already ({sign}), "
         "not a directory of plain files: a table deletes files that it no longer needs, and some "
-        "of its files hold outdated rows. Clone a Paimon table; of another format, read the rows "
-        "and write them into a new table"
+        "of its files hold outdated rows. Copy a Paimon table with `lake clone`; read the rows of "
+        "a table of another format, and write them into a new table"
     )
 
 
