@@ -60,17 +60,23 @@ class DeletedRows:
         return self._changed((addresses.of(each.place, each.name), each) for each in vectors)
 
     def after(
-        self, parent: IcebergSnapshot, added: ManifestColumns, removed: pa.Array
+        self,
+        parent: IcebergSnapshot,
+        before: Snapshot | None,
+        added: ManifestColumns,
+        removed: pa.Array,
     ) -> ChangedDeletes:
         """Write the changed deletes of data files that remain, and all deletes of added data files.
 
-        ``removed`` has the URIs of the data files that the snapshot removes with their deletes.
+        ``before`` is the Paimon snapshot of ``parent``; None to read it. ``removed`` has the URIs
+        of the data files that the snapshot removes with their deletes.
         """
         had_deletes = parent.summary.get("total-delete-files") != "0"
         if self.snapshot.index_manifest is None and not had_deletes:
             return self._changed(())
         handle = self.handle
-        before = read_snapshot(handle.storage, handle.layout, parent.snapshot_id)
+        if before is None:
+            before = read_snapshot(handle.storage, handle.layout, parent.snapshot_id)
         addresses = _Addresses(handle, self.snapshot, self.entries, added)
         vectors = changed_vectors(handle, before, self.snapshot, addresses.places)
         known = ((addresses.of(each.place, each.name), each) for each in vectors)

@@ -64,8 +64,11 @@ class NextState:
     entries: FileEntries
     deleted: DeletedRows
 
-    def after_base(self) -> TableMetadata:
-        """Return the metadata of ``base`` with the snapshot added that directly follows it."""
+    def after_base(self, before: Snapshot | None = None) -> TableMetadata:
+        """Return the metadata of ``base`` with the snapshot added that directly follows it.
+
+        ``before`` is the Paimon snapshot of ``base``. If it is None, it is read when it is needed.
+        """
         metadata = self.base.metadata
         parent = metadata.current_snapshot
         assert parent is not None
@@ -74,14 +77,43 @@ class NextState:
             # The table removed manifests that are missing. Their files are not listed, so list all
             # files again.
             started = self._base(parent, MANIFEST_SCHEMA.empty_table())
-            return self._with(started, replace(self._all_of(started), operation="overwrite"))
+            every = replace(self._all_of(started), operation="overwrite")
+            return self._with(started, every, metadata)
         started = self._base(parent, read_manifest_list(self.base.places, parent))
-        return self._with(started, self._changed(started, delta))
+        return self._with(started, self._changed(started, delta, before), metadata)
+
+    def after_expired(self, before: Snapshot) -> TableMetadata:
+        """Return the metadata of ``base`` with the snapshot added, if snapshots between them have
+        expired.
+
+        ``before`` is the Paimon snapshot of ``base``. As after any expiry, the new snapshot has no
+        parent, and times before it have no state. Manifests and row ids are those of ``base``.
+        """
+        metadata = self.base.metadata
+        parent = metadata.current_snapshot
+        assert parent is not None
+        started = self._base(parent, read_manifest_list(self.base.places, parent))
+        started = replace(started, snapshot=replace(started.snapshot, parent_id=None))
+        added, removed = VisibleChanges(self.handle, self.snapshot, self.entries).since(before)
+        ordered = added.take(_by_partition(added))
+        apart = replace(
+            metadata,
+            references={},
+            current_snapshot_id=None,
+            snapshot_log=(),
+            last_sequence_number=self.snapshot.id - 1,
+        )
+        return self._with(started, self._change(started, ordered, removed, None, before), apart)
 
     def on_its_own(self) -> TableMetadata:
         """Return metadata with this snapshot alone, which lists all files of the table as added."""
         started = self._base(None, MANIFEST_SCHEMA.empty_table())
-        return self._with(started, self._all_of(started))
+        return self._with(started, self._all_of(started), self.base.metadata)
+
+    @property
+    def written(self) -> list[str]:
+        """The URIs of the files of this state."""
+        return [*self.files.written, *self.deleted.files.written]
 
     def discard(self) -> None:
         """Delete the files of a state that is not published."""
@@ -107,23 +139,31 @@ class NextState:
         changes = read_manifests(storage, layout, delta)
         return changes.take(meet(changes).left)
 
-    def _changed(self, base: Base, changes: ManifestColumns) -> FileChange:
+    def _changed(self, base: Base, changes: ManifestColumns, before: Snapshot | None) -> FileChange:
         """Return the change for Iceberg readers; files whose rows need a merge are left out."""
-        parent = base.parent
-        assert parent is not None
         added, removed = VisibleChanges(self.handle, self.snapshot, self.entries).of(changes)
-        rows = self.deleted.after(parent, added, removed)
         partitions = self.entries.partitions(changes)
-        found = StateChange(
-            self.entries.added(added), removed, rows.deletes, rows.changed, partitions
-        )
-        change = found(base)
+        change = self._change(base, added, removed, partitions, before)
         # In a table with a primary key a compaction makes new rows visible to Iceberg readers. So
         # it is not a "replace", which keeps all rows.
         is_same = self.snapshot.commit_kind is CommitKind.COMPACT
         if is_same and not self.handle.schema.primary_keys and change.operation == "overwrite":
             return replace(change, operation="replace")
         return change
+
+    def _change(
+        self,
+        base: Base,
+        added: ManifestColumns,
+        removed: pa.Array,
+        partitions: pa.StructArray | None,
+        before: Snapshot | None,
+    ) -> FileChange:
+        parent = base.parent
+        assert parent is not None
+        rows = self.deleted.after(parent, before, added, removed)
+        new = self.entries.added(added)
+        return StateChange(new, removed, rows.deletes, rows.changed, partitions)(base)
 
     def _all_of(self, base: Base) -> FileChange:
         """Return a change that adds all files, ordered by partition, so that a manifest has few
@@ -136,8 +176,7 @@ class NextState:
         none = pa.array([], pa.string())
         return StateChange(self.entries.added(ordered), none, rows.deletes, none)(base)
 
-    def _with(self, base: Base, change: FileChange) -> TableMetadata:
-        metadata = self.base.metadata
+    def _with(self, base: Base, change: FileChange, metadata: TableMetadata) -> TableMetadata:
         version = metadata.format_version
         manifests, added_rows = change.manifests, None
         if version >= HAS_ROW_IDS:

@@ -3,8 +3,8 @@
 
 The metadata file of a snapshot has the number of the snapshot in its name, and only one publication
 can create it. So a repeated call publishes nothing twice, and calls at the same time continue each
-other's work. If the published history differs from that of the table, only the newest snapshot is
-published, without the history before it.
+other's work. If the published history differs from that of the table, it is published from scratch:
+the newest snapshot, and the older ones that the table still has.
 """
 
 from __future__ import annotations
@@ -35,12 +35,14 @@ from lakeformat.paimon.table import Table
 from lakeformat.publish.deleted_rows import DeletedRows
 from lakeformat.publish.entries import FileEntries
 from lakeformat.publish.format_version import HAS_ROW_IDS, refuse_downgrade, upgraded
+from lakeformat.publish.history import kept_history
 from lakeformat.publish.kept_snapshots import unneeded_files, with_kept_snapshots
 from lakeformat.publish.name_mapping import NAME_MAPPING, name_mapping
 from lakeformat.publish.next_state import IDENTITY, NextState
 from lakeformat.publish.place import location_of_table, versions_of
 from lakeformat.publish.published_deletes import PublishedDeletes
 from lakeformat.publish.published_table import newest_schema, require_published_table
+from lakeformat.publish.rebuild import Rebuild
 from lakeformat.publish.report import PublishReport
 from lakeformat.publish.requirements import require_publishable
 from lakeformat.publish.schemas import (
@@ -185,7 +187,7 @@ class _Publication:
     def _publish(
         self, newest: LoadedMetadata | None, base: LoadedMetadata | None, head: Snapshot
     ) -> LoadedMetadata | None:
-        """Publish the snapshot after ``base``, or ``head`` without history if there is no ``base``.
+        """Publish the snapshot after ``base``, or all kept ones if there is no ``base``.
 
         Return None if another publication was first.
         """
@@ -235,24 +237,27 @@ class _Publication:
         return _manifest_list(now) != _manifest_list(base)
 
     def _rebuild(self, newest: LoadedMetadata | None, head: Snapshot) -> LoadedMetadata | None:
-        """Publish the newest snapshot without the history before it; None if another publication
-        was first.
+        """Publish the newest snapshot and the older ones that the table has, from all files.
+
+        Return None if another publication was first.
         """
         versions = self._versions
         versions.storage.make_directory(versions.path(1).rpartition("/")[0])
         first = self._with_schemas(self._first(newest, head), head)
-        state = self._state(LoadedMetadata(versions.places, first, versions.path(0)), head)
+        every = Rebuild(LoadedMetadata(versions.places, first, versions.path(0)), self._state)
+        history = kept_history(self._handle, head, lambda number: self._schemas(number)[0])
         there = versions.find(head.id)
-        with kept_if_published(state.discard):
-            metadata = state.on_its_own()
+        with kept_if_published(every.discard):
+            metadata = with_kept_snapshots(every.metadata(history), self._handle)
             made = None if there else versions.create(head.id, metadata)
         if there is not None:
             made = versions.replace(head.id, metadata)
         if made is None:
-            state.discard()
+            every.discard()
             return None
-        self._published.append(head.id)
+        self._published += [each.snapshot_id for each in metadata.snapshots]
         self._rebuilt = True
+        self._follows_upkeep = True  # an expiry may have begun since the history was read
         versions.point_to(made, None)
         self._followers.show(made)
         versions.delete_above(head.id)
@@ -357,7 +362,7 @@ class _Publication:
             reason = f"the Iceberg metadata shows snapshot {_number(current)}"
             reason += f", {len(published)} published now" if published else " already"
         if self._rebuilt:
-            reason += ", without the history before it"
+            reason += f"; its history was made from scratch, from snapshot {published[0]} on"
         if self._updated:
             reason += "; deleted snapshots and tags were brought up to date"
         if self._upgraded:

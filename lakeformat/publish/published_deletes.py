@@ -51,7 +51,8 @@ class PublishedDeletes:
 
     def __init__(self, base: LoadedMetadata, environment: Environment) -> None:
         self._base, self._environment = base, environment
-        self._written: list[str] = []
+        self.written: list[str] = []
+        """The URIs of all files."""
 
     def write(self, files: Iterable[tuple[DeletedFile, DeletionVector]]) -> pa.Table:
         """Write the deleted rows of data files; return the manifest entries of the delete files."""
@@ -64,7 +65,7 @@ class PublishedDeletes:
             made = writer(self._base, some, self._environment, directory)
             found += made
             for entries in made:
-                self._written += entries.column("file_path").unique().to_pylist()
+                self.written += entries.column("file_path").unique().to_pylist()
         return pa.concat_tables(found)
 
     def none(self) -> pa.Table:
@@ -74,7 +75,7 @@ class PublishedDeletes:
 
     def delete_all(self) -> None:
         """Delete all files that were written; no snapshot refers to them."""
-        delete_files(self._base.places, self._written)
+        delete_files(self._base.places, self.written)
 
 
 def _parts(

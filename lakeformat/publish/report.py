@@ -20,7 +20,8 @@ class PublishReport(Report):
     published: tuple[int, ...]
     """The numbers of the snapshots that this call published, oldest first."""
     rebuilt: bool
-    """True if the call published the newest snapshot without the history before it."""
+    """True if the call published from scratch: the newest snapshot, and the older ones that the
+    table still has, up to the option ``iceberg.publish-history``."""
     updated: bool
     """True if the call brought the published snapshots and tags up to date with those of the
     table."""

@@ -14,6 +14,7 @@ from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest_columns import ManifestColumns
 from lakeformat.paimon.metadata.manifest_columns.columns import Mask
 from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.read.plan import plan_columns
 from lakeformat.publish.entries import FileEntries
 from lakeformat.publish.visible_files import buckets_of, shows_top_levels, visible_files
 
@@ -47,6 +48,14 @@ class VisibleChanges:
         return self._apart(
             before.filter(visible_files(schema, before)), after.filter(visible_files(schema, after))
         )
+
+    def since(self, before: Snapshot) -> tuple[ManifestColumns, pa.Array]:
+        """Return the same for all changes since an earlier snapshot; both are listed completely."""
+        return self._apart(self._visible_at(before), self._visible_at(self.snapshot))
+
+    def _visible_at(self, snapshot: Snapshot) -> ManifestColumns:
+        live = plan_columns(self.handle, snapshot).columns
+        return live.filter(visible_files(self.handle.schema, live))
 
     def _in_buckets_of(self, changes: ManifestColumns) -> ManifestColumns:
         """Return all live files of the snapshot in the buckets of the changed files."""

@@ -79,10 +79,14 @@ class ManifestFiles:
         self._write(uri, encode_manifest_list(version, manifests, snapshot))
         return uri
 
+    @property
+    def written(self) -> list[str]:
+        """The URIs of all files."""
+        return [*(each.uri for each in self._manifests.values()), *self._lists]
+
     def delete_all_but(self, used: Collection[str]) -> None:
         """Delete all files except those in ``used``."""
-        written = [*(each.uri for each in self._manifests.values()), *self._lists]
-        delete_files(self._places, [each for each in written if each not in used])
+        delete_files(self._places, [each for each in self.written if each not in used])
 
     def _write(self, uri: str, content: bytes) -> None:
         storage, path = self._places.place(uri)

@@ -182,3 +182,10 @@ class PublicationOptions:
         "Name of a catalog of Iceberg tables in a SQL database, which also gets an entry; the "
         "connection names the database by `metadata.iceberg.sql.uri`. Other engines ignore it.",
     )
+    iceberg_publish_history = Option(
+        "iceberg.publish-history",
+        whole_number(0, 1_000_000),
+        "100",
+        "The most snapshots before the newest one that a publication from scratch shows: first "
+        "those with a tag, then the newest without one. Other engines ignore it.",
+    )

@@ -227,15 +227,16 @@ def test_tags_of_other_engines_are_published_without_a_new_snapshot(storage):
     assert lake.publish_table(table).updated is False
 
 
-def test_a_table_is_published_from_its_newest_snapshot_if_nothing_was_before(storage):
+def test_a_table_is_published_with_its_history_if_nothing_was_before(storage):
     table = published_table(storage, COLUMNS)
     theirs = unobserved(table)
     for number in range(3):
         theirs.write(rows_of(id=[number], note=["theirs"]))
     report = lake.publish_table(table)
-    assert (report.published, report.rebuilt) == ((3,), True)
+    assert (report.published, report.rebuilt) == ((1, 2, 3), True)
+    assert versions(storage) == ["v3.metadata.json"]
     assert [row["id"] for row in seen(table)] == [0, 1, 2]
-    assert [each.id for each in iceberg(table).snapshots()] == [3]
+    assert [each.id for each in iceberg(table).snapshots()] == [1, 2, 3]
     table.write(rows_of(id=[3], note=["ours"]))
     assert [row["id"] for row in seen(table)] == [0, 1, 2, 3]
 
@@ -250,7 +251,7 @@ def test_a_history_that_the_table_has_left_is_replaced(storage):
     theirs.rollback(snapshot=2, as_latest=False)
     theirs.write(rows_of(id=[9], note=["new"]))
     report = lake.publish_table(table)
-    assert (report.published, report.rebuilt) == ((3,), True)
+    assert (report.published, report.rebuilt) == ((1, 2, 3), True)
     assert seen(table) == content(table.scan().to_arrow())
     after = iceberg(table)._loaded().metadata
     assert after.table_uuid == before.table_uuid

@@ -124,5 +124,6 @@ def test_iceberg_shows_the_rows_of_the_publishable_files(seed, kind, version):
         table._handle.storage.delete(name)
     assert lake.publish_table(table).rebuilt
     assert seen(table) == before
+    check(table, iceberg(table), keyed=keyed)
     table.compact(strategy="full")
     assert seen(table) == content(table.scan().to_arrow())

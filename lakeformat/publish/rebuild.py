@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the metadata of a table from scratch: its newest snapshot, with the kept ones before it.
+
+Only the oldest snapshot lists all files. Each later one has the changes since the one before.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import count
+
+from lakeformat.errors import CorruptTableError, NotFoundError, UnsupportedError
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.write.new_entries import delete_files
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.publish.history import KeptSnapshot
+from lakeformat.publish.next_state import NextState
+
+__all__ = ["Rebuild"]
+
+_log = logging.getLogger(__name__)
+_MOST_RESTARTS = 3
+"""After so many snapshots that cannot be published, publish only the newest one."""
+_NOT_READABLE = (CorruptTableError, NotFoundError, UnsupportedError)
+
+
+class Rebuild:
+    """Writes the manifests of all snapshots, and deletes them if they are not published."""
+
+    def __init__(
+        self, first: LoadedMetadata, state: Callable[[LoadedMetadata, Snapshot], NextState]
+    ) -> None:
+        """``first`` is metadata without snapshots; ``state`` starts the state of a snapshot."""
+        self._first, self._state = first, state
+        self._written: list[str] = []
+        self._done = 0
+
+    def metadata(self, history: Sequence[KeptSnapshot]) -> TableMetadata:
+        """Return the metadata of all snapshots in ``history``, oldest first.
+
+        If an older one cannot be published, for example because it expires meanwhile, the history
+        begins after it.
+        """
+        rest = history
+        for restarts in count(1):
+            try:
+                return self._all_of(rest)
+            except _NOT_READABLE as reason:
+                if len(rest) == 1:
+                    raise
+                rest = rest[max(self._done, 1) :]
+                rest = rest[-1:] if restarts > _MOST_RESTARTS else rest
+                self.discard()
+                _log.warning(
+                    "the published history begins at snapshot %s, because an earlier one cannot be "
+                    "published: %s",
+                    *(rest[0].snapshot.id, reason),
+                )
+        raise AssertionError
+
+    def discard(self) -> None:
+        """Delete all files that were written; no metadata names them."""
+        delete_files(self._first.places, self._written)
+        self._written.clear()
+
+    def _all_of(self, history: Sequence[KeptSnapshot]) -> TableMetadata:
+        made: LoadedMetadata | None = None
+        before: Snapshot | None = None
+        for self._done, each in enumerate(history):
+            made = self._next(made, before, each)
+            before = each.snapshot
+        assert made is not None
+        return replace(made.metadata, metadata_log=())
+
+    def _next(
+        self, made: LoadedMetadata | None, before: Snapshot | None, each: KeptSnapshot
+    ) -> LoadedMetadata:
+        snapshot, first = each.snapshot, self._first
+        metadata = first.metadata if made is None else made.metadata
+        if made is None:
+            metadata = replace(metadata, last_sequence_number=snapshot.id - 1)
+        base = replace(first, metadata=replace(metadata, current_schema_id=snapshot.schema_id))
+        state = self._state(base, snapshot)
+        try:
+            if before is None:
+                return replace(first, metadata=state.on_its_own())
+            if each.is_next:
+                return replace(first, metadata=state.after_base(before))
+            return replace(first, metadata=state.after_expired(before))
+        finally:
+            self._written += state.written
