@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows in memory: conditions, pruning, sortable keys; independent of tables."""
+"""Rows in memory, of tables of any format: conditions, pruning, sort keys, hashes, temporary
+files.
+"""

@@ -21,20 +21,18 @@ NewValue: TypeAlias = "Any | Callable[[pa.RecordBatch], Any]"
 """The value of a column, or a function that computes the values from the rows before the UPDATE."""
 NewValues: TypeAlias = Mapping[str, NewValue]
 Conform: TypeAlias = Callable[[pa.RecordBatch], pa.RecordBatch]
-"""Converts a batch to the types of its columns, or refuses a value."""
+"""Returns a batch with the types of the table's columns; raises for a value that does not fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assignments:
-    """New values of columns of a table, checked against their types."""
+    """The new values that an UPDATE gives to columns of a table, checked against their types."""
 
     values: Mapping[str, pa.Scalar | Callable[[pa.RecordBatch], Any]]
     conform: Conform
 
     def __call__(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows with their new values; each value is computed from the rows before the
-        UPDATE.
-        """
+        """Return the rows with their new values, each computed from the row before the UPDATE."""
         new = {name: _column(name, value, rows) for name, value in self.values.items()}
         checked = self.conform(pa.RecordBatch.from_pydict(new))
         for name in self.values:
@@ -48,9 +46,10 @@ def bind_assignments(
     given: NewValues | None,
     conform: Callable[[Sequence[str]], Conform],
 ) -> Assignments:
-    """Refuse unknown columns, and values that do not fit their column, before anything is read.
+    """Return the assignments of an UPDATE.
 
-    ``conform`` returns a function that checks batches with exactly the given columns.
+    Raise InvalidRequestError for an unknown column, or for a value that does not fit its column,
+    before any row is read. ``conform`` returns a function that checks batches of the given columns.
     """
     by_name = {field.name: field for field in fields}
     asked: object = given
@@ -76,7 +75,10 @@ def bind_assignments(
 
 
 def _nearest(given: object, known: Mapping[str, DataField]) -> str:
-    """Return the end of the message: the column that the first unknown name probably means."""
+    """Return, for an error message, the column that the first unknown name probably means.
+
+    Return an empty text if no name is unknown.
+    """
     unknown = [name for name in given if name not in known] if isinstance(given, Mapping) else []
     return closest(unknown[0], known) if unknown else ""
 

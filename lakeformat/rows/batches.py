@@ -15,12 +15,14 @@ from lakeformat.types.closest import closest
 __all__ = ["check_given", "check_names", "to_batches"]
 
 _FEW = 512
-"""Up to this number of values, Arrow's full check is faster than a check of their bytes."""
+"""Up to this number of values, Arrow's full check is faster than a check of their bytes here."""
 _COLUMN_LIBRARIES = {"numpy", "pandas", "polars", "pyarrow"}
 
 
 def to_batches(data: Any) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of a pyarrow, pandas or polars object, or of an iterable of them."""
+    """Yield the rows of a pyarrow, pandas or polars object, or of an iterable of them, as
+    batches.
+    """
     if isinstance(data, pa.RecordBatch):
         yield data
     elif isinstance(data, pa.Table | pa.RecordBatchReader):
@@ -36,7 +38,9 @@ def to_batches(data: Any) -> Iterator[pa.RecordBatch]:
 
 
 def check_names(names: Sequence[str], known: Sequence[str]) -> None:
-    """Raise if rows have a column that the table lacks, or a column twice."""
+    """Raise InvalidRequestError if ``names`` has a column that is not in ``known``, or a column
+    twice.
+    """
     has = set(known)
     unknown = [name for name in names if name not in has]
     if unknown:
@@ -53,9 +57,10 @@ def check_names(names: Sequence[str], known: Sequence[str]) -> None:
 
 
 def check_given(values: pa.Array, name: str) -> None:
-    """Raise if a value is invalid for its type: Arrow arrays may hold any bytes and any digits.
+    """Raise InvalidRequestError if a value is invalid for its Arrow type, such as wrong UTF-8.
 
-    Sums of short decimals in a table may exceed their type, but input rows must fit.
+    Arrow arrays may have any bytes and any digits. Sums of short decimals in a table may exceed
+    their type, but input rows must fit.
     """
     try:
         for part in _doubtful_in(values):
@@ -72,9 +77,9 @@ def check_given(values: pa.Array, name: str) -> None:
 
 
 def _doubtful_in(values: pa.Array) -> Iterator[pa.Array]:
-    """Yield all texts and decimals of a column, whose values must be checked.
+    """Yield the arrays of texts and decimals in a column, whose values must be checked.
 
-    Of nested columns, only the values in these rows are yielded.
+    Of nested columns, only the values that the rows use are yielded.
     """
     if pa.types.is_string(values.type) or pa.types.is_decimal(values.type):
         yield values
@@ -96,7 +101,7 @@ def _each(items: Iterable[Any]) -> Iterator[pa.RecordBatch]:
 
 
 def _is_pandas_frame(data: Any) -> bool:
-    """Return True for a pandas DataFrame, found by class name so that pandas is not imported."""
+    """Return True for a pandas DataFrame; pandas is not imported to find out."""
     return any(_library(kind) == "pandas" and kind.__name__ == "DataFrame" for kind in _kinds(data))
 
 
@@ -119,7 +124,7 @@ def _stream(data: Any) -> pa.RecordBatchReader:
 
 
 def _is_one_column(data: Any) -> bool:
-    """Return True if the items are single values instead of rows."""
+    """Return True if the items of ``data`` are single values instead of rows."""
     libraries = {_library(kind) for kind in _kinds(data)}
     return isinstance(data, str | bytes | dict) or not libraries.isdisjoint(_COLUMN_LIBRARIES)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of rows on a curve: columns as bytes that compare like values, and their Z-order.
+"""Sorts rows along a curve: columns as bytes that compare like their values, and their Z-order.
 
 A column becomes 8 bytes; a text is cut to its first bytes. The sign bit is flipped so that negative
 numbers sort first, floating-point numbers sort in the order of IEEE 754, and null is all zeros.
@@ -21,7 +21,7 @@ from lakeformat.rows.groups import Positions
 __all__ = ["ByteRows", "Words", "curve_positions", "ordered_bytes", "words_of", "z_order"]
 
 ByteRows: TypeAlias = npt.NDArray[np.uint8]
-"""One row of bytes for each row of a table; they compare from the first byte on."""
+"""For each row, a fixed number of bytes; rows compare from the first byte on."""
 Words: TypeAlias = npt.NDArray[np.uint64]
 
 _SIGN = np.uint64(1 << 63)
@@ -30,8 +30,9 @@ _LONGEST_COMPACT_DECIMAL = 18
 
 
 def ordered_bytes(column: pa.Array, text_bytes: int) -> ByteRows:
-    """Return a column as bytes; texts and binaries are cut or padded with zeros to
-    ``text_bytes``.
+    """Return a column as bytes that compare like its values.
+
+    Texts and binaries are cut, or padded with zeros, to ``text_bytes``.
     """
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -45,9 +46,9 @@ def ordered_bytes(column: pa.Array, text_bytes: int) -> ByteRows:
 
 
 def z_order(columns: Sequence[ByteRows]) -> ByteRows:
-    """Interleave the bits of the columns, highest bit first.
+    """Return, for each row, the bits of all columns interleaved, highest bit first.
 
-    If the columns differ in size, the rest of the longest follows at the end.
+    Once the shorter columns have no bits left, those of the longer ones follow.
     """
     sizes = [column.shape[1] for column in columns]
     found = np.empty((len(columns[0]), sum(sizes)), np.uint8)
@@ -66,7 +67,9 @@ def z_order(columns: Sequence[ByteRows]) -> ByteRows:
 
 
 def words_of(rows: ByteRows) -> Words:
-    """Return rows of bytes as rows of numbers, which sort faster; zeros pad the last number."""
+    """Return the bytes of each row as 64-bit numbers, which sort faster; zeros pad the last
+    number.
+    """
     count, size = rows.shape
     padded = np.zeros((count, -(-size // _WORD_BYTES) * _WORD_BYTES), np.uint8)
     padded[:, :size] = rows
@@ -74,7 +77,9 @@ def words_of(rows: ByteRows) -> Words:
 
 
 def curve_positions(keys: ByteRows) -> Positions:
-    """Return the positions of rows, sorted by bytes; equal rows keep their order."""
+    """Return the positions of rows sorted by their bytes; rows with equal bytes keep their
+    order.
+    """
     words = words_of(keys)
     if words.shape[1] == 1:
         return np.argsort(words[:, 0], kind="stable")
@@ -83,9 +88,10 @@ def curve_positions(keys: ByteRows) -> Positions:
 
 @cache
 def _spread(number: int, count: int) -> Words:
-    """Return each byte's bits, spaced so that the bits of the other columns fit between them.
+    """Return, for each value of a byte, its bits with gaps for the bits of the other columns.
 
-    The result has one row for each word of 8 bytes that the spread bits need.
+    ``number`` is the position of the column among ``count`` columns. The result has one row for
+    each word of 8 bytes that the spread bits need.
     """
     bits = np.zeros((256, -(-count // _WORD_BYTES) * _WORD_BYTES * 8), np.uint8)
     all_bytes = np.arange(256, dtype=np.uint8)[:, None]
@@ -140,14 +146,15 @@ def _of_integers(numbers: npt.NDArray[np.int64]) -> Words:
 
 
 def _of_floats(numbers: npt.NDArray[np.float64]) -> Words:
-    """Flip all bits of negative numbers: a larger magnitude means a smaller number."""
+    """Return numbers as words that sort like them: all bits of negative numbers are flipped."""
     bits = np.ascontiguousarray(numbers).view(np.uint64)
     return np.where(bits & _SIGN, ~bits, bits | _SIGN)
 
 
 def _of_decimals(column: pa.Array) -> Words:
-    """Return decimals as numbers: exact in 8 bytes, otherwise to 16 digits, which keeps their
-    order.
+    """Return decimals as words that sort like them.
+
+    They are exact if they fit into 8 bytes; otherwise only 16 digits are used.
     """
     halves = np.frombuffer(column.buffers()[1], np.int64).reshape(-1, 2)
     low, high = halves[column.offset : column.offset + len(column)].T

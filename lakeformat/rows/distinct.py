@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distinct combinations of values in some columns, as one number for each row."""
+"""Numbers the distinct combinations of values in some columns."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ __all__ = ["number_distinct"]
 
 
 def number_distinct(columns: Sequence[pa.Array]) -> tuple[Positions, Positions]:
-    """Number the distinct combinations of values; return the number of each row, and the first row
-    of each number.
+    """Return the number of each row's combination of values, and the first row of each number.
+
+    Equal combinations have equal numbers; null equals null.
     """
     codes: Positions = np.zeros(len(columns[0]), np.int64)
     first_of: Positions = np.zeros(0, np.int64)
@@ -29,9 +30,9 @@ def number_distinct(columns: Sequence[pa.Array]) -> tuple[Positions, Positions]:
 
 
 def _renumbered(codes: Positions, bound: int) -> tuple[Positions, Positions]:
-    """Renumber without gaps; return each row's number and the first row of each number.
+    """Return codes without gaps for each row, and the first row of each.
 
-    ``bound`` is the upper limit of the numbers.
+    ``codes`` are below ``bound``.
     """
     if bound > 4 * len(codes):
         _, first_of, codes = np.unique(codes, return_index=True, return_inverse=True)

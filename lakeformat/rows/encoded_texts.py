@@ -18,8 +18,8 @@ __all__ = ["decoded", "one_table"]
 
 
 def one_table(batches: Sequence[pa.RecordBatch]) -> pa.Table:
-    """Return all rows as one table; a column is a dictionary if every batch has it as a
-    dictionary.
+    """Return all rows as one table; dictionaries are decoded unless every batch has the same
+    ones.
     """
     schemas = [batch.schema for batch in batches]
     schema = schemas[0]
@@ -33,7 +33,7 @@ def one_table(batches: Sequence[pa.RecordBatch]) -> pa.Table:
 
 
 def decoded(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the same rows without dictionaries."""
+    """Return the same rows with plain texts in place of dictionaries."""
     if not any(pa.types.is_dictionary(kind) for kind in rows.schema.types):
         return rows
     columns = [

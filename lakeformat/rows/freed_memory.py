@@ -28,13 +28,13 @@ _MALLOC_FIELDS = (
 
 
 class _MallocInfo(ctypes.Structure):
-    """The result of glibc's ``mallinfo2``; ``fordblks`` are free bytes."""
+    """The result of glibc's ``mallinfo2``; ``fordblks`` is the number of free bytes."""
 
     _fields_ = tuple((name, ctypes.c_size_t) for name in _MALLOC_FIELDS)
 
 
 def keep_freed_memory() -> bool:
-    """Set up the C library for the life of the process; return False if it has no such setting.
+    """Make this process keep freed memory until it ends; return False if its C library cannot.
 
     Call this only in the library's own processes, never in a process of its users.
     """
@@ -48,7 +48,7 @@ def keep_freed_memory() -> bool:
 
 
 def give_back_too_much() -> None:
-    """Return free memory beyond the limit to the kernel; called between tasks."""
+    """Return free memory beyond ``_KEPT_BYTES`` to the kernel. Call it between tasks."""
     libc = _glibc()
     if libc is None:
         return

@@ -18,15 +18,15 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class KeyGroups:
-    """The rows of each key: keys in key order, the rows of one key in merge order."""
+    """The positions of rows by key: keys in key order, the rows of one key in merge order."""
 
     order: Positions
     """The positions of rows, key by key; the rows of one key begin with the oldest."""
     starts: Positions
     """For each key, the position in ``order`` of its first row."""
     with_lone: bool = False
-    """True if the engine must also merge a key that has only one row, as in compactions with
-    lookups.
+    """True if the engine must also merge a key with a single row, as compactions with
+    lookups do.
     """
 
     def __len__(self) -> int:
@@ -34,7 +34,7 @@ class KeyGroups:
 
     @cached_property
     def ends(self) -> Positions:
-        """The end of each key in ``order``; the row before it is the key's newest."""
+        """For each key, the position in ``order`` after its last row, which is its newest."""
         return np.append(self.starts, len(self.order))[1:]
 
     @cached_property
@@ -44,7 +44,9 @@ class KeyGroups:
 
     @cached_property
     def meets(self) -> Mask:
-        """A mask of the keys whose rows an engine merges; rows of other keys are kept unchanged."""
+        """A mask of the keys that an engine merges; the single row of another key is kept
+        unchanged.
+        """
         return np.ones(len(self), np.bool_) if self.with_lone else self.sizes > 1
 
     @cached_property
@@ -54,10 +56,10 @@ class KeyGroups:
 
     @property
     def newest(self) -> Positions:
-        """The position of the last row of each key."""
+        """For each key, the position of its newest row."""
         return self.order[self.ends - 1]
 
     @property
     def oldest(self) -> Positions:
-        """The position of the first row of each key."""
+        """For each key, the position of its oldest row."""
         return self.order[self.starts]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns as unsigned words with the same order as their values, to sort rows quickly.
+"""Columns as unsigned 64-bit words with the same order as their values, to sort rows quickly.
 
 Words are computed on demand, for the requested rows only: usually the first words decide the order,
-and the rest of a long text is never read.
+and the remaining bytes of long texts are never read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["KeyWord", "Words", "column_words"]
 Words: TypeAlias = npt.NDArray[np.uint64]
 
 KeyWord: TypeAlias = Callable[[Positions | None], Words]
-"""Returns one word of the given rows of a column, or of all rows."""
+"""A function that returns one word of each row at the given positions; None means all rows."""
 
 _SIGN = np.uint64(1 << 63)
 _WORD_BYTES = 8
@@ -94,9 +94,9 @@ def _float_words(values: npt.NDArray[np.generic]) -> Words:
 
 
 def _text_words(array: pa.Array, nulls: Mask | None) -> Iterator[KeyWord]:
-    """Yield eight bytes of each text at a time.
+    """Yield words of eight bytes of each text, from its first byte on.
 
-    If two texts may differ only in size, the sizes are the last word.
+    If two texts may be equal in all words but differ in size, the last word is the size.
     """
     raw, starts, ends = byte_spans(array)
     sizes = ends - starts
@@ -113,7 +113,7 @@ def _text_words(array: pa.Array, nulls: Mask | None) -> Iterator[KeyWord]:
 
 
 def _even_text_words(data: Bytes, starts: Positions, size: int) -> Iterator[KeyWord]:
-    """Do the same as ``_text_words`` for texts of one size, which need no positions."""
+    """Yield the words of texts that are all ``size`` bytes long, like ``_text_words``."""
     if 0 < size < _WORD_BYTES:  # the word of the last text extends past its end
         data = np.append(data[: starts[-1] + size], np.zeros(_WORD_BYTES, np.uint8))
     for place in range(0, size, _WORD_BYTES):
@@ -129,7 +129,7 @@ def _even_text_words(data: Bytes, starts: Positions, size: int) -> Iterator[KeyW
 
 
 class _TextWord:
-    """Returns eight bytes from the same position of each text."""
+    """Returns eight bytes of each text, from the same byte on; beyond its end, zeros."""
 
     __slots__ = ("_data", "_is_full", "_place", "_sizes", "_starts")
 

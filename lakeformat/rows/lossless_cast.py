@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Casts of given values between Arrow types, which never change a value."""
+"""Casts input values between Arrow types without changing a value."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ _INTEGER_DIGITS = 20
 
 
 def cast_given(values: pa.Array, name: str, target: pa.DataType) -> pa.Array:
-    """Return the values of a column in the type of the table; raise if the cast would change a
-    value.
+    """Return the values of a column as the type ``target``.
+
+    Raise InvalidRequestError, which names the column, if the cast would change a value.
     """
     if values.type == target:
         return values
@@ -48,8 +49,9 @@ def cast_given(values: pa.Array, name: str, target: pa.DataType) -> pa.Array:
 
 
 def first_refused(given: pa.Array, is_refused: Callable[[pa.Array], bool]) -> int | None:
-    """Return the first row whose value is refused; None if the cast is refused even without
-    values.
+    """Return the position of the first value for which ``is_refused`` returns True.
+
+    Return None if it returns True even for an empty array, so that no value is to blame.
     """
     if not len(given) or is_refused(given.slice(0, 0)):
         return None
@@ -67,7 +69,7 @@ def first_refused(given: pa.Array, is_refused: Callable[[pa.Array], bool]) -> in
 
 
 def _means_the_same(source: pa.DataType, target: pa.DataType) -> bool:
-    """Return True if values of one type may be stored in the other, judged by the types alone."""
+    """Return True if a cast between these types can be exact for some values."""
     if pa.types.is_null(source):
         return True
     if pa.types.is_dictionary(source):
@@ -84,7 +86,7 @@ def _means_the_same(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def _check_rounding(given: pa.Array, stored: pa.Array, name: str) -> None:
-    """Raise InvalidRequestError if a cast changed a float, which Arrow does not report."""
+    """Raise InvalidRequestError if the cast changed a float: Arrow reports no error then."""
     source, target = given.type, stored.type
     if source == target or pa.types.is_null(source):
         return
@@ -119,16 +121,16 @@ def _check_floats(given: pa.Array, stored: pa.Array, name: str) -> None:
 
 
 def short_type(kind: pa.DataType) -> pa.DataType | None:
-    """Return the 64-bit decimal type with the same digits; None if it has too many digits."""
+    """Return the 64-bit decimal type with the same precision and scale; None if it is too long."""
     if not pa.types.is_decimal128(kind) or kind.precision > COMPACT_DECIMAL_PRECISION:
         return None
     return pa.decimal64(kind.precision, kind.scale)
 
 
 def short_decimals(values: pa.Array, wanted: pa.DataType) -> pa.Array | None:
-    """Convert decimals for a column of type ``wanted`` to 64 bits.
+    """Return decimals for a column of type ``wanted`` as 64-bit decimals.
 
-    Return None if a value does not fit or the type is another one.
+    Return None if a value does not fit, or if the type is not such a decimal.
     """
     short = short_type(wanted)
     if short is None or values.type not in (short, wanted):
@@ -153,7 +155,10 @@ def _parts_mean_the_same(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def _fields_mean_the_same(source: pa.DataType, target: pa.DataType) -> bool:
-    """Return True if the target has all fields; Arrow would silently drop unknown ones."""
+    """Return True if the struct ``target`` has all fields of ``source``.
+
+    Arrow would drop the values of other fields silently.
+    """
     known = {field.name: field.type for field in target}
     return all(
         field.name in known and _means_the_same(field.type, known[field.name]) for field in source

@@ -9,7 +9,7 @@ __all__ = ["merge_memory"]
 
 
 def merge_memory() -> pa.MemoryPool:
-    """Return the system's allocator, which reuses the memory of one round for the next.
+    """Return the system's memory allocator, which reuses the memory of one merge for the next.
 
     Arrow's own allocator returns memory to the kernel, which clears every page again. That takes a
     tenth of the time of a merge.

@@ -24,15 +24,16 @@ _WORD_BYTES = 4
 
 
 def hash_longs(values: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return the hash of each number, with seed 0, over its eight little-endian bytes."""
+    """Return the Murmur3 hash of the eight little-endian bytes of each number, with seed 0."""
     state = Lockstep(len(values), 0)
     state.mix(values.view(np.uint64))
     return finish(state.lanes, 8)
 
 
 def hash_bytes(array: pa.Array) -> NDArray[np.int32]:
-    """Return the hash of each value of a string or binary array, with seed 0. The hash of a null
-    has no meaning.
+    """Return the Murmur3 hash of each value of a string or binary array, with seed 0.
+
+    The hash of a null is arbitrary.
     """
     words, starts, sizes = spans(array, null_mask(array))
     # Longest values first, so that the values that still have words are always the first rows.
@@ -52,7 +53,7 @@ def hash_bytes(array: pa.Array) -> NDArray[np.int32]:
 
 
 def _half(words: Words, at: Positions) -> NDArray[np.uint32]:
-    """Return the four bytes at each position, as one number."""
+    """Return the four bytes from each byte position on, as little-endian numbers."""
     place, shift = at >> 3, ((at & 7) << 3).view(np.uint64)
     # numpy gives 0 for a shift by 64.
     both: Words = (words[place] >> shift) | (words[place + 1] << (np.uint64(64) - shift))
@@ -60,7 +61,10 @@ def _half(words: Words, at: Positions) -> NDArray[np.uint32]:
 
 
 class Lockstep:
-    """The unfinished hashes of many rows, which take one word of each row per step."""
+    """The unfinished hashes of many rows; each step mixes one word into each row.
+
+    A step with fewer words than rows changes only the first rows.
+    """
 
     __slots__ = ("_scratch", "_word", "lanes")
 
@@ -70,7 +74,10 @@ class Lockstep:
         self._scratch = np.empty(rows, np.uint32)
 
     def mix(self, words: NDArray[np.uint64] | NDArray[np.uint32]) -> None:
-        """Mix 64-bit words into the first rows, one word into each."""
+        """Mix one 64-bit word into each of the first ``len(words)`` rows.
+
+        Words of 32 bits are taken as 64-bit words whose upper half is zero.
+        """
         if words.dtype == np.uint32:
             self.mix_half(words.view(np.uint32))
             self._stir(len(words))  # a zero upper half needs only this step
@@ -80,12 +87,14 @@ class Lockstep:
             self.mix_half(halves[1::2])
 
     def mix_half(self, half: NDArray[np.uint32]) -> None:
-        """Mix 32-bit words into the first rows, one word into each."""
+        """Mix one 32-bit word into each of the first ``len(half)`` rows."""
         self.mix_end(half)
         self._stir(len(half))
 
     def mix_end(self, rest: NDArray[np.uint32]) -> None:
-        """Mix the last bytes of the first rows, fewer than four each, padded with zeros."""
+        """Mix the last one to three bytes, padded with zeros, into each of the first ``len(rest)``
+        rows.
+        """
         rows = len(rest)
         word = self._word[:rows]
         np.multiply(rest, np.uint32(_C1), out=word)
@@ -101,7 +110,10 @@ class Lockstep:
 
 
 def mix_into(lane: int, data: Bytes) -> int:
-    """Mix the bytes of one row, padded with zeros to whole 64-bit words."""
+    """Return the unfinished hash ``lane`` after mixing in the bytes of one row.
+
+    The bytes are padded with zeros to whole 64-bit words.
+    """
     for start in range(0, len(data), _BLOCK):
         block = data[start : start + _BLOCK]
         words = np.zeros((len(block) + 7) // 8 * 2, np.uint32)
@@ -116,7 +128,7 @@ def mix_into(lane: int, data: Bytes) -> int:
 
 
 def finish(lanes: NDArray[np.uint32], size: int | Positions) -> NDArray[np.int32]:
-    """Return the hashes of rows with these sizes in bytes, after all their words were mixed."""
+    """Return the hashes of rows after all words were mixed; ``size`` is their size in bytes."""
     lanes ^= np.uint32(size) if isinstance(size, int) else size.astype(np.uint32)
     lanes ^= lanes >> np.uint32(16)
     lanes *= np.uint32(0x85EBCA6B)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Murmur3 x64-128 over many values at once, limited to what Apache DataSketches uses."""
+"""Murmur3 x64-128 over many values at once, as far as Apache DataSketches uses it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _Lanes = NDArray[np.uint64]
 
 
 def hash_to_long(values: pa.Array, seed: int) -> NDArray[np.int64]:
-    """Return the upper 63 bits of the first half of each hash, of a binary array without nulls.
+    """Return the upper 63 bits of the first half of the hash of each value.
 
-    The order of the values is not kept. Values without bytes have no hash.
+    ``values`` is a binary array without nulls. Empty values have no hash, and the result is not in
+    the order of ``values``.
     """
     lengths = pc.binary_length(values)
     found = [np.empty(0, np.uint64)]
@@ -34,7 +35,9 @@ def hash_to_long(values: pa.Array, seed: int) -> NDArray[np.int64]:
 
 
 def _words(values: pa.Array, length: int) -> _Lanes:
-    """Return the bytes of values of one length as little-endian words, filled up with zeros."""
+    """Return values of ``length`` bytes as little-endian 64-bit words, padded with zeros to whole
+    blocks.
+    """
     content = pa.concat_arrays([values]).cast(pa.binary(length)).buffers()[1]
     rows = np.frombuffer(content, np.uint8, len(values) * length).reshape(len(values), length)
     blocks = -(-length // _BLOCK)
@@ -44,7 +47,7 @@ def _words(values: pa.Array, length: int) -> _Lanes:
 
 
 def _hash_alike(words: _Lanes, length: int, seed: int) -> _Lanes:
-    """Return the first half of the hash of each row of words; all values have the same length."""
+    """Return the first half of the hash of each row of words; all values have ``length`` bytes."""
     h1 = np.full(len(words), seed, np.uint64)
     h2 = h1.copy()
     whole = length // _BLOCK

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs equal rows of two inputs; each row is in at most one pair."""
+"""Pairs equal rows of two inputs by their hashes; each row is in at most one pair."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["paired_rows"]
 def paired_rows(left: Hashes, right: Hashes) -> tuple[Mask, Mask]:
     """Return two masks: the rows of each side that are paired with an equal row of the other side.
 
-    If one side has a row twice and the other has it once, one of the two is paired.
+    If one side has a row twice and the other side has it once, one of the two is paired.
     """
     both = np.concatenate([left, right])
     paired = np.zeros(len(both), np.bool_)
@@ -33,7 +33,10 @@ def paired_rows(left: Hashes, right: Hashes) -> tuple[Mask, Mask]:
 
 
 def _paired_in_runs(rows: Hashes, is_left: Mask) -> Mask:
-    """Return a mask of the paired rows; the rows of the left side are first in ``rows``."""
+    """Return a mask of the paired rows, for rows of which more than two may be equal.
+
+    In ``rows``, those of the left side are before those of the right side.
+    """
     order = np.lexsort((rows[:, 1], rows[:, 0]))  # stable, so the left side comes first
     starts, sizes = _runs(rows[order])
     of_left = np.add.reduceat(is_left[order].astype(np.int64), starts)
@@ -47,7 +50,7 @@ def _paired_in_runs(rows: Hashes, is_left: Mask) -> Mask:
 
 
 def _runs(ordered: Hashes) -> tuple[Positions, Positions]:
-    """Return the start and the size of each run of equal rows or words."""
+    """Return the start and the length of each run of equal elements in ``ordered``."""
     differs = ordered[1:] != ordered[:-1]
     if differs.ndim > 1:
         differs = differs.any(axis=1)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions of a scan, checked against known bounds of values to skip files.
+"""Compares the conditions of a scan with known bounds of values, to skip files.
 
-A file is skipped only if the bounds prove that no row matches: missing or truncated bounds and
-changed types keep it.
+A file is skipped only if the bounds prove that no row matches. Files with missing or truncated
+bounds, or with another type, are kept.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 
 class Op(StrEnum):
-    """A comparison of a column with a value; with a null, no comparison is true."""
+    """A comparison of a column with a value; only ``is null`` is true for a null."""
 
     EQUAL = "="
     NOT_EQUAL = "!="
@@ -54,15 +54,15 @@ class Op(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ColumnTest:
-    """One comparison of a column.
+    """One comparison of a column with a value, or a test for null.
 
-    The literal is a value of the types listed in ``types/values.py``.
+    The literal is a Python value of a type listed in ``types/values.py``.
     """
 
     column: str
     op: Op
     literal: Value = None
-    """A tuple of values for ``in``; None for the tests of null."""
+    """The value; for ``in`` a tuple of values, for ``is null`` and ``is not null`` None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +70,17 @@ class Alternatives:
     """Groups of conditions; a row must meet all conditions of at least one group."""
 
     branches: tuple[tuple[ColumnTest, ...], ...]
-    """The groups. None is empty: a group without comparisons would match every file."""
+    """The groups. No group is empty: without comparisons it would match every file."""
 
 
 Conjunction: TypeAlias = "Sequence[ColumnTest | Alternatives]"
-"""Conditions that must all be true of a row."""
+"""Conditions that a matching row must all meet."""
 
 
 def conjunctions(conditions: Conjunction) -> Iterator[list[list[ColumnTest]]]:
-    """Yield lists of alternatives; a matching row must meet at least one alternative of each list.
+    """Yield lists of alternatives; of each list, a matching row must meet at least one alternative.
 
-    An alternative is a list of comparisons, which a row meets only as a whole.
+    An alternative is a list of comparisons, which a row must all meet.
     """
     plain = [each for each in conditions if isinstance(each, ColumnTest)]
     groups = [each.branches for each in conditions if isinstance(each, Alternatives)]
@@ -90,9 +90,9 @@ def conjunctions(conditions: Conjunction) -> Iterator[list[list[ColumnTest]]]:
 
 
 def in_any(conditions: Conjunction, ask: Callable[[Sequence[ColumnTest]], Mask]) -> Mask:
-    """Return the mask for conditions with alternatives.
+    """Return the mask for conditions with alternatives, made of the masks that ``ask`` returns.
 
-    ``ask`` returns the mask for one list of comparisons that must all be true.
+    ``ask`` returns the mask for one list of comparisons, which must all be true.
     """
     groups = [[ask(each) for each in lists] for lists in conjunctions(conditions)]
     found: Mask = np.logical_and.reduce([np.logical_or.reduce(masks) for masks in groups])
@@ -100,7 +100,7 @@ def in_any(conditions: Conjunction, ask: Callable[[Sequence[ColumnTest]], Mask])
 
 
 def on_columns(conditions: Conjunction, names: Collection[str]) -> Conjunction:
-    """Return the conditions that use only the columns ``names``."""
+    """Return those conditions that can be checked with the columns ``names`` alone."""
     found: list[ColumnTest | Alternatives] = []
     for each in conditions:
         if isinstance(each, ColumnTest):
@@ -113,7 +113,9 @@ def on_columns(conditions: Conjunction, names: Collection[str]) -> Conjunction:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The known bounds of one column: one value for each file, null if unknown."""
+    """The smallest and largest value of one column in each file, and its counts; null if
+    unknown.
+    """
 
     least: pa.Array
     most: pa.Array
@@ -121,12 +123,13 @@ class Bounds:
     """The number of null values in each file."""
     rows: pa.Array
     nans: pa.Array | None = None
-    """The number of NaN values in each file, which bounds do not cover; None if no number is known.
+    """The number of NaN values in each file, which bounds do not cover; None if unknown for all
+    files.
     """
 
 
 def may_meet(condition: ColumnTest, bounds: Bounds, data_type: DataType) -> Mask:
-    """Return a mask of files that may have a matching row; False only if none can match."""
+    """Return a mask of files; False means that no row of the file can meet the condition."""
     no_nulls = pc.equal(bounds.nulls, 0)
     only_nulls = pc.equal(bounds.nulls, bounds.rows)
     if condition.op is Op.IS_NULL:
@@ -138,14 +141,16 @@ def may_meet(condition: ColumnTest, bounds: Bounds, data_type: DataType) -> Mask
 
 
 def _out_of_bounds(condition: ColumnTest, bounds: Bounds, data_type: AtomicType) -> pa.Array:
-    """Return True if known bounds exclude a match; null or False if they do not."""
+    """Return, for each file, True if its bounds exclude a match; False or null if they do not."""
     if condition.op is not Op.IN:
         return _beyond(condition.op, condition.literal, bounds, data_type)
     return _beyond_all(condition.literal, bounds, data_type)
 
 
 def _beyond_all(literals: tuple[Value, ...], bounds: Bounds, data_type: AtomicType) -> pa.Array:
-    """Return True for bounds that exclude all ``literals``, False for unknown bounds."""
+    """Return, for each file, True if its bounds exclude all ``literals``; False for unknown
+    bounds.
+    """
     ordered = _in_order(literals, data_type)
     if ordered is None:
         return _nowhere(bounds)
@@ -161,9 +166,9 @@ def _beyond_all(literals: tuple[Value, ...], bounds: Bounds, data_type: AtomicTy
 
 @lru_cache(maxsize=8)
 def _in_order(literals: tuple[Value, ...], data_type: AtomicType) -> pa.Array | None:
-    """Return the literals sorted, once for all files.
+    """Return the literals without nulls, sorted; the result is cached, because all files need it.
 
-    None if a literal is NaN: such a list excludes no file.
+    Return None if a literal is NaN: such a list excludes no file.
     """
     there = [literal for literal in literals if literal is not None]
     if any(isinstance(literal, float) and math.isnan(literal) for literal in there):
@@ -175,9 +180,9 @@ def _in_order(literals: tuple[Value, ...], data_type: AtomicType) -> pa.Array | 
 def _places(
     is_before: Callable[[pa.Array, pa.Array], pa.Array], ordered: pa.Array, values: pa.Array
 ) -> NDArray[np.int64]:
-    """Return, for each value, the number of ``ordered`` literals before it.
+    """Return, for each value, the number of elements of ``ordered`` before it.
 
-    The number of a null has no meaning.
+    The number for a null is arbitrary.
     """
     low = np.zeros(len(values), np.int64)
     high = np.full(len(values), len(ordered), np.int64)

@@ -2,8 +2,8 @@
 """Sorts the rows of many files in bounded memory: first into ranges, then each range.
 
 If all rows fit into memory, they are sorted at once. Otherwise a sample gives the bounds of ranges
-of about the same size, and temporary files hold the rows of each range. Rows that equal a bound are
-a range of their own: this range needs no sort, even if it does not fit into memory.
+of about the same size, and the rows of each range go to temporary files. Rows that equal a bound
+are a range of their own: this range needs no sort, even if it does not fit into memory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OUTPUT_ROWS = 1 << 16
 
 Batches = Iterable[pa.RecordBatch]
 ReadColumns = Callable[[Sequence[str]], Batches]
-"""Reads the named columns of all rows."""
+"""A function that reads only the named columns, of all rows."""
 
 
 class RowOrder(Protocol):
@@ -33,10 +33,10 @@ class RowOrder(Protocol):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that are compared."""
+        """The names of the columns that are compared."""
 
     def positions(self, rows: pa.Table) -> Positions:
-        """Return the positions of the rows in this order; equal rows keep their order."""
+        """Return the positions of the rows in sorted order; equal rows keep their order."""
 
 
 def sorted_batches(
@@ -46,8 +46,10 @@ def sorted_batches(
     order: RowOrder,
     options: SpillOptions,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield all rows in order; if the limit of temporary files is reached, only each piece is in
-    order.
+    """Yield all rows in order.
+
+    If the limit of temporary files is reached, the rows come in several pieces, each of them
+    sorted.
     """
     spill = Spill(options)
     try:
@@ -99,7 +101,7 @@ class _Sorter:
             yield from self._in_order(held)
 
     def _add(self, held: list[pa.RecordBatch]) -> None:
-        """Write rows to a temporary file, and empty the list."""
+        """Write the rows to a temporary file by range, and empty ``held``."""
         table = pa.Table.from_batches(held)
         held.clear()
         if self._bounds is None:
@@ -108,7 +110,7 @@ class _Sorter:
         self._spill.add(table.schema, self._parts(table, self._bounds))
 
     def _sampled(self, ranges: int) -> pa.Table:
-        """Return bounds of ranges that have about the same number of rows."""
+        """Return the bounds between ``ranges`` ranges with about the same number of rows."""
         step = max(self._row_count // (ranges * _SAMPLES_PER_RANGE), 1)
         parts = []
         left = 0
@@ -121,7 +123,7 @@ class _Sorter:
         return take_rows(sample, self._order.positions(sample)[places])
 
     def _parts(self, table: pa.Table, bounds: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-        """Yield the rows of each range in order, with the number of the range."""
+        """Yield the number of each range with its rows in order."""
         # The bounds are sorted with the rows, before and after those that equal them.
         compared = pa.concat_tables([bounds, table.select(self._order.columns), bounds])
         positions = self._order.positions(compared) - bounds.num_rows
@@ -133,8 +135,10 @@ class _Sorter:
             yield int(ranges[start]), ordered.slice(start, end - start)
 
     def _ranges(self) -> Iterator[pa.RecordBatch]:
-        """Yield the sorted rows of the temporary files; a range larger than memory is sorted in
-        pieces."""
+        """Yield the rows of the temporary files in order.
+
+        A range that does not fit into memory is sorted in pieces.
+        """
         if not len(self._spill):
             return
         with self._spill.opened() as spilled:
@@ -152,8 +156,8 @@ class _Sorter:
         self._spill.clear()
 
     def _in_order(self, held: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield rows in order, and empty the list; at most one column at a time is in
-        memory twice.
+        """Yield the rows in order, and empty ``held``; only one column at a time is in memory
+        twice.
         """
         if not held:
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encodes repetitive text as dictionaries: copying and writing numbers is much faster."""
+"""Encodes texts that repeat as dictionaries: copying and writing their indices is much faster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FEWEST_ROWS = 4 * SAMPLE_ROWS
 
 
 def in_full_columns(rows: pa.Table) -> pa.Table:
-    """Return the rows with dictionaries decoded and decimals in their own type."""
+    """Return the rows with plain texts in place of dictionaries, and decimals of the full width."""
     for number, field in enumerate(rows.schema):
         kind = in_full(field.type)
         if kind != field.type:
@@ -29,7 +29,9 @@ def in_full_columns(rows: pa.Table) -> pa.Table:
 
 
 def with_dictionaries(rows: pa.Table, besides: Collection[str]) -> pa.Table:
-    """Return the rows with repetitive text columns as dictionaries, except ``besides``."""
+    """Return the rows with dictionaries in place of texts that repeat; columns ``besides`` are
+    unchanged.
+    """
     if rows.num_rows < _FEWEST_ROWS:
         return rows
     for number, name in enumerate(rows.column_names):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hashes of whole rows, 128 bits each, of columns of any type.
+"""Hashes of whole rows, 128 bits each, for columns of any type.
 
 Equal rows have equal hashes in any batch: null equals null, NaN equals NaN, and -0.0 is not 0.0.
 """
@@ -21,7 +21,7 @@ from lakeformat.types.unaligned import Positions, WordReader, Words
 __all__ = ["Hashes", "row_hashes"]
 
 Hashes: TypeAlias = npt.NDArray[np.uint64]
-"""The hashes of rows: an array with two 64-bit words for each row."""
+"""The hashes of rows: an array with two 64-bit words per row."""
 
 _SALTS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03))
 """A constant for each of the two words, so that a collision in one does not imply one in the other.
@@ -34,7 +34,7 @@ _MOST_WORDS = 1 << 20
 
 
 def row_hashes(columns: Sequence[pa.Array]) -> Hashes:
-    """Return the hash of each row of at least one column."""
+    """Return the hash of each row; at least one column must be given."""
     return np.stack([_combined(columns, salt) for salt in _SALTS], axis=1)
 
 
@@ -101,7 +101,9 @@ def _hashed_bytes(column: pa.Array, nulls: npt.NDArray[np.bool_] | None, salt: n
 
 
 def _words_of(words: Words, starts: Positions, sizes: Positions, counts: Positions) -> Words:
-    """Return the bytes of all values as words; the last word of each value is padded with zeros."""
+    """Return the bytes of all values as 64-bit words; the last word of each value is padded with
+    zeros.
+    """
     before = _WORD_BYTES * _places(counts)
     content = WordReader(words, np.repeat(starts, counts) + before).read(len(before))
     left = np.repeat(sizes, counts) - before
@@ -111,9 +113,9 @@ def _words_of(words: Words, starts: Positions, sizes: Positions, counts: Positio
 
 
 def _hashed_sequences(parts: Words, counts: Positions, sizes: Positions, salt: np.uint64) -> Words:
-    """Hash sequences; each is the next ``counts`` elements of ``parts``.
+    """Return one hash for each sequence of ``counts`` consecutive elements of ``parts``.
 
-    ``sizes`` are hashed as well, so a text and the same text with zeros at its end differ.
+    ``sizes`` are hashed, too, so that a text and the same text with zeros at its end differ.
     """
     steps = _places(counts).view(np.uint64) * _STEP
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_mixed(parts ^ salt ^ steps))])
@@ -123,14 +125,14 @@ def _hashed_sequences(parts: Words, counts: Positions, sizes: Positions, salt: n
 
 
 def _places(counts: Positions) -> Positions:
-    """Return the position of each part within its sequence."""
+    """Return, for each element, its position within its sequence; ``counts`` are the lengths."""
     ends = np.cumsum(counts)
     places: Positions = np.arange(counts.sum(), dtype=np.int64) - np.repeat(ends - counts, counts)
     return places
 
 
 def _mixed(words: Words) -> Words:
-    """Mix the bits of each word; different words have different results."""
+    """Return words with their bits mixed; different words have different results."""
     found = words ^ (words >> np.uint64(30))
     found *= np.uint64(0xBF58476D1CE4E5B9)
     found ^= found >> np.uint64(27)

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 Kinds: TypeAlias = npt.NDArray[np.int8]
-"""The kinds of rows: one byte for each row, as files store it."""
+"""The kinds of rows: one byte for each row, an index in ``KIND_NAMES``, as files store it."""
 
 INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = range(4)
 KIND_NAMES = ["+I", "-U", "+U", "-D"]
@@ -36,7 +36,7 @@ _FORMS = "'+I', '-U', '+U' or '-D', or the bytes 0 to 3 that stand for them"
 
 
 def is_retract(kinds: Kinds) -> Mask:
-    """Return a mask of the kinds that retract: update-before and delete."""
+    """Return a mask of the kinds ``-U`` and ``-D``."""
     found: Mask = (kinds == UPDATE_BEFORE) | (kinds == DELETE)
     return found
 
@@ -45,8 +45,9 @@ class GivenKinds:
     """Reads the kinds of the rows of one write, batch by batch."""
 
     def __init__(self, columns: Collection[str], given: Any) -> None:
-        """Keep the table's columns, and the kinds: ``given`` is a column name, or one kind
-        per row.
+        """Read kinds from ``given``: the name of a column of the rows, or one kind per row.
+
+        ``columns`` are the columns of the table.
         """
         self._columns = columns
         self._column = given if isinstance(given, str) else None
@@ -54,7 +55,10 @@ class GivenKinds:
         self._used = 0
 
     def split(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array]:
-        """Return the rows without the column of kinds, unless the table has it, and their kinds."""
+        """Return the rows, and the values of their kinds.
+
+        The column of kinds is dropped from the rows, unless the table has it.
+        """
         if self._values is None:
             assert self._column is not None
             return self._split_column(batch, self._column)
@@ -66,7 +70,7 @@ class GivenKinds:
         return batch, self._values.slice(start, batch.num_rows)
 
     def read(self, given: pa.Array, first_row: int) -> Kinds:
-        """Return the kinds as bytes; ``first_row`` is the number of the first row."""
+        """Return the kinds as bytes; errors number the rows from ``first_row`` on."""
         where = "kinds" if self._column is None else f"column {self._column!r}"
         return parse_kinds(given, where, first_row)
 
@@ -109,9 +113,10 @@ def _one_array(given: Any) -> pa.Array:
 def parse_kinds(
     values: pa.Array, where: str, first_row: int, allowed: list[str] | None = None
 ) -> Kinds:
-    """Return the kinds of rows; raise for a value that is no kind, with the number of its row.
+    """Return the kinds of rows as bytes.
 
-    ``allowed`` are names; by default bytes are kinds, too.
+    ``values`` are names or, unless ``allowed`` is given, bytes. Raise InvalidRequestError for
+    another value; it names ``where`` and the row, numbered from ``first_row`` on.
     """
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Temporary files on the local disk for rows that do not fit into memory.
 
-They are removed when the write ends.
+They are deleted when the write ends.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from lakeformat.rows.spill_directory import SpillDirectory
 __all__ = ["Spill", "SpillOptions", "SpillSettings"]
 
 _MIN_BATCH_BYTES = 64 << 10
-"""The smallest size of a batch. A merge holds one or two batches per file, and small batches are
-slow to read.
+"""The smallest size of a batch in bytes. A merge has one or two batches per file in memory, and
+small batches are slow to read.
 """
 
 
 class SpillOptions(Protocol):
-    """The memory of a writer, and the limits of its temporary files."""
+    """The table options for the memory of a writer, and the limits of its temporary files."""
 
     @property
     def write_buffer_size_bytes(self) -> int:
@@ -35,7 +35,7 @@ class SpillOptions(Protocol):
 
     @property
     def write_buffer_spillable(self) -> bool:
-        """False if temporary files are not allowed."""
+        """True if temporary files are allowed."""
 
     @property
     def write_buffer_spill_max_disk_size_bytes(self) -> int | None:
@@ -43,7 +43,7 @@ class SpillOptions(Protocol):
 
     @property
     def local_sort_max_num_file_handles(self) -> int:
-        """The largest number of temporary files that are open at a time."""
+        """The largest number of temporary files that may be open at a time."""
 
     @property
     def spill_compression(self) -> str:
@@ -51,12 +51,12 @@ class SpillOptions(Protocol):
 
     @property
     def spill_compression_zstd_level(self) -> int:
-        """The compression level if the compression is zstd."""
+        """The level of the compression ``zstd``."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpillSettings:
-    """The spill options for tables of a format that does not define such options."""
+    """Spill options for tables whose format has no such options."""
 
     write_buffer_size_bytes: int = 256 << 20
     write_buffer_spillable: bool = True
@@ -68,9 +68,9 @@ class SpillSettings:
 
 @dataclass(frozen=True, slots=True)
 class _SpilledFile:
-    """One temporary file in Arrow format.
+    """One temporary file in Arrow format: for each place, some consecutive batches of its rows.
 
-    Some consecutive batches of it are the rows of one place, such as a bucket.
+    A place is a number that the writer gives, for example to a bucket.
     """
 
     path: Path
@@ -78,9 +78,9 @@ class _SpilledFile:
 
 
 class Spill:
-    """The temporary files of one writer.
+    """The temporary files of one writer; in each, the rows are sorted by place.
 
-    Each file has rows of many places, such as buckets, sorted by place.
+    A place is a number that the writer gives, for example to a bucket.
     """
 
     def __init__(self, options: SpillOptions) -> None:
@@ -95,7 +95,7 @@ class Spill:
 
     @property
     def has_room(self) -> bool:
-        """True if one more file is allowed."""
+        """True if the limits of files and bytes allow one more file."""
         options = self._options
         limit = options.write_buffer_spill_max_disk_size_bytes
         return (
@@ -108,10 +108,9 @@ class Spill:
         return len(self._files)
 
     def add(self, schema: pa.Schema, parts: Iterable[tuple[int, pa.Table]]) -> None:
-        """Write rows to a new file, given as pairs of a place and its rows.
+        """Write rows to a new file, given as pairs of a place number and its rows.
 
-        The parts of one place must follow each other. A place is the number of, for example, a
-        bucket.
+        The pairs of one place must follow each other.
         """
         with _naming_the_disk():
             path = self._new_path()
@@ -128,14 +127,12 @@ class Spill:
         self._files.append(_SpilledFile(path, batches))
 
     def places(self) -> list[int]:
-        """Return the numbers of all places that have rows, sorted; a place is for example a
-        bucket.
-        """
+        """Return the numbers of all places that have rows, ascending."""
         return sorted({place for file in self._files for place in file.batches})
 
     @contextmanager
     def opened(self) -> Iterator[_OpenSpill]:
-        """Open all files for reading."""
+        """Open all files for reading, and close them at the end of the block."""
         with ExitStack() as stack, _naming_the_disk():
             readers = []
             for file in self._files:
@@ -144,7 +141,7 @@ class Spill:
             yield _OpenSpill(readers)
 
     def clear(self) -> None:
-        """Remove all files; new ones may be added afterwards."""
+        """Delete all files; new ones may be added afterwards."""
         self._files, self.nbytes = [], 0
         if self._directory is not None:
             self._directory.remove()
@@ -170,7 +167,7 @@ class Spill:
 
 
 class _OpenSpill:
-    """The files of a spill, open for reading."""
+    """The temporary files of a writer, open for reading."""
 
     def __init__(
         self, readers: list[tuple[pa.ipc.RecordBatchFileReader, dict[int, range]]]
@@ -178,8 +175,8 @@ class _OpenSpill:
         self._readers = readers
 
     def runs(self, place: int) -> list[Iterator[pa.RecordBatch]]:
-        """Return the rows of a place, such as a bucket: one run per file, in the order the files
-        were written.
+        """Return the rows of a place as one run per file, in the order in which the files were
+        written.
         """
         return [
             map(reader.get_batch, batches[place])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A directory for temporary files, locked while its process runs.
 
-A killed process leaves its directory behind; the next process that spills removes directories
-without a lock.
+A killed process leaves its directory behind; the next process that spills deletes directories that
+no process has locked.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class SpillDirectory:
         self._finalizer = weakref.finalize(self, _remove, self.path, lock)
 
     def remove(self) -> None:
-        """Remove the directory and its files; this happens at process exit in any case."""
+        """Delete the directory and its files; this also happens when the process exits."""
         self._finalizer()
 
 
@@ -57,9 +57,9 @@ def _remove_abandoned(place: Path) -> None:
 
 
 def _locked(directory: Path) -> int | None:
-    """Lock a directory and return the file handle.
+    """Lock a directory and return its file descriptor.
 
-    None if another process has the lock, or if it is not a directory.
+    Return None if another process has the lock, or if it is not a directory.
     """
     try:
         handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

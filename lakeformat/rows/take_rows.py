@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes the rows at given positions of a table, as fast as Arrow can."""
+"""Takes rows at given positions from a table, as fast as Arrow can."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of rows by the values of columns, one column after the other."""
+"""Sorts rows by the values of columns, one column after the other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["positions_by_values"]
 
 
 def positions_by_values(keys: Sequence[pa.Array], directions: Sequence[str]) -> Positions:
-    """Return the positions of rows in order; equal rows keep their order.
+    """Return the positions of rows in sorted order; equal rows keep their order.
 
     ``directions`` has ``ascending`` or ``descending`` for each key. Nulls are less than all values,
     -0.0 is less than 0.0, and NaN is the largest number.
@@ -33,7 +33,9 @@ def _words(keys: Sequence[pa.Array], directions: Sequence[str]) -> Iterator[KeyW
 
 
 def _ranked(column: pa.Array) -> pa.Array:
-    """Return texts that repeat as the rank of each value: one short word for each row."""
+    """Return the ranks of texts if they repeat: numbers sort faster. Other columns are returned
+    unchanged.
+    """
     found = with_dictionaries(pa.table([column], ["key"]), ()).column(0).combine_chunks()
     if not pa.types.is_dictionary(found.type):
         return column

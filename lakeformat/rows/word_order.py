@@ -38,17 +38,17 @@ Kind: TypeAlias = Literal["stable", "quicksort"]
 
 _WORD_BITS = 64
 _DIGIT_BITS = 0x0F0F0F0F0F0F0F0F
-"""The bits in which two digits in a text can differ."""
+"""The bits in which the digits 0 to 9 can differ, in each byte of a word of text."""
 _WIDE = 20
-"""A word with more bits than this is searched for bits that are equal in all values."""
+"""A column of words with more bits than this is searched for bits that are equal in all values."""
 MOST_FALLS = 64
-"""The most falls for which sorted runs are merged; with more, all numbers are sorted again."""
+"""Up to this number of falls, sorted runs are merged; with more, all numbers are sorted again."""
 _SAMPLE = 256
-"""The number of values in a sample that shows most of the differing bits."""
+"""About the number of values in a sample that shows most of the differing bits."""
 
 
 def sort_by_words(words: Iterator[KeyWord], rows: int) -> KeyGroups:
-    """Return the rows in the order of their words, grouped by equal words."""
+    """Return the positions of rows sorted by their words; rows with equal words are one group."""
     position_bits = max(rows - 1, 0).bit_length()
     head, rest = _pack(words, _WORD_BITS - position_bits)
     if head is None:  # all rows are equal
@@ -62,9 +62,9 @@ def sort_by_words(words: Iterator[KeyWord], rows: int) -> KeyGroups:
 
 
 def sort_roughly(words: Iterator[KeyWord], rows: int) -> Positions:
-    """Return the rows in the order of the first bits of their words, as many as fit in one number.
+    """Return the positions of rows sorted by the first bits of their words that fit in one number.
 
-    Rows with equal bits keep the order of their positions.
+    Rows that are equal in these bits keep their order.
     """
     position_bits = max(rows - 1, 0).bit_length()
     head, _ = _pack(words, _WORD_BITS - position_bits)
@@ -75,7 +75,10 @@ def sort_roughly(words: Iterator[KeyWord], rows: int) -> Positions:
 
 
 def _pack(words: Iterator[KeyWord], room: int) -> tuple[Words | None, Iterator[KeyWord]]:
-    """Pack the first bits into one word, as many as fit; return it with the remaining words."""
+    """Return one word of at most ``room`` bits, and the words left to sort by.
+
+    The word has the first bits of the words; it is None if all rows are equal.
+    """
     head: Words | None = None
     for word in words:
         values = word(None)
@@ -96,7 +99,7 @@ def _pack(words: Iterator[KeyWord], room: int) -> tuple[Words | None, Iterator[K
 
 
 def _squeeze(values: Words) -> tuple[Words, int]:
-    """Return the values in fewer bits, in the same order, and the number of bits.
+    """Return values in the same order that need fewer bits, and the number of these bits.
 
     The number is 0 if all values are equal.
     """
@@ -110,13 +113,14 @@ def _squeeze(values: Words) -> tuple[Words, int]:
 
 
 def _differing(values: Words) -> int:
-    """Return the bits that are not the same in all values."""
+    """Return a mask of the bits that are not the same in all values."""
     return int(np.bitwise_or.reduce(values) ^ np.bitwise_and.reduce(values))
 
 
 def _pick_bits(values: Words, differing: int) -> tuple[Words, int]:
-    """Keep only the bits that differ between values; for texts of digits, that is half of
-    all bits.
+    """Return values made of only the bits in ``differing``, and the number of these bits.
+
+    For texts of digits, these are half of all bits.
     """
     if differing & _DIGIT_BITS == differing:
         return _pick_digits(values, differing)
@@ -134,7 +138,10 @@ def _pick_bits(values: Words, differing: int) -> tuple[Words, int]:
 
 
 def _pick_digits(values: Words, differing: int) -> tuple[Words, int]:
-    """Return the lower halves of the bytes, compacted in steps of two, four and eight bytes."""
+    """Return values made of the lower halves of their bytes, and the number of bits.
+
+    The halves are moved together in steps of two, four and eight bytes.
+    """
     picked = values & np.uint64(_DIGIT_BITS)
     for shift, mask in ((4, 0x00FF00FF00FF00FF), (8, 0x0000FFFF0000FFFF), (16, 0xFFFFFFFF)):
         picked |= picked >> np.uint64(shift)
@@ -146,7 +153,7 @@ def _pick_digits(values: Words, differing: int) -> tuple[Words, int]:
 
 
 def _sort_beside_positions(values: Words, position_bits: int) -> tuple[Positions, Mask]:
-    """Sort by one word; return the order and a mask of positions where another value starts.
+    """Return the positions sorted by ``values``, and a mask of those where another value starts.
 
     Value and position are sorted as one number, which is several times faster than sorting
     positions by value.
@@ -160,7 +167,7 @@ def _sort_beside_positions(values: Words, position_bits: int) -> tuple[Positions
 
 
 def _fastest_sort(values: Words) -> Kind:
-    """Return the faster kind of numpy's sort, by the rule in the module's docstring."""
+    """Return the kind of numpy's sort that is faster, by the number of falls (see the module)."""
     falls = int(np.count_nonzero(values[1:] < values[:-1]))
     return "stable" if falls <= MOST_FALLS else "quicksort"
 
@@ -172,8 +179,9 @@ def _differs_from_before(values: Words) -> Mask:
 
 
 def _refine(order: Positions, is_first: Mask, word: KeyWord) -> None:
-    """Sort the rows of each group by one more word, and split each group where that word
-    differs.
+    """Sort the rows with equal words so far by one more word, in place.
+
+    ``is_first`` marks the first row of each group of equal rows; it is updated, too.
     """
     is_tied = ~is_first
     is_tied[:-1] |= ~is_first[1:]

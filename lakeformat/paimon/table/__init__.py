@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table that users hold (``table.py``), with its operations grouped by subject."""
+"""The class ``Table`` (``table.py``), with its methods grouped by subject in the other modules."""
 
 from lakeformat.paimon.table.table import (
     ReadOnlyTable,

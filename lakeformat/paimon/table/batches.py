@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log of stream batches of a Paimon table: stored in ``stream/``, and kept by consumers."""
+"""The log of stream batches of a Paimon table, which is stored in ``stream/``.
+
+A consumer keeps the snapshots that a stream still needs.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ __all__ = ["stream_table"]
 
 
 def stream_table(handle: TableHandle) -> StreamTable:
-    """Return the operations of a table that the log of batches needs."""
+    """Return the table as the log of batches needs it: its directory, earlier commits and
+    consumers.
+    """
     return StreamTable(
         handle.uri,
         handle.storage,

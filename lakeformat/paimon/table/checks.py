@@ -16,7 +16,7 @@ __all__ = ["TableChecks"]
 
 
 class TableChecks(TableReads):
-    """The part of a table that checks its rows."""
+    """The methods of ``Table`` that check its rows."""
 
     if TYPE_CHECKING:
 

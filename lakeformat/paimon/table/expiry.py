@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expiry of a table's snapshots, and the consumers that keep them."""
+"""The methods of ``Table`` that expire snapshots, and the consumers that keep snapshots."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["TableExpiry"]
 
 
 class TableExpiry(TableReads):
-    """The part of a table that expires snapshots."""
+    """The methods of ``Table`` that expire snapshots."""
 
     @renamed_argument("tell", "on_progress")
     @offering_arguments

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removal of orphan files and missing files, and repair of hints."""
+"""The methods of ``Table`` that remove orphan files and missing files, and repair hints."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["TableOrphans"]
 
 
 class TableOrphans(TableReads):
-    """The part of a table that cleans up files."""
+    """The methods of ``Table`` that clean up files."""
 
     @renamed_argument("tell", "on_progress")
     @offering_arguments
@@ -96,19 +96,19 @@ class TableOrphans(TableReads):
         )
 
     def remove_missing_manifests(self, dry_run: bool = True) -> MissingManifestsReport:
-        """Remove missing manifests from the table. Dry run by default.
+        """Remove missing manifests from the newest snapshot. Dry run by default.
 
-        The rows of data files that only these manifests name are lost. Until then, a snapshot that
-        names a missing manifest cannot be read. This is refused if a missing manifest recorded
-        deleted files, or if an append table has deletion vectors. Then roll back to a complete
-        snapshot, or restore the manifests from a backup.
+        The rows of data files that only these manifests name are lost. A snapshot that names a
+        missing manifest cannot be read. The call is refused if a missing manifest recorded deleted
+        files, or if an append table has deletion vectors. Then roll back to a complete snapshot, or
+        restore the manifests from a backup.
         """
         from lakeformat.paimon.orphans.missing_manifests import remove_missing_manifests
 
         return remove_missing_manifests(self._handle, dry_run=dry_run)
 
     def repair(self, dry_run: bool = False) -> RepairHintsReport:
-        """Correct wrong hints of every branch, and report missing snapshots."""
+        """Correct wrong hints LATEST and EARLIEST of every branch, and report missing snapshots."""
         from lakeformat.paimon.orphans.hints import repair_hints
 
         return repair_hints(self._handle, dry_run=dry_run)

@@ -31,12 +31,14 @@ __all__ = ["TablePartitions"]
 
 
 class TablePartitions(TableReads):
-    """The part of a table that maintains partitions, statistics, indexes and manifests."""
+    """The methods of ``Table`` for partitions, statistics, file indexes and manifests."""
 
     def check_partition_choice(
         self, *, where: Where | None = None, partitions: Partitions | None = None
     ) -> None:
-        """Raise InvalidRequestError if an argument does not choose partitions by their columns."""
+        """Raise InvalidRequestError if ``where`` or ``partitions`` uses columns other than
+        partition columns.
+        """
         from lakeformat.paimon.compact.partition_choice import Chosen, chosen_partitions
 
         chosen_partitions(self.schema, Chosen(where=where, partitions=partitions))
@@ -44,9 +46,9 @@ class TablePartitions(TableReads):
     def explain_empty_choice(
         self, *, where: Where | None = None, partitions: Partitions | None = None
     ) -> str | None:
-        """Return a sentence with the nearest partitions if no chosen partition has rows.
+        """Return a sentence that names the nearest partitions if none of the chosen ones has rows.
 
-        Return None if a chosen partition has rows, and without a choice.
+        Return None if a chosen partition has rows, or if neither argument is given.
         """
         from lakeformat.paimon.partitions.empty_choice import explain_empty_choice
 
@@ -86,10 +88,11 @@ class TablePartitions(TableReads):
     def touched_partitions(
         self, *, after: AnyPosition, upto: AnyPosition
     ) -> list[dict[str, str | None]]:
-        """Return the partitions with added or deleted files between two snapshots.
+        """Return the partitions in which snapshots added or deleted files, as dicts of column and
+        value.
 
-        The snapshots are those after ``after`` up to and including ``upto``. A compaction touches
-        the partitions it rewrote.
+        The snapshots are those after ``after`` up to and including ``upto``. A compaction counts
+        for the partitions that it rewrote.
         """
         from lakeformat.paimon.partitions.touched import touched_partitions
 
@@ -99,7 +102,7 @@ class TablePartitions(TableReads):
         return touched_partitions(handle, first, last)
 
     def plan_drop_partitions(self, partitions: Sequence[PartitionSpec]) -> DropPartitionsPlan:
-        """Plan ``drop_partitions``; nothing is changed."""
+        """Return the partitions that ``drop_partitions`` would delete; nothing is changed."""
         from lakeformat.paimon.partitions.drop import plan_drop_partitions
 
         return plan_drop_partitions(self._handle, partitions)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads of a table: rows of a snapshot, changes between two, a stream of changes."""
+"""The methods of ``Table`` that read: rows of a snapshot, changes between two, a stream of
+changes.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ __all__ = ["TableReads"]
 
 
 class TableReads:
-    """The reading half of a table."""
+    """The methods of ``Table`` that read; the base of its other groups of methods."""
 
     def __init__(self, handle: TableHandle) -> None:
         self._handle = handle
@@ -59,10 +61,10 @@ class TableReads:
         return self._handle.options
 
     def latest_snapshot(self, known: Snapshot | None = None) -> Snapshot | None:
-        """Return the newest snapshot; None before the first commit.
+        """Return the newest snapshot; None for a table without commits.
 
-        For polling, pass the snapshot seen last as ``known``: if it is still the newest, this costs
-        two small requests and no listing.
+        For polling, pass the snapshot that the last call returned as ``known``: if it is still the
+        newest, this costs two small requests and no listing.
         """
         storage, layout = self._handle.storage, self._handle.layout
         if known is not None and is_still_newest(storage, layout, known):
@@ -70,10 +72,10 @@ class TableReads:
         return latest_snapshot(storage, layout)
 
     def position(self, named: AnyPosition | str | Mapping[str, Any] | None = None) -> Position:
-        """Return the position of the newest snapshot, or the start of an empty table.
+        """Return the position of the newest snapshot; for a table without commits, the start.
 
-        ``named`` is a stored position or a snapshot number, converted to a position of this table.
-        A position of another branch or table raises an error.
+        With ``named``, a stored position or a snapshot number, return it as a position of this
+        table. A position of another branch or table raises InvalidRequestError.
         """
         if named is None:
             head = self.latest_snapshot()
@@ -85,7 +87,8 @@ class TableReads:
     def positions(
         self, *, after: AnyPosition | None = None, upto: AnyPosition | None = None, limit: int
     ) -> list[Position]:
-        """Return the newest positions after one and up to another, oldest first.
+        """Return at most ``limit`` positions after ``after`` up to ``upto``: the newest, oldest
+        first.
 
         They are computed, not read, so some of their snapshots may have expired. Without ``upto``
         the newest snapshot is used.
@@ -103,9 +106,10 @@ class TableReads:
         ]
 
     def advance(self, after: AnyPosition, limit: int | None = None) -> Position:
-        """Return the newest position, at most ``limit`` snapshots after another.
+        """Return the position ``limit`` snapshots after ``after``, or the newest if there are
+        fewer.
 
-        It is before ``after`` if the table was rolled back.
+        If the table was rolled back, the newest position may be before ``after``.
         """
         newest = self.position()
         if limit is None:
@@ -114,9 +118,9 @@ class TableReads:
         return min(newest, position_at(self._handle, start + limit))
 
     def since(self, after: AnyPosition, upto: AnyPosition | None = None) -> Since[Snapshot]:
-        """Return the snapshots after a position, oldest first, up to another or to the newest.
+        """Return the snapshots after ``after``, oldest first, up to ``upto`` or the newest.
 
-        The result shows if some have expired unseen, and if a rollback removed the history of
+        The result shows if some of them have expired, and if a rollback removed the snapshot of
         ``after``.
         """
         from lakeformat.paimon.read.since import find_since
@@ -124,7 +128,7 @@ class TableReads:
         return find_since(self._handle, after, upto)
 
     def snapshots(self, *, after: AnyPosition = 0) -> list[Snapshot]:
-        """Return every existing snapshot, oldest first, or those after a position."""
+        """Return every existing snapshot after the position ``after``, oldest first."""
         return [*self.since(after).snapshots]
 
     def snapshot(self, number: AnyPosition) -> Snapshot | None:
@@ -136,9 +140,10 @@ class TableReads:
         return read_snapshot_if_present(handle.storage, handle.layout, wanted)
 
     def snapshot_change(self, number: AnyPosition) -> SnapshotChange | None:
-        """Return the files one snapshot added and deleted by partition; None if it has expired.
+        """Return the files that one snapshot added and deleted, by partition; None if it has
+        expired.
 
-        It reads only the snapshot's own manifests, however large the table is.
+        Only the manifests of its own commit are read, however large the table is.
         """
         from lakeformat.paimon.read.changes.snapshot_change import snapshot_change
 
@@ -247,9 +252,9 @@ class TableReads:
         columns: Sequence[str] | None = None,
         where: Where | None = None,
     ) -> Scan:
-        """Scan the rows with which a stream starts at a snapshot.
+        """Return a scan of the rows that a stream delivers first if it starts at a snapshot.
 
-        Rows that the later changes of the stream deliver are left out.
+        Rows that the stream delivers as changes later are left out.
         """
         from lakeformat.paimon.read.changes.streaming import lowest_streamed_level
         from lakeformat.paimon.read.scan import Scan
@@ -270,7 +275,11 @@ class TableReads:
         *,
         newest: bool,
     ) -> tuple[TableHandle, ShownState]:
-        """Return the requested snapshot or that of the options, with the schema to read it."""
+        """Return the snapshot that the call or the table options choose, and the handle to read it
+        with.
+
+        The handle has the schema of that snapshot if its columns are to be shown.
+        """
         from lakeformat.paimon.read.shown_state import ShownState, find_shown_state
         from lakeformat.paimon.read.time_travel import find_snapshot
 

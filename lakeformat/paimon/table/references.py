@@ -17,7 +17,7 @@ __all__ = ["TableReferences"]
 
 
 class TableReferences(TableReads):
-    """The part of a table that names snapshots and rolls back to them."""
+    """The methods of ``Table`` for tags, branches and rollback."""
 
     @property
     def tags(self) -> TableTags:

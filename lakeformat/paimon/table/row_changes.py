@@ -20,7 +20,7 @@ __all__ = ["TableRowChanges"]
 
 
 class TableRowChanges(TableReads):
-    """The part of a table that deletes and updates rows by condition."""
+    """The methods of ``Table`` that delete and update rows by condition."""
 
     @renamed_argument("tell", "on_progress")
     @offering_arguments

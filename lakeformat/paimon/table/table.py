@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table that users hold: every method delegates to the package that does the work."""
+"""The class ``Table``: every method calls the package that does the work."""
 
 from __future__ import annotations
 
@@ -63,9 +63,10 @@ def load_table(
     external_roots: ExternalRoots = NO_ROOTS,
     observer: CommitObserver[TableHandle] | None = None,
 ) -> Table:
-    """Load the table under ``layout`` with the newest schema of its branch.
+    """Return the table under ``layout``, with the newest schema of its branch.
 
-    ``observer`` follows its commits.
+    ``external_roots`` are the external paths that it may use; ``observer`` is called after each of
+    its commits.
     """
     storage = within(storage, layout.root)
     if layout.branch != MAIN_BRANCH:
@@ -210,13 +211,13 @@ class Table(
         return abort_messages(self._handle, check_messages(messages))
 
     def read_message(self, content: bytes) -> CommitMessage:
-        """Read a message that ``to_bytes`` has written."""
+        """Return the message that ``CommitMessage.to_bytes`` has encoded."""
         from lakeformat.paimon.metadata.commit_message import CommitMessage
 
         return CommitMessage.from_bytes(content)
 
     def find_commit(self, commit: CommitId) -> CommitReport | None:
-        """Return the result of an earlier commit of any kind; None if there is none."""
+        """Return the result of an earlier commit with this identity; None if there is none."""
         from lakeformat.paimon.commit.earlier_result import find_commit
 
         return find_commit(self._handle, commit)
@@ -247,7 +248,9 @@ class Table(
         return TableStaged(self._handle, self.commit)
 
     def find_run(self, user: str) -> RunRecord | None:
-        """Return the record of the last success of a run, by its commit user; None without one."""
+        """Return the record of the last success of a run, by its commit user; None if there is
+        none.
+        """
         return self._runs.read(user)
 
     def record_run(self, record: RunRecord) -> None:
@@ -306,7 +309,9 @@ class Table(
 
 
 def _only_reads(shown: type[_Shown]) -> type[_Shown]:
-    """Replace the changing methods by refusals, including methods added to ``Table`` later."""
+    """Replace the methods that change a table by refusals, including methods added to ``Table``
+    later.
+    """
     rows_of_its_own = {"changes", "stream", "state_scan"}
     readable = ({*dir(TableReads)} | {*dir(AnyTable)} - OPERATIONS) - rows_of_its_own
     for name in dir(Table):
@@ -317,7 +322,7 @@ def _only_reads(shown: type[_Shown]) -> type[_Shown]:
 
 def _refusal(member: object) -> object:
     def refuse(self: ReadOnlyTable, *_: Any, **__: Any) -> NoReturn:
-        """Raise UnsupportedError: a system table can only change with its table."""
+        """Raise UnsupportedError: only the table behind a system table can be changed."""
         raise UnsupportedError(
             f"${self._name} of {self.location} is a system table, which is read-only: use the "
             "table itself"
@@ -339,7 +344,7 @@ class ReadOnlyTable(Table):
 
     @property
     def operations(self) -> frozenset[str]:
-        """The operations of a table that can only be read."""
+        """The operations that a read-only table supports."""
         return frozenset({"scan"})
 
 
@@ -366,7 +371,9 @@ class SystemTable(ReadOnlyTable):
         watermark: int | None = None,
         newest: bool = False,
     ) -> SystemScan:
-        """Scan the current metadata or, if it depends on a snapshot, that of the chosen one."""
+        """Return a scan of the current metadata or, if it depends on a snapshot, of the chosen
+        snapshot's.
+        """
         from lakeformat.paimon.read.shown_state import find_shown_state
         from lakeformat.paimon.read.time_travel import find_snapshot
         from lakeformat.paimon.system_tables import Source, SystemScan

@@ -31,7 +31,7 @@ __all__ = ["TableUpkeep"]
 
 
 class TableUpkeep(TableReads):
-    """The part of a table that maintains it."""
+    """The methods of ``Table`` for its maintenance: health, compaction and rescaling."""
 
     def health(self, *, time_travel: bool = True, unknown: bool = False) -> HealthReport:
         """Check the health: facts about the newest snapshot, a score, and reasons with advice.
@@ -86,7 +86,7 @@ class TableUpkeep(TableReads):
         order_by: Sequence[str] | None = None,
         order_strategy: str | None = None,
     ) -> CompactPlan:
-        """Plan what ``compact`` would do with each bucket, and the reasons; nothing is changed."""
+        """Return what ``compact`` would do with each bucket, and why; nothing is changed."""
         from lakeformat.paimon.compact.newest_schema import under_schema
         from lakeformat.paimon.compact.other_compactor import find_other_compactor
         from lakeformat.paimon.compact.partition_choice import Chosen
@@ -102,10 +102,10 @@ class TableUpkeep(TableReads):
         return replace(plan, other_compactor=find_other_compactor(newest))
 
     def other_compactor(self) -> OtherCompactor | None:
-        """Return the other program that compacts the table; None if there is none.
+        """Return the other program that also compacts the table; None if there is none.
 
         It is recognised by a recent compaction without the mark of this library, on a table that is
-        not ``write-only``. If both compact, the commits of that writer conflict and its job fails.
+        not ``write-only``. If both compact, commits of that program conflict, and its job fails.
         """
         from lakeformat.paimon.compact.newest_schema import newest_schema
         from lakeformat.paimon.compact.other_compactor import find_other_compactor

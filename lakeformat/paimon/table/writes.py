@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes of a table: rows, prepared files, deleted partitions.
+"""Writes, commits and deletes of partitions, as ``Table`` calls them.
 
-A write of rows is repeated if keys changed buckets.
+A write of rows is repeated if keys got other buckets meanwhile.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def commit_options(
     properties: Mapping[str, str] | None,
     read_snapshot: AnyPosition | str | None,
 ) -> CommitOptions:
-    """Return the arguments of a write or a commit as options."""
+    """Return the arguments of a write or a commit as CommitOptions."""
     identity = None
     if isinstance(read_snapshot, Position | str):
         read = Position.parse(read_snapshot)
@@ -75,7 +75,10 @@ def commit_options(
 
 
 def replacement(handle: TableHandle, overwrite: object) -> Replaced:
-    """Return the partitions that the argument ``overwrite`` replaces; None for an append."""
+    """Return what the argument ``overwrite`` replaces: partitions, or those that get rows.
+
+    None for an append. Raise InvalidRequestError for another argument.
+    """
     if overwrite is None:
         return None
     if overwrite == "partitions" and not handle.schema.partition_keys:
@@ -101,7 +104,9 @@ def commit_prepared(
     options: CommitOptions,
     replaced: Replaced,
 ) -> CommitReport:
-    """Publish the files of messages that any writer prepared."""
+    """Publish the files of messages; if ``options.commit`` was published before, return that
+    result.
+    """
     earlier = None
     if options.commit is not None:
         earlier = earlier_tries(handle, options.commit, overwrite=replaced, messages=messages)
@@ -119,7 +124,7 @@ def delete_partitions(
     commit: CommitId | None,
     read_snapshot: AnyPosition | str | None,
 ) -> CommitReport:
-    """Delete the rows of ``partitions``; ``{}`` means all partitions."""
+    """Delete the rows of ``partitions``; the spec ``{}`` matches all partitions."""
     options = replace(
         commit_options(handle, commit, None, None, read_snapshot), operation="TRUNCATE"
     )
@@ -128,7 +133,10 @@ def delete_partitions(
 
 
 def new_writer(handle: TableHandle, replaced: Replaced, *, is_committed_here: bool) -> TableWriter:
-    """Return a writer of rows that are added or replace partitions."""
+    """Return a writer of rows that are added or, with ``replaced``, replace partitions.
+
+    ``is_committed_here``: the caller commits the messages itself, at once.
+    """
     within = replaced if isinstance(replaced, PartitionFilter) else None
     if replaced is not None and crosses_partitions(handle):
         _require_whole(handle, within)
@@ -200,7 +208,9 @@ def _find_keys(handle: TableHandle, snapshot: Snapshot | None, keys: pa.Array) -
 
 
 def _require_whole(handle: TableHandle, within: PartitionFilter | None) -> None:
-    """Raise if an overwrite of the partitions ``within`` could leave a key in two partitions."""
+    """Raise InvalidRequestError if an overwrite of ``within`` could leave a key in two
+    partitions.
+    """
     if within is None or not within.is_everything:
         raise UnsupportedError(
             f"keys of {handle.uri} may be in any partition, so an overwrite of some partitions "
@@ -210,7 +220,7 @@ def _require_whole(handle: TableHandle, within: PartitionFilter | None) -> None:
 
 
 def _known_rows(data: Any) -> int | None:
-    """Return the row count of the data if it is known without reading the data, otherwise None."""
+    """Return the number of rows of the data; None if it is only known after reading them."""
     rows = getattr(data, "num_rows", None)
     if rows is None and isinstance(shape := getattr(data, "shape", None), tuple) and shape:
         rows = shape[0]
@@ -218,7 +228,7 @@ def _known_rows(data: Any) -> int | None:
 
 
 def _can_be_read_again(data: Any) -> bool:
-    """Return True if the data can be read again; an iterator is consumed by the first read."""
+    """Return True unless the data is an iterator, which the first read consumes."""
     if isinstance(data, pa.RecordBatchReader):
         return False
     return hasattr(data, "__arrow_c_stream__") or isinstance(data, Collection)

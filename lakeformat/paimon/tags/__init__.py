@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tags: named snapshots that do not expire; creates, moves and deletes them with their files."""
+"""Creates, moves and deletes tags, which keep snapshots with their files."""

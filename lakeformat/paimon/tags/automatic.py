@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Automatic tags: one per period of commit time or watermark, or one for the newest snapshot."""
+"""Automatic tags: one for each period of commit time or watermark, or one of the newest
+snapshot.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ _BATCH = "batch"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutomaticTagsReport(Report):
-    """The automatic tags that were created, and the tags deleted because of them."""
+    """The automatic tags that were created, and those deleted because of ``tag.num-retained-
+    max``.
+    """
 
     table: str
     created: tuple[str, ...]
@@ -49,7 +53,7 @@ def create_due(
 ) -> AutomaticTagsReport:
     """Create the tags that are due, then delete the oldest beyond ``tag.num-retained-max``.
 
-    A repeated call creates no tag twice, so a schedule may call it as often as it likes.
+    A repeated call creates no tag twice, so a schedule may call it at any rate.
     """
     mode = handle.options.tag_automatic_creation
     if mode == "none":
@@ -73,7 +77,9 @@ def create_due(
 
 
 def _batch(handle: TableHandle, dry_run: bool) -> list[DueTag]:
-    """Create one tag of the newest snapshot, replacing the tag of the same day."""
+    """Create or move the tag of today to the newest snapshot, and return it; an empty list if it is
+    there.
+    """
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:
         return []
@@ -125,7 +131,7 @@ def _tag(handle: TableHandle, name: str, snapshot: Snapshot) -> Tag:
 
 
 def _automatic(handle: TableHandle, period: Period) -> list[tuple[datetime, Tag]]:
-    """Return the automatic tags with their periods, oldest first."""
+    """Return the existing automatic tags, each with the start of its period, oldest first."""
     found = []
     for tag in read_tags(handle.storage, handle.layout):
         start = period.start_of(tag.name)
@@ -135,9 +141,10 @@ def _automatic(handle: TableHandle, period: Period) -> list[tuple[datetime, Tag]
 
 
 def _surplus(handle: TableHandle, mode: str, coming: Sequence[DueTag]) -> list[str]:
-    """Return the tags beyond the number to keep, which includes ``coming`` new tags.
+    """Return the names of the oldest tags beyond ``tag.num-retained-max``, counting the tags
+    ``coming``.
 
-    Tags in use are kept.
+    Tags at which a branch began are left out.
     """
     most = handle.options.tag_num_retained_max
     if most is None:

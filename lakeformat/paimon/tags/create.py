@@ -59,7 +59,9 @@ def create(
     exist_ok: bool = False,
     dry_run: bool = False,
 ) -> TagReport:
-    """Create a tag; with ``exist_ok`` an existing tag of this name is kept."""
+    """Create a tag of the snapshot ``origin``; with ``exist_ok`` an existing tag of this name is
+    kept.
+    """
     check_new_file_name_part("tag name", name)
     require_allowed(handle, Operation.TAG)
     there = read_tag_if_present(handle.storage, handle.layout, name)
@@ -92,7 +94,7 @@ def replace_with(
     force: bool = False,
     dry_run: bool = False,
 ) -> TagReport:
-    """Move a tag to another snapshot, or change the time it is kept.
+    """Move a tag to another snapshot, or change the time after which it expires.
 
     Nothing is deleted: files that only the old snapshot needed become orphans.
     """
@@ -120,9 +122,9 @@ def replace_with(
 
 @contextmanager
 def _kept_meanwhile(handle: TableHandle, tag: Tag, origin: Origin) -> Iterator[None]:
-    """Protect the new snapshot by a temporary tag, until the tag is moved to it.
+    """Protect the new snapshot by a temporary tag during the block, which moves ``tag`` to it.
 
-    If the move is refused, the old snapshot is still tagged. If a crash leaves the temporary tag
+    If the block fails, ``tag`` still has the old snapshot. If a crash leaves the temporary tag
     behind, ``expire`` deletes it after one day.
     """
     name = f"{_REPLACING}{tag.name}-{handle.environment.new_id()}"
@@ -171,7 +173,10 @@ def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = Fal
 
 
 def publish_tag(handle: TableHandle, tag: Tag, origin: Origin) -> bool:
-    """Write a tag file; return False if the name exists, raise if its snapshot is being deleted."""
+    """Write a tag file; return False if a tag has this name.
+
+    Raise CommitConflictError if the snapshot ``origin`` is being deleted.
+    """
     if not _create_once(handle, tag):
         return False
     try:
@@ -186,8 +191,9 @@ def publish_tag(handle: TableHandle, tag: Tag, origin: Origin) -> bool:
 
 
 def _create_once(handle: TableHandle, tag: Tag) -> bool:
-    """Create the tag file; return False if the name exists. A lost answer is resolved by reading
-    the file back.
+    """Create the tag file; return False if a tag has this name.
+
+    If the storage did not answer, the file is read back to find out.
     """
     try:
         return create_tag(handle.storage, handle.layout, tag)
@@ -198,7 +204,9 @@ def _create_once(handle: TableHandle, tag: Tag) -> bool:
 
 
 def retention(handle: TableHandle, retain: Retain | None) -> timedelta | None:
-    """Return the time a tag is kept, from the call or the table options; None for ever."""
+    """Return the time a tag is kept, from the call or ``tag.default-time-retained``; None
+    for ever.
+    """
     if retain is None:
         millis = handle.options.tag_default_time_retained_millis
         return None if millis is None else timedelta(milliseconds=millis)
@@ -217,7 +225,7 @@ def _tag(handle: TableHandle, name: str, origin: Origin, retained: timedelta | N
 
 
 def _refuse_second_automatic(handle: TableHandle, name: str, origin: Origin) -> None:
-    """Raise for a second automatic tag of a snapshot, because other programs expect only one."""
+    """Raise for a second automatic tag of a snapshot: other programs expect only one."""
     if handle.options.tag_automatic_creation not in ("process-time", "watermark"):
         return
     period = period_of(handle.options)
@@ -233,7 +241,7 @@ def _refuse_second_automatic(handle: TableHandle, name: str, origin: Origin) -> 
 
 
 def _shadowing(name: str) -> str:
-    """Return a note for a tag name that looks like a snapshot number."""
+    """Return the warning that a tag name looks like a snapshot number; empty for other names."""
     if not (name.isascii() and name.isdigit()):
         return ""
     return f"; in SQL, VERSION AS OF '{name}' now means this tag, not snapshot {name}"

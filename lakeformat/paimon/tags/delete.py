@@ -45,11 +45,11 @@ def delete(
     why: str = "",
     none: str = "no tag deleted",
 ) -> DeletionReport:
-    """Delete tags, and the files that no snapshot, other tag or branch refers to.
+    """Delete tags, and the files that no snapshot, branch or other tag refers to.
 
-    The rest of an interrupted deletion is removed first. ``force`` also deletes tags in use; files
-    that other snapshots, tags or branches need are kept. ``why`` and ``none`` are words of the
-    report: the reason, and the result without a tag.
+    First, an interrupted deletion is finished. ``force`` also deletes tags in use; files that other
+    snapshots, tags or branches need are kept. The report uses ``why`` as the reason, and ``none``
+    if there is no tag to delete.
     """
     require_allowed(handle, Operation.TAG)
     for name in names:
@@ -81,10 +81,11 @@ def _missing(handle: TableHandle, names: Sequence[str]) -> set[str]:
 
 
 def _chosen(handle: TableHandle, name: str, gone: Collection[str], *, force: bool) -> Tag | None:
-    """Return the tag to delete. None if it is missing because an earlier attempt deleted it, or if
-    ``missing_ok`` is set.
+    """Return the tag to delete; None if an earlier attempt deleted it, or ``missing_ok`` allows
+    that.
 
-    Raise NotFoundError for any other missing tag.
+    Raise NotFoundError for any other missing tag, and without ``force`` InvalidRequestError for a
+    tag in use.
     """
     tag = read_tag_if_present(handle.storage, handle.layout, name)
     if tag is None and name not in gone:
@@ -107,7 +108,9 @@ class _Deletion:
     gone: list[str] = field(default_factory=list)
 
     def delete(self, tag: Tag) -> None:
-        """Delete the tag first, so that no reader or new tag uses it, then its files."""
+        """Delete the tag, so that no reader or new tag uses it, and then the files that only it
+        needed.
+        """
         storage, layout = self.handle.storage, self.handle.layout
         self.gone.append(tag.name)
         if self._is_live(tag):
@@ -125,7 +128,10 @@ class _Deletion:
         self._remove_files(tag)
 
     def finish(self, name: str, tag: Tag) -> None:
-        """Finish an interrupted deletion that had already deleted its tag."""
+        """Delete the remaining files of a tag that an interrupted deletion has deleted.
+
+        If the tag still exists, it is kept.
+        """
         there = read_tag_if_present(self.handle.storage, self.handle.layout, name)
         if there == tag:  # the tag was not deleted yet: keep it
             if not self.dry_run:
@@ -157,7 +163,7 @@ class _Deletion:
         )
 
     def _is_live(self, tag: Tag) -> bool:
-        """Return True if the tagged snapshot exists, and not another one under its number."""
+        """Return True if the tagged snapshot itself exists, not another one with its number."""
         number = tag.snapshot.id
         found = read_snapshot_if_present(self.handle.storage, self.handle.layout, number)
         return found == tag.snapshot
@@ -205,7 +211,7 @@ class _Deletion:
 
 
 def _pending(handle: TableHandle) -> dict[str, Tag]:
-    """Return deleted tags whose files are not all removed yet."""
+    """Return, by name, the tags whose deletion was interrupted before all files were deleted."""
     found: dict[str, Tag] = {}
     for info in handle.storage.list(handle.layout.tag_directory):
         name = suffixed(info.name, _DELETED)

@@ -14,7 +14,7 @@ __all__ = ["DueTag", "Timed", "Timeline", "surplus"]
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A snapshot with its commit time or watermark, in local time; None without a watermark."""
+    """A snapshot, and its commit time or watermark in local time; None if it has no watermark."""
 
     snapshot_id: int
     moment: datetime | None
@@ -22,7 +22,7 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class DueTag:
-    """An automatic tag that must be created, and its snapshot."""
+    """An automatic tag to create: its name, and the id of its snapshot."""
 
     name: str
     snapshot_id: int
@@ -30,20 +30,20 @@ class DueTag:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Decides the next automatic tags, from the last tag and the options."""
+    """Finds the automatic tags that are due, given the period of the last one and the options."""
 
     period: Period
     delay: timedelta
     completes: bool
-    """True if periods without a commit get a tag, too."""
+    """True if periods in which no snapshot was committed get a tag, too."""
     next_start: datetime | None = None
-    """The start of the next period; None before the first tag."""
+    """The local time at which the next period starts; None before the first tag."""
 
     def due(self, snapshots: Iterable[Timed], taken: Iterable[str] = ()) -> list[DueTag]:
-        """Return the tags to create for snapshots in ascending order.
+        """Return the tags to create for ``snapshots``, which are ascending.
 
-        The first commit at least the delay after the end of a period gets the tag of that period:
-        no later commit belongs to it. ``taken`` are existing names.
+        A period gets the first snapshot that was committed at least the delay after its end,
+        because no later commit belongs to the period. ``taken`` are names of existing tags.
         """
         found, names, upcoming = [], set(taken), self.next_start
         for each in snapshots:
@@ -64,5 +64,5 @@ class Timeline:
 
 
 def surplus(oldest_first: Sequence[str], most: int | None) -> list[str]:
-    """Return the oldest tags beyond the number ``most`` to keep."""
+    """Return the oldest names if there are more than ``most``; None keeps all."""
     return [] if most is None else list(oldest_first[: max(0, len(oldest_first) - most)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removes files that only deleted tags or a deleted branch needed."""
+"""Deletes files that only deleted tags or a deleted branch needed."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ _STATE = (ListKind.BASE, ListKind.DELTA)
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The snapshots that a deletion makes unreachable."""
+    """The snapshots that no tag or branch keeps after a deletion."""
 
     states: Sequence[Snapshot]
-    """Snapshots of which all files are lost, unless another snapshot needs them."""
+    """Snapshots all of whose files are deleted, unless another snapshot needs them."""
     additions: Sequence[Snapshot] = ()
-    """Snapshots whose added files are lost; their other files are not."""
+    """Snapshots whose added files are deleted; their other files are kept."""
     changelogs: Sequence[Snapshot] = ()
-    """Changelogs whose files are lost.
+    """Long-lived changelogs whose changelog files are deleted.
 
-    A changelog without files of its own loses the files that its commit added.
+    For a changelog without files of its own, the files that its commit added are deleted.
     """
     with_changes: bool = False
-    """True if the changelog files of states and additions are lost, too."""
+    """True if the changelog files of ``states`` and ``additions`` are deleted, too."""
 
     @property
     def all(self) -> tuple[Snapshot, ...]:
@@ -67,10 +67,11 @@ def remove_exclusive_files(
     *,
     dry_run: bool,
 ) -> bool:
-    """Remove lost files that are not protected; return True if all were removed.
+    """Delete the files of lost snapshots that are not protected; return True if all were deleted.
 
-    Data files are removed before the manifests that name them, and lists last. So after a crash the
-    next run finds the rest: if a manifest is missing, its data files were already removed.
+    Data files are deleted before the manifests that name them, and manifest lists last. So after a
+    crash the next run finds the remaining files: if a manifest is missing, its data files were
+    deleted already.
     """
     data = _data_files(handle, lost, reason)
     protection.spare(data)
@@ -105,13 +106,13 @@ def _data_files(handle: TableHandle, lost: Lost, reason: str) -> Candidates:
 
 
 def _add_live(found: Candidates, entries: Iterable[ManifestColumns], reason: str) -> None:
-    """Add the live files of a state; entries may come in any order.
+    """Add the live files of a snapshot to ``found``; its entries may come in any order.
 
     If manifests are missing, more files may be added than were live.
     """
     net: dict[str, int] = {}
     fresh: set[str] = set()
-    """Files of this state alone: a file it deleted may be live in another lost state."""
+    """Files that no snapshot before has added to ``found``: only these may be dropped again."""
     for columns in entries:
         keys = found.keys(columns)
         fresh.update(key for key in chain.from_iterable(keys) if key not in found)
@@ -160,10 +161,10 @@ def _metadata(
 
 
 def _between(handle: TableHandle, lost: Lost, protection: Protection) -> Iterator[Snapshot]:
-    """Yield every kept snapshot, as each may share manifests with the lost ones.
+    """Yield every kept snapshot, because each may have manifests in common with a lost one.
 
     If all lost snapshots are older than the oldest kept one, yield none: the oldest kept one names
-    the shared manifests.
+    the manifests in common.
     """
     if protection.oldest is None:
         return

@@ -57,7 +57,7 @@ def expire(
 
 
 def expires_at(tag: Tag) -> datetime | None:
-    """Return the time when a tag expires; None for never."""
+    """Return the time when a tag expires, in UTC without a zone; None if it never does."""
     if tag.create_time is None or tag.time_retained is None:
         return None
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides if a tag is in use: by branches that began at it, or by a rollback."""
+"""Finds out if a tag is in use: by branches that began at its snapshot, or by a rollback."""
 
 from __future__ import annotations
 
@@ -26,24 +26,26 @@ __all__ = [
 
 _PROTECTION = "rollback-to-as-latest-"
 _CLOCK_SKEW_MILLIS = 10 * 60 * 1000
-"""The largest assumed difference between the clocks of writers and of the storage."""
+"""The largest assumed difference between the clocks of writers and of the storage, in
+milliseconds.
+"""
 _PROTECTION_NAME = re.compile(rf"{_PROTECTION}\d+-.+")
 
 
 def protection_name(snapshot_id: int, unique: str) -> str:
-    """Return the name of the tag that protects the files of a rollback, as other engines
-    name it.
+    """Return the name of the tag that protects the files a rollback restored, as other engines name
+    it.
     """
     return f"{_PROTECTION}{snapshot_id}-{unique}"
 
 
 def is_protection(name: str) -> bool:
-    """Return True if a tag protects a rollback."""
+    """Return True for the name of a tag that protects the files of a rollback."""
     return _PROTECTION_NAME.fullmatch(name) is not None
 
 
 def branches_from(handle: TableHandle, snapshot: Snapshot) -> list[str]:
-    """Return the branches that began at a snapshot, or have a tag of it."""
+    """Return the names of other branches that have this snapshot, or a tag of it."""
     storage, found = handle.storage, []
     for branch in branches(storage, handle.layout):
         if branch.name == handle.layout.branch:
@@ -56,7 +58,10 @@ def branches_from(handle: TableHandle, snapshot: Snapshot) -> list[str]:
 
 
 def _require_unused(handle: TableHandle, tag: Tag, doing: str) -> None:
-    """Raise InvalidRequestError if branches rely on a tag."""
+    """Raise InvalidRequestError if a branch began at the tag's snapshot.
+
+    The message uses ``doing``, such as ``deleting``.
+    """
     names = branches_from(handle, tag.snapshot)
     if names:
         raise InvalidRequestError(
@@ -68,7 +73,11 @@ def _require_unused(handle: TableHandle, tag: Tag, doing: str) -> None:
 
 
 def require_unneeded(handle: TableHandle, tag: Tag, doing: str) -> None:
-    """Raise InvalidRequestError if a branch or a rollback relies on a tag."""
+    """Raise InvalidRequestError if a branch began at the tag's snapshot, or a rollback needs the
+    tag.
+
+    The message uses ``doing``, such as ``deleting``.
+    """
     _require_unused(handle, tag, doing)
     if is_protection(tag.name) and not is_over(handle, tag):
         raise InvalidRequestError(
@@ -80,7 +89,10 @@ def require_unneeded(handle: TableHandle, tag: Tag, doing: str) -> None:
 
 
 def require_found_again(handle: TableHandle, tag: Tag) -> None:
-    """Raise, even with ``force``, if this library's expiry needs the tag to protect a rollback."""
+    """Raise InvalidRequestError if the expiry of this library needs the tag to protect a rollback.
+
+    ``force`` does not skip this check.
+    """
     if not is_protection(tag.name) or is_over(handle, tag):
         return
     most = protection.LATER_SNAPSHOTS
@@ -96,9 +108,9 @@ def require_found_again(handle: TableHandle, tag: Tag) -> None:
 
 
 def is_over(handle: TableHandle, tag: Tag) -> bool:
-    """Return True if every snapshot from before the tag's rollback has expired.
+    """Return True if every snapshot older than the tag's rollback has expired.
 
-    Longer-lived changelogs must have expired, too: their expiry also removes deleted files.
+    Long-lived changelogs must have expired, too, because their expiry also deletes files.
     """
     made = tag_made_millis(handle, tag.name)
     oldest = _oldest(handle)
@@ -108,7 +120,7 @@ def is_over(handle: TableHandle, tag: Tag) -> bool:
 
 
 def _oldest(handle: TableHandle) -> Snapshot | None:
-    """Return the oldest changelog or snapshot.
+    """Return the oldest long-lived changelog or, without one, the oldest snapshot.
 
     None if there is none, or if it has just expired.
     """
@@ -122,7 +134,9 @@ def _oldest(handle: TableHandle) -> Snapshot | None:
 
 
 def tag_made_millis(handle: TableHandle, name: str) -> int | None:
-    """Return the storage's time of a tag file; None if the file is missing."""
+    """Return the storage's time of a tag file in epoch milliseconds; None if the file is
+    missing.
+    """
     path = handle.layout.tag(name)
     for info in handle.storage.list(handle.layout.tag_directory):
         if info.path == path:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The periods of automatic tags: their start, and the tag name of each."""
+"""The periods of automatic tags: their starts, and the name of the tag of each."""
 
 from __future__ import annotations
 
@@ -29,23 +29,21 @@ _START = datetime(1970, 1, 1)  # noqa: DTZ001 - names hold local times without a
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A period of fixed length; periods are counted from 1970 in local time."""
+    """Periods of one length, which are counted from 1970-01-01 00:00 in local time."""
 
     length: timedelta
     name_format: str
 
     def floor(self, moment: datetime) -> datetime:
-        """Return the start of the period of a local time."""
+        """Return the start of the period that has this local time."""
         return moment - (moment - _START) % self.length
 
     def name(self, start: datetime) -> str:
-        """Return the tag name of the period with this start."""
+        """Return the tag name of the period that begins at ``start``."""
         return start.strftime(self.name_format)
 
     def start_of(self, name: str) -> datetime | None:
-        """Return the start of the period that a tag is named after; None if the name is not
-        automatic.
-        """
+        """Return the start of the period whose tag has this name; None for names of other tags."""
         if not re.match(r"\d{4}", name):
             return None
         try:
@@ -56,8 +54,9 @@ class Period:
 
 
 def period_of(options: TableOptions) -> Period:
-    """Return the period that the table options set; raise if the delay is not shorter than the
-    period.
+    """Return the period that ``tag.creation-period`` and ``tag.period-formatter`` set.
+
+    Raise InvalidRequestError if ``tag.creation-delay`` is not shorter than the period.
     """
     millis, formatter = options.tag_creation_period_duration_millis, options.tag_period_formatter
     if millis is not None:

@@ -29,18 +29,18 @@ _NO_WATERMARK = -(2**63)
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A snapshot and its protection: its own file or, if that has expired, a tag."""
+    """A snapshot, and the tag that keeps it; without a tag, its own file exists."""
 
     snapshot: Snapshot
     tag: str | None = None
 
     def require_kept(self, handle: TableHandle, what: str) -> None:
-        """Raise ``CommitConflictError`` if the snapshot is no longer protected.
+        """Raise ``CommitConflictError`` if the snapshot was deleted, or is being deleted.
 
         Call it after writing ``what``, such as a new tag or branch. An expiry announces its
-        snapshots before it looks for new tags and branches. A tag deletion removes the tag file
-        before it does. So either the deletion finds the new tag or branch, or this check finds the
-        deletion.
+        snapshots before it looks for new tags and branches; a deletion of a tag deletes the tag
+        file before it looks. So either the deletion finds the new tag or branch, or this check
+        finds the deletion.
         """
         storage, layout, number = handle.storage, handle.layout, self.snapshot.id
         if self.tag is None:
@@ -66,7 +66,7 @@ def find_origin(
     at_or_after: Moment | None = None,
     watermark: int | None = None,
 ) -> Origin:
-    """Find the requested snapshot; the newest if no argument is given."""
+    """Return the snapshot that the arguments choose; the newest if no argument is given."""
     all_of = {"snapshot": snapshot, "tag": tag, "at_or_after": at_or_after, "watermark": watermark}
     given = [f"{name}={value!r}" for name, value in all_of.items() if value is not None]
     if len(given) > 1:
@@ -124,7 +124,10 @@ def _tagged(handle: TableHandle, name: str) -> Origin:
 
 
 def _first(handle: TableHandle, fits: Callable[[Snapshot], bool], what: str) -> Origin:
-    """Return the first match among snapshots, and among tags whose snapshot has expired."""
+    """Return the first snapshot for which ``fits`` is True, including those that only a tag keeps.
+
+    Raise NotFoundError, in which ``what`` describes the search, if there is none.
+    """
     found = min(
         (origin for origin in _all(handle) if fits(origin.snapshot)),
         key=lambda origin: (origin.snapshot.id, origin.tag is not None),

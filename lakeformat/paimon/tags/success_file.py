@@ -36,7 +36,7 @@ def write_success_file(handle: TableHandle, tag: str) -> None:
 
 
 def remove_success_file(handle: TableHandle, tag: str) -> None:
-    """Remove the success file of a deleted tag."""
+    """Delete the success file of a deleted tag, if it exists."""
     if not handle.options.tag_create_success_file:
         return
     try:

@@ -70,7 +70,7 @@ class TableTags:
     ) -> TagReport:
         """Move a tag to another snapshot; without arguments to the newest.
 
-        A tag at which a branch began is refused without ``force``.
+        If a branch began at the tag, InvalidRequestError is raised unless ``force`` is set.
         """
         origin = find_origin(self._handle, snapshot=snapshot, tag=tag)
         return replace_with(self._handle, name, origin, retain=retain, force=force, dry_run=dry_run)
@@ -122,7 +122,9 @@ class TableTags:
     def create_due(
         self, *, dry_run: bool = False, on_progress: OnRemoval | None = None
     ) -> AutomaticTagsReport:
-        """Create the due tags of the option ``tag.automatic-creation``."""
+        """Create the automatic tags that are due by ``tag.automatic-creation`` and its related
+        options.
+        """
         return create_due(self._handle, dry_run=dry_run, on_progress=on_progress)
 
 

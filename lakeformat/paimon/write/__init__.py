@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing: turns rows into durable data files that are ready for a commit."""
+"""Writes rows to durable data files, which are ready for a commit."""

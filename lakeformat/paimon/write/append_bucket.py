@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the rows of append buckets to files, in the order in which they arrive."""
+"""Writes the rows of an append table to files, in the order in which they arrive."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class _AppendFiles:
 
 
 class AppendBuckets:
-    """Writes rows directly while there are few buckets; with many buckets, only one file is open.
+    """Writes the rows of all buckets of an append table; each of a few buckets has an open file.
 
-    Then the rows of further buckets are buffered in memory and in temporary files until the writer
-    finishes.
+    With more buckets than ``write-max-writers-to-spill``, the rows of new buckets are buffered in
+    memory and in temporary files, and written when the writer finishes.
     """
 
     def __init__(
@@ -62,7 +62,9 @@ class AppendBuckets:
         self._buckets: dict[int, _AppendFiles] = {}
 
     def add(self, rows: pa.RecordBatch, kinds: Kinds, places: Places) -> None:
-        """Add rows; they keep their order inside a bucket."""
+        """Add rows, of which ``places`` has the bucket numbers; rows of a bucket keep their
+        order.
+        """
         if not self._is_buffered:
             parts = [*_by_place(rows, places)]
             known = self._buckets.keys() | {place for place, _ in parts}
@@ -75,7 +77,9 @@ class AppendBuckets:
             self._empty_buffer()
 
     def finish(self) -> list[NewFiles]:
-        """Write the remaining rows; return the files of each bucket, in the order of places."""
+        """Write the remaining rows; return the files of each bucket, in the order of bucket
+        numbers.
+        """
         if self._is_buffered:
             self._flush()
         return [
@@ -189,7 +193,7 @@ class AppendBuckets:
 
 
 def _by_place(rows: Rows, places: Places) -> Iterator[tuple[int, Rows]]:
-    """Yield the rows of each place, in their order. All rows are copied in one step."""
+    """Yield the rows of each place in their order. All rows are copied in one step."""
     by_place = rows_by_place(places)
     if len(by_place.places) > 1:
         rows = rows.take(pa.array(by_place.order))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assigns rows to places: a place is a bucket of a partition, with a directory for new files."""
+"""Finds the place of each row: the bucket of a partition to which the row is written."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ __all__ = [
 ]
 
 Places: TypeAlias = npt.NDArray[np.int64]
-"""The places of rows, as numbers; a place is a bucket of a partition."""
+"""For each row, the number of its place; a place is a bucket of a partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A bucket of a partition."""
+    """A bucket of a partition; the partition is a framed binary row."""
 
     partition: bytes
     bucket: int
@@ -57,7 +57,9 @@ class NewFiles:
 
 
 def bucket_places(handle: TableHandle, place: Place) -> tuple[str, ExternalPaths | None]:
-    """Return the directory of a bucket, and the external paths that are used instead, if any."""
+    """Return the directory of a bucket, and the external paths to use instead; None if there are
+    none.
+    """
     layout = handle.layout
     partition = partition_path(handle.schema, place.partition)
     directory = layout.bucket_directory(place.bucket, partition)
@@ -76,7 +78,7 @@ class PartitionNumbers:
     """Numbers the partitions of a writer's rows in the order of their first row."""
 
     def __init__(self, schema: TableSchema, within: PartitionFilter | None) -> None:
-        """Keep the schema; rows outside the partitions ``within`` are refused."""
+        """Number the partitions of rows of this schema; rows outside of ``within`` are refused."""
         self._schema = schema
         self._within = within
         self._columns = [schema.column_names.index(key) for key in schema.partition_keys]
@@ -85,8 +87,8 @@ class PartitionNumbers:
         self._numbers: dict[bytes, int] = {}
 
     def __call__(self, rows: pa.RecordBatch, numbers: Sequence[int] | Positions) -> Places:
-        """Return the partition number of each row; ``numbers`` are the numbers of the rows in
-        errors.
+        """Return the partition number of each row; errors name a row by its number in
+        ``numbers``.
         """
         if not self._columns:
             number = self.number(EMPTY_ROW, numbers[0])
@@ -102,11 +104,15 @@ class PartitionNumbers:
         return np.array(found, np.int64)[codes]
 
     def row(self, number: int) -> bytes:
-        """Return the values of the partition with a number, as a binary row."""
+        """Return the partition with this number as a framed binary row."""
         return self._partitions[number]
 
     def number(self, partition: bytes, row: int | np.int64) -> int:
-        """Return the number of a partition; ``row`` is the number of its row for messages."""
+        """Return the number of a partition, given as a framed binary row; a new one gets the next
+        number.
+
+        ``row`` is the number of the row that has it, for errors.
+        """
         number = self._numbers.get(partition)
         if number is None:
             self._require_within(partition, row)
@@ -130,7 +136,7 @@ class PartitionNumbers:
 
 
 class Assigner:
-    """Finds the place of each row by the bucket function of its key, and numbers the places."""
+    """Finds the place of each row by the bucket function of its key."""
 
     def __init__(self, schema: TableSchema, partitions: PartitionNumbers) -> None:
         self._partitions = partitions
@@ -139,9 +145,7 @@ class Assigner:
         self._only_bucket = POSTPONE_BUCKET if is_postponed else 0
 
     def __call__(self, rows: pa.RecordBatch, numbers: Sequence[int] | Positions) -> Places:
-        """Return the number of each row's place; ``numbers`` are the numbers of the rows in
-        errors.
-        """
+        """Return the place number of each row; errors name a row by its number in ``numbers``."""
         partitions = self._partitions(rows, numbers)
         if self._buckets is None:
             return partitions
@@ -149,7 +153,7 @@ class Assigner:
         return partitions * self._bucket_count + buckets if partitions.any() else buckets
 
     def place(self, number: int) -> Place:
-        """Return the partition and bucket of a place, by the number of the place."""
+        """Return the partition and bucket of a place number."""
         if self._buckets is None:
             return Place(self._partitions.row(number), self._only_bucket)
         partition, bucket = divmod(number, self._bucket_count)
@@ -158,23 +162,23 @@ class Assigner:
 
 @dataclass(frozen=True, slots=True)
 class RowsByPlace:
-    """Positions of rows grouped by place; rows of one place keep their order."""
+    """Positions of rows, place by place; rows of one place keep their order."""
 
     order: Positions
     places: Places
     """The numbers of the places that have rows."""
     starts: Positions
-    """The start of each place's rows in ``order``."""
+    """For each place, the position in ``order`` of its first row."""
 
     def __iter__(self) -> Iterator[tuple[int, Positions]]:
-        """Yield each place with the positions of its rows."""
+        """Yield each place number with the positions of its rows."""
         ends = np.append(self.starts[1:], len(self.order))
         for place, start, end in zip(self.places, self.starts, ends, strict=True):
             yield int(place), self.order[start:end]
 
 
 def rows_by_place(places: Places) -> RowsByPlace:
-    """Group the rows by place."""
+    """Group the positions of rows by their place numbers."""
     if len(places) and places.min() == (only := places.max()):
         return RowsByPlace(np.arange(len(places)), np.array([only]), np.zeros(1, np.int64))
     # numpy uses a much faster sort for narrow integers
@@ -194,7 +198,11 @@ def _counted(numbers: npt.NDArray[np.unsignedinteger]) -> tuple[Places, Position
 
 
 def _buckets(schema: TableSchema) -> tuple[int, Callable[[pa.RecordBatch], Places] | None]:
-    """Return the bucket count of a partition, and the function that returns the buckets of rows."""
+    """Return the number of buckets per partition, and the function that returns the bucket of each
+    row.
+
+    Without a fixed number of buckets, return 1 and None.
+    """
     options = schema.table_options
     count = options.bucket
     if count in (UNAWARE_BUCKET, POSTPONE_BUCKET):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks rows before they are written, for callers with their own row numbers."""
+"""Checks rows before a writer gets them, for callers with their own row numbers in errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["CheckedRows", "checked_rows"]
 
 
 class CheckedRows:
-    """Checks batches of one source and converts them to the columns of the table.
+    """Checks the batches of one source, and converts them to the columns of the table.
 
     The writer checks the result again, which is fast: every column has its type already.
     """
@@ -32,10 +32,10 @@ class CheckedRows:
         first_row: int,
         encoded: Collection[str] = (),
     ) -> None:
-        """Keep the settings.
+        """Check rows of which the first has the number ``first_row`` in errors.
 
-        ``kinds`` names the column of row kinds. ``first_row`` is the number of the first row in
-        errors. Texts and decimals in the columns ``encoded`` may be stored as numbers.
+        ``kinds`` names the column of row kinds. Texts and decimals in the columns ``encoded`` may
+        be returned as numbers.
         """
         self._schema = schema
         self._conform = InputColumns(schema.fields, encoded)
@@ -44,7 +44,9 @@ class CheckedRows:
         self._next = first_row
 
     def add(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Check and convert the next rows; raise for the first row that the table cannot take."""
+        """Return the next rows converted; raise InvalidRequestError for the first row that is
+        refused.
+        """
         given, kinds = self._kinds.split(batch)
         rows = self._conform(given, self._next)
         written_rows(self._schema, self._kinds.read(rows, kinds, self._next), self._next)

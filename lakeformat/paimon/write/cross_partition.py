@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes rows whose keys may already be in another partition; the merge engine decides what
-happens.
+"""Writes rows of tables whose keys may move to another partition.
 
-``deduplicate`` deletes the row in the old partition and writes the new row to its own.
-``partial-update`` and ``aggregation`` keep the key in its old partition and ignore the partition of
-the new row. ``first-row`` drops the new row.
+If a key is already in another partition, the merge engine decides: ``deduplicate`` deletes the row
+there and writes the new row to its own partition. ``partial-update`` and ``aggregation`` keep the
+key in its old partition and ignore the partition of the new row. ``first-row`` drops the new row.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ __all__ = ["CrossPartitionRows"]
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Rows with their kinds, key numbers and own partition numbers."""
+    """Rows with their kinds, the numbers of their keys, and the numbers of their own partitions."""
 
     rows: pa.RecordBatch
     kinds: Kinds
@@ -40,8 +39,7 @@ class _Piece:
 
 
 class CrossPartitionRows:
-    """Holds the rows of one write until their keys are looked up, then assigns their places in
-    order.
+    """Holds the rows of one write until their keys are looked up, then finds their places in order.
 
     Memory holds the distinct keys and four bytes per row; the rows themselves may go to disk.
     """
@@ -61,7 +59,7 @@ class CrossPartitionRows:
         self._places: KeyPlaces | None = None
 
     def add(self, rows: pa.RecordBatch, kinds: Kinds, partitions: Places) -> None:
-        """Add rows; ``partitions`` are the numbers of their own partitions."""
+        """Add rows; ``partitions`` has the number of each row's own partition."""
         keys = encode_columns([rows.column(each) for each in self._keys], self._types)
         self._met.append(keys.cast(pa.large_binary()).dictionary_encode())
         # The table may have columns with these names, so readers use the last two columns by
@@ -70,8 +68,9 @@ class CrossPartitionRows:
         self._held.add(held.append_column("partition", pa.array(partitions)))
 
     def settle(self) -> Iterator[tuple[pa.RecordBatch, Kinds, Places]]:
-        """Yield all rows, and the deletions of older rows in other partitions, with the place of
-        each.
+        """Yield all rows with their kinds and place numbers.
+
+        Rows of kind DELETE are added for keys that move to another partition.
         """
         if not self._met:
             return
@@ -93,7 +92,7 @@ class CrossPartitionRows:
         self._held.clear()
 
     def place(self, number: int) -> Place:
-        """Return the partition and bucket of a place, by the number of the place."""
+        """Return the partition and bucket of a place number."""
         assert self._places is not None
         return self._places.place(number)
 
@@ -115,9 +114,7 @@ class CrossPartitionRows:
         return rows, piece.kinds, at
 
     def _moving(self, piece: _Piece, places: KeyPlaces) -> tuple[pa.RecordBatch, Kinds, Places]:
-        """Yield each row for its own partition, after a deletion of its key in the old
-        partition.
-        """
+        """Return each row in its own partition, after a DELETE of its key in the old partition."""
         moves = _moves(piece, places)
         left = np.flatnonzero(moves.left_partition != NOWHERE)
         if not len(left):
@@ -135,7 +132,7 @@ class CrossPartitionRows:
         return rows, kinds, at
 
     def _in_partitions(self, rows: pa.RecordBatch, partitions: Positions) -> pa.RecordBatch:
-        """Return the rows with their partition columns set to ``partitions``."""
+        """Return the rows with the partition columns of the partitions with these numbers."""
         there, each = np.unique(partitions, return_inverse=True)
         framed = pa.array([self._partitions.row(int(n)) for n in there], pa.large_binary())
         for position, values in zip(
@@ -149,7 +146,7 @@ class CrossPartitionRows:
 
 @dataclass(frozen=True, slots=True)
 class _Moves:
-    """The place of each row, and the old place of its key if that was in another partition."""
+    """The place of each row and, if its key moved there, the old partition and place of the key."""
 
     places: Places
     left_partition: Positions
@@ -157,7 +154,8 @@ class _Moves:
 
 
 def _by_key(piece: _Piece) -> tuple[Positions, npt.NDArray[np.bool_]]:
-    """Sort rows by key; return the order, and a mask of each key's first row.
+    """Return the positions of rows sorted by key, and a mask of the first row of each key in this
+    order.
 
     Rows of one key keep their order.
     """
@@ -191,7 +189,7 @@ def _moves(piece: _Piece, places: KeyPlaces) -> _Moves:
 
 
 def _keep_first_place(piece: _Piece, places: KeyPlaces) -> tuple[Positions, Places]:
-    """Return partition and place for each row, where every key keeps its first place."""
+    """Return the partition and place of each row: those in which its key was first written."""
     order, is_first = _by_key(piece)
     firsts = order[is_first]
     firsts = np.sort(firsts[places.partition_of[piece.keys[firsts]] == NOWHERE])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assigns rows to dynamic buckets: a table gets as many buckets as its keys need."""
+"""Assigns rows to dynamic buckets: a partition gets as many buckets as its keys need."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ class PlaceNumbers:
         self._numbers: dict[int, Places] = {}
 
     def of(self, partition: int, buckets: Buckets) -> Places:
-        """Return the number of each row's place, given its bucket; all rows are of one
-        partition.
-        """
+        """Return the place number of each row of one partition, given the buckets of the rows."""
         numbers = self._numbers.get(partition, np.empty(0, np.int64))
         there = np.flatnonzero(np.bincount(buckets))
         if there[-1] >= len(numbers):
@@ -46,7 +44,7 @@ class PlaceNumbers:
 
 
 class DynamicAssigner:
-    """Keeps a known key in the bucket of the hash index, and assigns a bucket to a new key."""
+    """Finds the bucket of a known key in the hash index, and assigns one to each new key."""
 
     def __init__(
         self,
@@ -66,9 +64,7 @@ class DynamicAssigner:
         self._places = PlaceNumbers()
 
     def __call__(self, rows: pa.RecordBatch, numbers: Sequence[int] | Positions) -> Places:
-        """Return the number of each row's place; ``numbers`` are the numbers of the rows in
-        errors.
-        """
+        """Return the place number of each row; errors name a row by its number in ``numbers``."""
         partitions = self._partitions(rows, numbers)
         hashes = row_hashes([rows.column(position) for position in self._columns], self._types)
         places = np.empty(len(hashes), np.int64)
@@ -80,12 +76,14 @@ class DynamicAssigner:
         return places
 
     def place(self, number: int) -> Place:
-        """Return the partition and bucket of a place, by the number of the place."""
+        """Return the partition and bucket of a place number."""
         partition, bucket = self._places[number]
         return Place(self._partitions.row(partition), bucket)
 
     def finish(self) -> dict[Place, IndexChange]:
-        """Write index files for buckets with new keys; return the index changes of each bucket."""
+        """Write index files for buckets with new keys; return the added and replaced files by
+        bucket.
+        """
         found: dict[Place, IndexChange] = {}
         for number, keys in self._known.items():
             partition = self._partitions.row(number)
@@ -94,7 +92,7 @@ class DynamicAssigner:
         return found
 
     def read_by(self, place: Place) -> str:
-        """Return a digest of the index files that determined the rows of a place."""
+        """Return a digest of the index files that were read for the partition of a place."""
         return self._index.digest(place.partition)
 
     def abort(self) -> None:
@@ -111,7 +109,7 @@ class DynamicAssigner:
 
 
 def room_of(handle: TableHandle) -> Room:
-    """Return the limits for buckets and their keys that the table options set."""
+    """Return the table's limits for the keys of a bucket, and for the buckets of a partition."""
     options = handle.options
     most = options.dynamic_bucket_max_buckets
     return Room(

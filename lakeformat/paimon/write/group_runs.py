@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups the rows of sorted runs by key, in bounded memory: one piece of each run at a time.
+"""Groups the rows of sorted runs by key; memory holds about one batch of each run.
 
 The runs of a buffer are not merged yet: a key may have any number of rows. All rows of a key are in
 memory at once, because a merge engine must see them together. So a write whose rows mostly have the
@@ -23,7 +23,7 @@ __all__ = ["group_runs"]
 
 @dataclass(slots=True)
 class _UngroupedRun:
-    """One run: the rows that are in memory, and the rows that are not read yet."""
+    """The rows of one run that are in memory, and the source of its other rows."""
 
     source: Iterator[pa.RecordBatch]
     held: list[pa.RecordBatch] = field(default_factory=list)
@@ -32,12 +32,12 @@ class _UngroupedRun:
     _piece: int = 1
 
     def fill(self) -> None:
-        """Read until at least one piece of rows is in memory, if the run has that many."""
+        """Read until memory holds as many rows as the largest batch so far, or the run ends."""
         while self.rows < self._piece and not self.is_over:
             self.read_on()
 
     def read_on(self) -> None:
-        """Read one more piece."""
+        """Read one more batch."""
         batch = next(self.source, None)
         if batch is None:
             self.is_over = True
@@ -47,7 +47,7 @@ class _UngroupedRun:
         self._piece = max(self._piece, batch.num_rows)
 
     def drop(self, rows: int) -> None:
-        """Drop the first ``rows`` of the held rows."""
+        """Drop the first ``rows`` of the rows in memory."""
         self.held = _without(self.held, rows)
         self.rows -= rows
 
@@ -55,9 +55,9 @@ class _UngroupedRun:
 def group_runs(
     sources: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder
 ) -> Iterator[tuple[pa.Table, KeyGroups]]:
-    """Yield the rows of all runs grouped by key, in key order; each key is complete.
+    """Yield tables with groups of keys, in key order; each key is in one table, with all its rows.
 
-    Each run is in merge order, and its rows are newer than those of earlier runs.
+    Each run must be in merge order, and its rows newer than those of earlier runs.
     """
     runs = [_UngroupedRun(source) for source in sources]
     while True:
@@ -75,7 +75,7 @@ def group_runs(
 
 
 def _cut(runs: list[_UngroupedRun], groups: KeyGroups) -> int:
-    """Return the number of complete keys, and drop their rows from the runs."""
+    """Return the number of keys whose rows are all in memory, and drop these rows from the runs."""
     key_of = np.empty(len(groups.order), np.int64)
     key_of[groups.order] = groups.key_of
     ends = np.cumsum([run.rows for run in runs])

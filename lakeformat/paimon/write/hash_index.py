@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the hash index files of a snapshot by partition, and writes the new ones of a writer."""
+"""Reads the hash index files of a snapshot by partition, and writes those of a writer."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ __all__ = ["HashIndex", "IndexChange"]
 
 @dataclass(frozen=True, slots=True)
 class IndexChange:
-    """The change of a bucket's index by one writer."""
+    """The index files of a bucket that one writer adds, and those that they replace."""
 
     new: tuple[IndexManifestEntry, ...] = ()
     replaced: tuple[IndexManifestEntry, ...] = ()
 
 
 class HashIndex:
-    """Reads the index of the partitions to which a writer adds rows, and writes the new index."""
+    """Reads the hash index of the partitions to which a writer adds rows, and writes the new
+    index.
+    """
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:
-        """Read the index manifest.
-
-        Without a snapshot, as in an overwrite, no key is known.
+        """Read the index manifest of ``snapshot``; without one, as in an overwrite, no key is
+        known.
         """
         self._handle = handle
         self._unique = handle.environment.new_id()
@@ -47,10 +48,10 @@ class HashIndex:
                 self._files.setdefault(entry.partition, {})[entry.bucket] = entry
 
     def read(self, partition: bytes, buckets: Iterable[int]) -> dict[int, Hashes]:
-        """Return the hashes of each bucket.
+        """Return the hashes of the keys in each bucket of a partition.
 
-        ``buckets`` are the buckets that have files. Raise CorruptTableError if one of them has no
-        index.
+        ``buckets`` are the buckets that have data files. Raise CorruptTableError if one of them has
+        no index.
         """
         files = self._files.get(partition, {})
         if missing := sorted(set(buckets) - files.keys()):
@@ -62,7 +63,9 @@ class HashIndex:
         return found
 
     def write(self, partition: bytes, changed: Mapping[int, Hashes]) -> dict[int, IndexChange]:
-        """Write index files with all hashes of the changed buckets."""
+        """Write index files for buckets, given all hashes of each; return the change of each
+        bucket.
+        """
         files = self._files.get(partition, {})
         return {
             bucket: IndexChange(
@@ -73,7 +76,7 @@ class HashIndex:
         }
 
     def digest(self, partition: bytes) -> str:
-        """Return a digest of the names of the partition's index files."""
+        """Return a digest of the names of the index files that a partition has in the snapshot."""
         return names_digest(entry.file_name for entry in self._files.get(partition, {}).values())
 
     def abort(self) -> None:

@@ -16,7 +16,7 @@ _ALL = 0
 
 
 class HeldRows:
-    """Holds batches of one schema and returns them in the order they were added."""
+    """Holds batches of one schema, and yields them in the order in which they were added."""
 
     def __init__(self, options: TableOptions) -> None:
         self._limit = options.write_buffer_size_bytes
@@ -34,7 +34,7 @@ class HeldRows:
             self._held, self._bytes = [], 0
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        """Yield all rows, in batches of any size."""
+        """Yield all rows; batches may be cut or joined."""
         if len(self._spill):
             with self._spill.opened() as spilled:
                 for run in spilled.runs(_ALL):
@@ -42,6 +42,6 @@ class HeldRows:
         yield from self._held
 
     def clear(self) -> None:
-        """Drop all rows."""
+        """Drop all rows, including those on disk."""
         self._held, self._bytes = [], 0
         self._spill.clear()

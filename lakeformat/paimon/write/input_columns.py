@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts input rows to the columns of the table without changing any value.
 
-A value that cannot be converted raises an error that names the column. Missing values become the
-default of the column.
+A value that cannot be converted raises an error that names the column. A column that the input
+lacks gets its default.
 """
 
 from __future__ import annotations
@@ -30,16 +30,19 @@ _QUOTE = "'"
 
 
 class InputColumns:
-    """Converts batches to a table's columns: order, types, and values of absent columns.
+    """Converts batches to a table's columns: their order, their types, and values of absent
+    columns.
 
     An absent column gets its default, or nulls. As in Java, a default also replaces a given null.
     In a NOT NULL column a given null is refused even with a default.
     """
 
     def __init__(self, fields: tuple[DataField, ...], encoded: Collection[str] = ()) -> None:
-        """Keep the columns; columns in ``encoded`` may be passed on as numbers.
+        """Convert to the columns ``fields``; values of columns in ``encoded`` may be returned as
+        numbers.
 
-        Texts are passed on as numbers if they arrive as dictionaries, decimals always.
+        Texts are returned as dictionary indices if they arrive as dictionaries, decimals always as
+        64-bit numbers.
         """
         self._fields = fields
         self._encoded = encoded
@@ -51,11 +54,13 @@ class InputColumns:
         }
 
     def __call__(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
-        """Convert a batch to exactly the table's columns; ``first_row`` is its first row number."""
+        """Return a batch with exactly the table's columns; errors number its rows from
+        ``first_row`` on.
+        """
         return self._looked_at(batch, first_row)
 
     def again(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
-        """Convert a batch that another ``InputColumns`` of the table has already checked."""
+        """Convert a batch that another ``InputColumns`` of the same table has already checked."""
         if _in_full(batch.schema).equals(self._schema):
             return batch
         return self._looked_at(batch, first_row)
@@ -103,7 +108,7 @@ class InputColumns:
 
 
 def _default_value(field: DataField, text: str) -> pa.Scalar:
-    """Return the default of a column, which the schema stores as text, as a value of its type."""
+    """Return the default of a column as a value of its type; schemas store it as ``text``."""
     if text.startswith(_QUOTE) and text.endswith(_QUOTE) and len(text) > 1:
         text = text[1:-1]
     # A column that is NOT NULL takes the same casts.
@@ -119,7 +124,7 @@ def _default_value(field: DataField, text: str) -> pa.Scalar:
 
 
 def _in_full(schema: pa.Schema) -> pa.Schema:
-    """Return the schema with plain types in place of dictionaries and short decimals."""
+    """Return the schema with plain texts and full decimals in place of dictionaries and numbers."""
     for number, field in enumerate(schema):
         if field.type == TEXTS_AS_NUMBERS or pa.types.is_decimal64(field.type):
             schema = schema.set(number, field.with_type(in_full(field.type)))
@@ -127,15 +132,15 @@ def _in_full(schema: pa.Schema) -> pa.Schema:
 
 
 def _as_numbers(given: pa.Array, target: pa.Field) -> pa.Array | None:
-    """Return the column as numbers, checked; None if that is not possible."""
+    """Return the checked column as dictionary indices or 64-bit decimals; None if it cannot be."""
     if pa.types.is_decimal(target.type):
         return short_decimals(given, target.type)
     return given if _is_small_dictionary(given) else None
 
 
 def _is_small_dictionary(values: pa.Array) -> bool:
-    """Return True if the column is a valid dictionary that is small enough to copy for
-    every piece.
+    """Return True if the column is a valid dictionary, small enough to be copied for every
+    piece.
     """
     if values.type != TEXTS_AS_NUMBERS or values.dictionary.null_count:
         return False
@@ -166,14 +171,15 @@ def _is_refused(given: pa.Array, field: DataField, target: pa.Field) -> bool:
 
 
 def input_columns_of(schema: TableSchema) -> InputColumns:
-    """Return the converter of rows to the columns of a table."""
+    """Return the converter of input rows to the columns of a table."""
     counted = counted_columns(schema) if schema.primary_keys else ()
     return _Counting(schema.fields, counted) if counted else InputColumns(schema.fields)
 
 
 class _Counting(InputColumns):
-    """Replaces the values of columns with function ``count`` by 1 or 0, because merges add
-    them up.
+    """Replaces values of columns with the aggregate function ``count``: 1 for a value, 0 for null.
+
+    Merges add these numbers.
     """
 
     def __init__(self, fields: tuple[DataField, ...], counted: Sequence[str]) -> None:

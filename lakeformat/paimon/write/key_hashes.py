@@ -22,25 +22,25 @@ __all__ = ["MOST_BUCKETS", "Hashes", "KeyHashes", "Room", "fill"]
 Hashes: TypeAlias = npt.NDArray[np.int32]
 
 MOST_BUCKETS = 32_767
-"""The most buckets of a partition."""
+"""The most dynamic buckets of a partition."""
 _BUCKET_BITS = 15
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Limits for the keys of a bucket and the buckets of a partition."""
+    """The most keys of a bucket, and the most buckets of a partition."""
 
     keys: int
     buckets: int | None
-    """The most buckets of a partition; None for no limit below ``MOST_BUCKETS``."""
+    """The most buckets of a partition; None for ``MOST_BUCKETS``."""
     random_fraction: Callable[[], float]
 
 
 def fill(counts: dict[int, int], new: int, room: Room) -> Buckets:
-    """Assign buckets to ``new`` keys in their order, and update ``counts``.
+    """Return a bucket for each of ``new`` keys; ``counts``, the keys of each bucket, is updated.
 
-    Keys go to the first bucket that is not full, then to new buckets. When no bucket may be added,
-    they go to random buckets.
+    Keys go to buckets that are not full, then to new buckets. If ``room.buckets`` are full, they go
+    to random buckets; without such a limit, InvalidRequestError is raised.
     """
     chosen: list[int] = []
     taken: list[int] = []
@@ -78,7 +78,7 @@ def _any(counts: dict[int, int], keys: int, room: Room) -> Buckets:
 
 @dataclass(frozen=True, slots=True)
 class _Sorted:
-    """Sorted hashes, each with its bucket."""
+    """Hashes of keys in ascending order, each with its bucket."""
 
     hashes: Hashes
     buckets: npt.NDArray[np.int16]
@@ -87,7 +87,9 @@ class _Sorted:
         return len(self.hashes)
 
     def find(self, wanted: Hashes, found: Buckets) -> None:
-        """Fill in the buckets of the hashes found here; ``wanted`` is sorted."""
+        """Write the bucket of each hash that this object has into ``found``; ``wanted`` is
+        sorted.
+        """
         at = np.minimum(np.searchsorted(self.hashes, wanted), len(self.hashes) - 1)
         here = self.hashes[at] == wanted
         found[here] = self.buckets[at[here]]
@@ -104,10 +106,10 @@ def _in_order(hashes: Sequence[Hashes], buckets: Sequence[npt.NDArray[np.integer
 
 
 class KeyHashes:
-    """The hashes of the known and the new keys of one partition, with their buckets."""
+    """The hashes of the known and the new keys of one partition, each with its bucket."""
 
     def __init__(self, known: Mapping[int, Hashes], room: Room) -> None:
-        """Load the known hashes of each bucket; each hash occurs once."""
+        """Start with the hashes ``known`` of each bucket; no hash is in two buckets."""
         self._room = room
         self._counts = {bucket: len(hashes) for bucket, hashes in known.items()}
         self._changed: set[int] = set()
@@ -116,7 +118,7 @@ class KeyHashes:
             self._add(_in_order([hashes], [np.full(len(hashes), bucket, np.int16)]))
 
     def assign(self, hashes: Hashes) -> Buckets:
-        """Return the bucket of each key; new keys are assigned in their order."""
+        """Return the bucket of each key, given its hash; new keys get buckets in their order."""
         packed = (hashes.astype(np.int64) << 32) | np.arange(len(hashes))
         packed.sort()
         in_order, rows = (packed >> 32).astype(np.int32), packed & 0xFFFFFFFF
@@ -135,7 +137,7 @@ class KeyHashes:
         return buckets
 
     def changed(self) -> dict[int, Hashes]:
-        """Return all hashes of each bucket that received new hashes."""
+        """Return, for each bucket that got new hashes, all of its hashes."""
         if not self._changed:
             return {}
         there = np.array(sorted(self._changed), np.int16)
@@ -148,7 +150,9 @@ class KeyHashes:
         return {int(bucket): part for bucket, part in zip(there, parts, strict=True)}
 
     def _add(self, part: _Sorted) -> None:
-        """Add a part; smaller parts are merged, so that each hash is sorted only a few times."""
+        """Add sorted hashes; small parts are merged, so that each hash is sorted only a few
+        times.
+        """
         while self._parts and len(self._parts[-1]) <= 2 * len(part):
             last = self._parts.pop()
             part = _in_order([last.hashes, part.hashes], [last.buckets, part.buckets])

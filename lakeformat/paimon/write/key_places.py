@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places of the keys of one write, for tables whose keys may change partitions."""
+"""The places of keys in one write, for tables whose keys may move between partitions."""
 
 from __future__ import annotations
 
@@ -23,38 +23,39 @@ NOWHERE = -1
 
 @dataclass(frozen=True, slots=True)
 class FoundKeys:
-    """The result of looking up keys: the place of each key in the table."""
+    """The partition and bucket in which the table has each of the keys that were looked up."""
 
     partitions: list[bytes]
-    """Partitions that have any of the looked-up keys."""
+    """The partitions, as framed binary rows, that have at least one of the keys."""
     partition_of: Positions
-    """Index into ``partitions`` for each key, ``NOWHERE`` if the table lacks the key."""
+    """For each key, the position of its partition in ``partitions``; ``NOWHERE`` for a new key."""
     bucket_of: Buckets
     counts: Mapping[Place, int]
-    """Number of keys in each bucket of the table, whether looked up or not."""
+    """The number of all keys in each bucket of the table."""
 
 
 FindKeys: TypeAlias = Callable[[pa.Array], FoundKeys]
-"""Looks up distinct keys, given as encoded primary-key rows."""
+"""A function that looks up distinct keys in the table, given as framed binary rows."""
 
 
 @dataclass(slots=True)
 class KeyPlaces:
-    """The current partition and place of each key; keys are numbered, and a place is a bucket of a
-    partition.
+    """The partition and the place of each key, by number of the key, while rows are written.
+
+    A place is a bucket of a partition.
     """
 
     numbers: PartitionNumbers
     room: Room
     partition_of: Positions
-    """Partition number of each key, or ``NOWHERE``."""
+    """The partition number of each key; ``NOWHERE`` for a new key."""
     place_of: Places
     _places: PlaceNumbers = field(default_factory=PlaceNumbers)
     _counts: dict[int, dict[int, int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, numbers: PartitionNumbers, room: Room, found: FoundKeys) -> KeyPlaces:
-        """Start with the places of the keys found in the table."""
+        """Return the places of keys before the write, as found in the table."""
         own = np.array([numbers.number(row, 0) for row in found.partitions], np.int64)
         known = np.flatnonzero(found.partition_of != NOWHERE)
         partition_of = np.full(len(found.partition_of), NOWHERE, np.int64)
@@ -69,7 +70,9 @@ class KeyPlaces:
         return self
 
     def new(self, partitions: Positions) -> Places:
-        """Assign places to the keys that are new in ``partitions``, in the order of the keys."""
+        """Return a place number for each new key, given the partition number of each, in this
+        order.
+        """
         places = np.empty(len(partitions), np.int64)
         for partition, positions in rows_by_place(partitions) if len(partitions) else ():
             counts = self._counts.setdefault(partition, {})
@@ -78,12 +81,12 @@ class KeyPlaces:
         return places
 
     def leave(self, places: Places) -> None:
-        """Free the room of keys that have moved away from ``places``."""
+        """Count one key less in the bucket of each of ``places``, because keys have moved away."""
         for number, keys in zip(*np.unique(places, return_counts=True), strict=True):
             partition, bucket = self._places[int(number)]
             self._counts[partition][bucket] -= int(keys)
 
     def place(self, number: int) -> Place:
-        """Return the partition and bucket of a place, by the number of the place."""
+        """Return the partition and bucket of a place number."""
         partition, bucket = self._places[number]
         return Place(self.numbers.row(partition), bucket)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Buckets of a primary-key table: merge rows and write them to level-0 files."""
+"""Merges rows of a primary-key table bucket by bucket, and writes them to level-0 files."""
 
 from __future__ import annotations
 
@@ -43,8 +43,7 @@ class _KeyedFiles:
 
 
 class KeyValueBuckets:
-    """Buffers the rows of all buckets together; a full buffer becomes one sorted run for each
-    bucket.
+    """Buffers the rows of all buckets; a full buffer becomes one sorted run of each bucket.
 
     Runs are kept in temporary files and merged once, when the writer finishes.
     """
@@ -57,9 +56,10 @@ class KeyValueBuckets:
         *,
         with_changelog: bool,
     ) -> None:
-        """Prepare the buffer; with ``with_changelog`` input rows are also written as changelog.
+        """Start with an empty buffer; ``place_of`` returns the bucket of a place number.
 
-        That happens only if the table's ``changelog-producer`` is ``input``.
+        If ``with_changelog`` is set and ``changelog-producer`` is ``input``, rows are also written
+        as changelog.
         """
         schema, options = handle.schema, handle.options
         self._handle = handle
@@ -74,13 +74,17 @@ class KeyValueBuckets:
         self._buckets: dict[int, _KeyedFiles] = {}
 
     def add(self, rows: pa.RecordBatch, kinds: Kinds, places: Places) -> None:
-        """Add rows; they are copied only when the buffer is full."""
+        """Add rows, of which ``places`` has the place numbers; they are copied when the buffer is
+        full.
+        """
         self._buffer.add(rows, kinds, places)
         if self._buffer.nbytes >= self._limit:
             self._empty_buffer()
 
     def finish(self) -> list[NewFiles]:
-        """Write the remaining rows; return the files of each bucket, in the order of places."""
+        """Write the remaining rows; return the files of each bucket, in the order of place
+        numbers.
+        """
         self._flush()
         return [
             NewFiles(self._place_of(number), tuple(bucket.new), tuple(bucket.changelog))
@@ -108,7 +112,7 @@ class KeyValueBuckets:
             self._spill.add(held.rows.schema, _in_order(held))
 
     def _flush(self) -> None:
-        """Write all held rows as level-0 files."""
+        """Write all buffered rows and all runs in temporary files to level-0 files."""
         if len(self._spill):
             self._spill_buffer()
             with self._spill.opened() as spilled:
@@ -121,7 +125,9 @@ class KeyValueBuckets:
                 self._write(place, ((rows, part) for part in _parts(groups)))
 
     def _ready_to_move(self, rows: pa.Table) -> pa.Table:
-        """Encode columns whose values the merge does not use, so that they can be copied fast."""
+        """Encode text columns that the merge does not compare as dictionaries, which are copied
+        fast.
+        """
         options = self._handle.options
         formats = [options.of_level(0).file_format]
         if self._with_changelog:
@@ -139,7 +145,9 @@ class KeyValueBuckets:
         return sort_rows(held, by_place, self._order, numbers)
 
     def _write(self, place: int, parts: Iterator[tuple[pa.Table, KeyGroups]]) -> None:
-        """Write one sorted run of a bucket, and its changelog before the merge."""
+        """Write the merged rows of a bucket to level-0 files, and its unmerged rows as
+        changelog.
+        """
         bucket = self._bucket(place)
         run = bucket.files.new_run(0)
         bucket.writers.append(run)
@@ -159,7 +167,7 @@ class KeyValueBuckets:
             bucket.changelog += changelog.finish(origin)
 
     def _merged(self, rows: pa.Table, groups: KeyGroups) -> pa.Table:
-        """Merge to one row per key; a key with one row keeps that row unchanged."""
+        """Return one row per key; the row of a key with a single row is unchanged."""
         if len(groups) == len(groups.order):
             return take_rows(rows, groups.order)
         return self._engine.merge(rows, groups)
@@ -183,14 +191,14 @@ class KeyValueBuckets:
 
 
 def _in_order(held: SortedRows) -> Iterator[tuple[int, pa.Table]]:
-    """Yield the sorted, unmerged rows of each place, which is a bucket of a partition."""
+    """Yield each place number with its rows, sorted but not merged."""
     for place, groups in held:
         for part in _parts(groups):
             yield place, take_rows(held.rows, part.order)
 
 
 def _parts(groups: KeyGroups) -> Iterator[KeyGroups]:
-    """Yield groups of as many keys as one row group holds."""
+    """Yield the groups in parts of as many keys as a row group has rows."""
     for first in range(0, len(groups), ROW_GROUP_ROWS):
         yield part_of(groups, first, min(first + ROW_GROUP_ROWS, len(groups)))
 

@@ -33,10 +33,10 @@ _UNIT_DIGITS = {"ms": 3, "us": 6, "ns": 9}
 
 
 def check_limits(values: pa.Array, data_type: DataType, name: str, counted: str = "rows") -> None:
-    """Raise InvalidRequestError for a null in a NOT NULL column, or a value outside its type's
-    limits.
+    """Raise InvalidRequestError for a null in a NOT NULL column, or a value that exceeds its type.
 
-    The limits are the length, the precision and the range of a time of day.
+    A type limits the length of texts, the digits of decimals and timestamps, and a TIME to one day.
+    ``counted`` is the word for values in messages.
     """
     if not data_type.nullable and values.null_count:
         raise InvalidRequestError(
@@ -76,7 +76,9 @@ def _check_length(values: pa.Array, data_type: AtomicType, name: str) -> None:
 
 
 def _check_time(values: pa.Array, name: str) -> None:
-    """Raise if a TIME is not within one day; its precision does not limit the milliseconds."""
+    """Raise for a TIME that is not within one day; its precision does not limit the
+    milliseconds.
+    """
     millis = pc.min_max(values.cast(pa.int32())).as_py()
     for value in (millis["min"], millis["max"]):
         if value is not None and not 0 <= value <= _LAST_MILLISECOND:
@@ -87,7 +89,9 @@ def _check_time(values: pa.Array, name: str) -> None:
 
 
 def _check_precision(values: pa.Array, data_type: AtomicType, name: str) -> None:
-    """Raise if a timestamp has more digits than its column: readers would cut them off."""
+    """Raise if a timestamp has more fractional digits than its column: readers would cut
+    them off.
+    """
     step = 10 ** (_UNIT_DIGITS[values.type.unit] - data_type.precision)
     if step == 1:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assigns a place to each row: at once by a function or an index, or after all rows have
+"""Finds the place of each row: at once by a function or an index, or after all rows have
 arrived.
 """
 
@@ -26,33 +26,37 @@ if TYPE_CHECKING:
 __all__ = ["FindExistingKeys", "Placed", "Placement", "placement_of"]
 
 Placed: TypeAlias = tuple[pa.RecordBatch, Kinds, Places]
-"""Rows, their kinds, and the numbers of their places."""
+"""Rows, their kinds, and their place numbers."""
 FindExistingKeys: TypeAlias = "Callable[[TableHandle, Snapshot | None, pa.Array], FoundKeys]"
-"""Looks up distinct keys of a table at a snapshot, given as encoded rows."""
+"""A function that looks up distinct keys, given as framed binary rows, in a snapshot of a table."""
 MessageOf: TypeAlias = Callable[[Place], CommitMessage]
 
 
 class Placement(Protocol):
-    """Assigns a place, which is a bucket of a partition, to each row."""
+    """Finds the place of each row: the bucket of a partition to which it is written."""
 
     def take(
         self, rows: pa.RecordBatch, kinds: Kinds, numbers: Sequence[int] | Positions
     ) -> Iterable[Placed]:
-        """Yield the rows that can be placed now; ``numbers`` are the row numbers for messages."""
+        """Yield those rows whose place is known now; errors name a row by its number in
+        ``numbers``.
+        """
         ...
 
     def rest(self) -> Iterable[Placed]:
-        """Yield the rows that could not be placed before all rows had arrived."""
+        """Yield the rows whose place is only known after all rows have arrived."""
         ...
 
     def place(self, number: int) -> Place:
-        """Return the partition and bucket of a place, by the number of the place."""
+        """Return the partition and bucket of a place number."""
         ...
 
     def with_index_changes(
         self, messages: list[CommitMessage], empty: MessageOf
     ) -> list[CommitMessage]:
-        """Return the messages with index changes added; ``empty`` creates one without files."""
+        """Return the messages with new and replaced index files; ``empty`` makes a message without
+        files.
+        """
         ...
 
     def abort(self) -> None:
@@ -67,9 +71,9 @@ def placement_of(
     sequences: SequenceNumbers,
     find_keys: FindExistingKeys,
 ) -> Placement:
-    """Return the object that assigns places to a writer's rows, as the table needs it.
+    """Return the placement of rows that the bucket mode of the table needs.
 
-    Without the snapshot ``base``, no key is known.
+    Without the snapshot ``base``, as in an overwrite, no key is known.
     """
     if crosses_partitions(handle):
         return _Crossing(handle, base, partitions, find_keys)

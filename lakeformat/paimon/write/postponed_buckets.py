@@ -35,8 +35,8 @@ _NO_NUMBER = -1
 class PostponedBuckets:
     """Buffers the rows of one writer and writes them partition by partition.
 
-    All files of a writer share a name prefix. The compaction reads the files of one prefix in the
-    order of their numbers. So it reads the rows in the order in which they arrived.
+    All files of a writer have one prefix in their names. The compaction reads the files of one
+    prefix by ascending number, and so the rows in the order in which they arrived.
     """
 
     def __init__(self, handle: TableHandle, place_of: Callable[[int], Place]) -> None:
@@ -57,7 +57,7 @@ class PostponedBuckets:
             self._empty_buffer()
 
     def finish(self) -> list[NewFiles]:
-        """Write the remaining rows and return the files of each partition."""
+        """Write the remaining rows; return the files of each partition."""
         self._empty_buffer()
         self._close()
         return [
@@ -111,8 +111,9 @@ class PostponedBuckets:
 
 
 def _options(handle: TableHandle, prefix: str) -> TableOptions:
-    """Return options for Avro without statistics; or for the table's format if Avro lacks a
-    type.
+    """Return options for Avro files without statistics.
+
+    If Avro cannot store a column's type, they are for the table's own format.
     """
     options = handle.options.of_postponed(prefix, FileFormat.AVRO.value)
     try:

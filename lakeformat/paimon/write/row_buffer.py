@@ -17,7 +17,7 @@ __all__ = ["BufferedRows", "RowBuffer"]
 
 @dataclass(frozen=True, slots=True)
 class BufferedRows:
-    """Rows of any number of buckets, in the order in which they arrived."""
+    """Rows with their kinds and place numbers, in the order in which they arrived."""
 
     rows: pa.Table
     kinds: Kinds
@@ -41,7 +41,7 @@ class RowBuffer:
         self.nbytes += rows.nbytes + kinds.nbytes + places.nbytes
 
     def take(self) -> BufferedRows | None:
-        """Return all rows and empty the buffer; None if there are none."""
+        """Return all rows, and empty the buffer; None if it has no rows."""
         if not self._rows:
             return None
         held = BufferedRows(
@@ -58,7 +58,9 @@ class RowBuffer:
 
 
 def _as_one(batches: list[pa.RecordBatch]) -> pa.Table:
-    """Combine batches; dictionaries and short decimals are decoded if the schemas differ."""
+    """Return batches as one table; if their schemas differ, dictionaries and short decimals are
+    decoded.
+    """
     if all(batch.schema.equals(batches[0].schema) for batch in batches):
         return pa.Table.from_batches(batches)
     tables = (in_full_columns(pa.Table.from_batches([batch])) for batch in batches)

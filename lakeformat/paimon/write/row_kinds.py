@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Row kinds of a Paimon table: given by the caller, or read from a column of the table."""
+"""The row kinds of a write: given by the caller, or read from a column of the table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ class RowKinds:
     """Reads the kinds of the rows of one write, batch by batch."""
 
     def __init__(self, schema: TableSchema, given: Any) -> None:
-        """Keep ``given``: a column name, one kind per row, or None for inserts."""
+        """Read kinds from ``given``: a column name, one kind per row, or None if all rows are
+        inserts.
+        """
         columns = set(schema.column_names)
         self._field = schema.table_options.row_kind_field
         if self._field and given is not None:
@@ -45,11 +47,14 @@ class RowKinds:
         self._given = None if given is None else GivenKinds(columns, given)
 
     def split(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array | None]:
-        """Return the rows without the column of kinds, unless the table has it, and their kinds."""
+        """Return the rows, and the values of their kinds or None.
+
+        The column of kinds is dropped from the rows, unless the table has it.
+        """
         return (batch, None) if self._given is None else self._given.split(batch)
 
     def read(self, rows: pa.RecordBatch, given: pa.Array | None, first_row: int) -> Kinds:
-        """Return the kind bytes of rows; ``first_row`` is the number of the first row."""
+        """Return the kinds of rows as bytes; errors number the rows from ``first_row`` on."""
         if self._field:
             where = f"column {self._field!r}"
             return parse_kinds(rows.column(self._field), where, first_row, KIND_NAMES)
@@ -64,9 +69,10 @@ class RowKinds:
 
 
 def written_rows(schema: TableSchema, kinds: Kinds, first_row: int) -> Mask | None:
-    """Return a mask of the rows to write; None for all. Raise for a row that the table cannot take.
+    """Return a mask of the rows to write; None if all are written.
 
-    ``first_row`` is the number of the first row in messages.
+    Raise InvalidRequestError for a row whose kind the table does not accept; errors number rows
+    from ``first_row`` on.
     """
     numbers: Sequence[int] | Positions = range(first_row, first_row + len(kinds))
     if not schema.primary_keys:
@@ -86,7 +92,10 @@ def written_rows(schema: TableSchema, kinds: Kinds, first_row: int) -> Mask | No
 
 
 def accepted_rows(schema: TableSchema, kinds: Kinds) -> Mask | None:
-    """Return a mask of the rows of a primary-key table that are not ignored; None for all."""
+    """Return a mask of the rows to write; None if all are.
+
+    ``ignore-delete`` drops DELETE and UPDATE_BEFORE rows, ``ignore-update-before`` only the latter.
+    """
     options = schema.table_options
     if options.ignore_delete:
         dropped = is_retract(kinds)

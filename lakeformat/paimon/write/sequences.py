@@ -26,26 +26,31 @@ from lakeformat.types.count_text import counted
 __all__ = ["SequenceNumbers"]
 
 _LOOKED_UP = 100
-"""The most partitions for which manifests are filtered; for more, reading all is faster."""
+"""Up to this number of partitions, manifests are filtered; for more, reading all is faster."""
 
 
 class SequenceNumbers:
-    """Continues the sequence numbers of the live files of each bucket; reads manifests on demand.
+    """Assigns the sequence numbers after those of the live files of each bucket.
 
-    Of rows with one key, the row with the higher number is newer. If the snapshot has expired, the
-    newest one is read instead; its numbers are the same or higher.
+    Of rows with one key, the row with the higher number is newer. Manifests are read when a
+    partition is first needed. If the snapshot has expired, the newest one is read instead; its
+    numbers are the same or higher.
     """
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:
-        """Keep the snapshot; without one, as in an overwrite, every bucket starts at 0."""
+        """Continue the numbers of ``snapshot``; without one, as in an overwrite, buckets start at
+        0.
+        """
         self._handle = handle
         self._snapshot = None if is_unaware(handle) else snapshot
         self._next: dict[Place, int] = {}
         self._known: set[bytes] = set()
 
     def look_up(self, places: Iterable[Place]) -> None:
-        """Read the live files in the partitions of ``places``, and raise if their bucket count
-        differs.
+        """Read the live files in the partitions of ``places``.
+
+        Raise InvalidRequestError if a partition has another number of buckets than the table
+        option.
         """
         new = {place.partition for place in places} - self._known
         self._known |= new
@@ -64,7 +69,9 @@ class SequenceNumbers:
         return first
 
     def number(self, rows: RowsByPlace, place_of: Callable[[int], Place]) -> Positions:
-        """Return the number of each row, ascending in the order the rows arrived."""
+        """Return the sequence number of each row; in a bucket they ascend in the order of
+        the rows.
+        """
         self.look_up(place_of(int(place)) for place in rows.places)
         numbers = np.empty(len(rows.order), np.int64)
         for place, positions in rows:
@@ -142,8 +149,9 @@ class SequenceNumbers:
         )
 
     def _newest_count(self) -> int | None:
-        """Return the newest value of 'bucket', which a rescale may have changed; None if the table
-        was dropped.
+        """Return the option ``bucket`` of the newest schema, which a rescale may have changed.
+
+        Return None if the table was dropped.
         """
         storage, layout = self._handle.storage, self._handle.layout
         newest = latest_schema_id(storage, layout)

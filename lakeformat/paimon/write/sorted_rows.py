@@ -20,19 +20,21 @@ __all__ = ["SortedRows", "part_of", "sort_rows"]
 
 @dataclass(frozen=True, slots=True)
 class SortedRows:
-    """Rows in arrival order, and for each place (a bucket of a partition) the sorted order of its
-    rows.
+    """Rows in arrival order, and the sorted order of the rows of each place.
+
+    A place is a bucket of a partition.
     """
 
     rows: pa.Table
-    """``_SEQUENCE_NUMBER``, ``_VALUE_KIND`` and the table's columns."""
+    """The columns ``_SEQUENCE_NUMBER`` and ``_VALUE_KIND``, then those of the table."""
     by_place: RowsByPlace
     order: MergeOrder
 
     def __iter__(self) -> Iterator[tuple[int, KeyGroups]]:
-        """Yield the key groups of each place.
+        """Yield each place number with the key groups of its rows.
 
-        They are sorted on demand, so that the keys of a bucket remain in the CPU cache.
+        A place is sorted when it is requested, so that the keys of a bucket remain in the CPU
+        cache.
         """
         compared = self.rows.select([*self.order.keys, *self.order.sequence])
         if len(self.by_place.places) == 1:  # the rows of all places are in arrival order
@@ -46,14 +48,16 @@ class SortedRows:
 def sort_rows(
     held: BufferedRows, by_place: RowsByPlace, order: MergeOrder, numbers: Positions
 ) -> SortedRows:
-    """Sort rows with these sequence numbers, which ascend in arrival order."""
+    """Return buffered rows sorted by ``order``; ``numbers`` are their sequence numbers,
+    ascending.
+    """
     rows = held.rows.add_column(0, VALUE_KIND.name, pa.array(held.kinds))
     rows = rows.add_column(0, SEQUENCE_NUMBER.name, pa.array(numbers))
     return SortedRows(rows, by_place, order)
 
 
 def part_of(groups: KeyGroups, first: int, end: int) -> KeyGroups:
-    """Return the groups from ``first`` up to ``end``, exclusive."""
+    """Return the groups of the keys from number ``first`` up to ``end``, exclusive."""
     start = groups.starts[first]
     stop = groups.starts[end] if end < len(groups) else len(groups.order)
     return KeyGroups(groups.order[start:stop], groups.starts[first:end] - start)

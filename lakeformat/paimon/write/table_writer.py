@@ -131,7 +131,7 @@ class TableWriter:
         return messages
 
     def abort(self) -> None:
-        """Remove the files. Call it only if no commit of them may have been published."""
+        """Delete the files. Call it only if no commit of them may have been published."""
         self._is_finished = True
         self._buckets.abort()
         self._placement.abort()
@@ -144,7 +144,7 @@ class TableWriter:
             self.abort()
 
     def _pieces(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Yield the batch, cut into pieces that fit the buffer."""
+        """Yield the batch in pieces that fit into the buffer."""
         room = max(self._handle.options.write_buffer_size_bytes, _SMALLEST_PIECE_BYTES)
         count = -(-batch.nbytes // room)
         size = max(-(-batch.num_rows // max(count, 1)), 1)
@@ -184,7 +184,9 @@ class TableWriter:
             raise InvalidRequestError("this writer is finished; create a new writer for more rows")
 
     def _reading_base(self) -> AbstractContextManager[None]:
-        """Raise BucketsChangedError if the snapshot that assigns the buckets expires meanwhile."""
+        """Raise BucketsChangedError if the base snapshot, whose buckets are read in the block,
+        expires.
+        """
         if self._base is None:
             return nullcontext()
         return rewriting_if_overtaken(self._handle, self._base)

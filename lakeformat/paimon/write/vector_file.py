@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes index files with the deletion vectors of one bucket."""
+"""Writes an index file with the deletion vectors of one bucket."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["write_vector_file"]
 def write_vector_file(
     handle: TableHandle, partition: bytes, bucket: int, vectors: Mapping[str, DeletionVector]
 ) -> IndexManifestEntry:
-    """Write a new index file with the given vectors by data file.
+    """Write a new index file with these vectors, by name of the data file; return its entry.
 
     No snapshot refers to the file yet.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions bound to the columns of one table, to filter rows and to prune files.
+"""Conditions bound to the columns of one table, to filter rows and to skip files.
 
 Comparisons follow SQL: a comparison with null is unknown, and ``AND``, ``OR`` and ``NOT`` use
 three-valued logic. NaN equals itself and is larger than every number; ``-0.0`` equals ``0.0``.
@@ -39,7 +39,7 @@ from lakeformat.types.values import Value, values_from_arrow
 __all__ = ["PredicateFilter", "Where", "as_predicate", "bind_predicate"]
 
 Where: TypeAlias = str | Predicate
-"""A condition from a caller: a SQL text, or a predicate made with ``col``."""
+"""A condition as a caller gives it: SQL text, or a predicate made with ``col``."""
 
 _CONTRARY = {
     Op.EQUAL: Op.NOT_EQUAL,
@@ -69,29 +69,35 @@ _SURROGATES = range(0xD800, 0xE000)
 
 @dataclass(frozen=True, slots=True)
 class PredicateFilter:
-    """A condition whose columns exist and whose values have the columns' types."""
+    """A condition on existing columns, with values of the columns' types."""
 
     predicate: Predicate
-    """The values are Arrow scalars; NOT occurs only before LIKE, IN and IS NULL."""
+    """The condition; its values are Arrow scalars, and NOT occurs only before LIKE, IN and
+    IS NULL.
+    """
     fields: Mapping[str, DataField]
 
     @property
     def columns(self) -> frozenset[str]:
-        """The columns, and fields inside of structs, that the condition uses."""
+        """The names of the columns, and of fields inside of structs, that the condition uses."""
         return self.predicate.columns
 
     def mask(self, batch: pa.RecordBatch) -> pa.BooleanArray:
-        """Return True for rows that meet the condition, null for rows where it is unknown."""
+        """Return, for each row, True if it meets the condition, False if not, null if that is
+        unknown.
+        """
         return _mask(self.predicate, batch)
 
     def conjuncts(self) -> list[PredicateFilter]:
-        """Return the parts that AND joins, split as far as possible: a matching row meets all of
+        """Return the conditions that AND joins, split as far as possible: a row must meet all of
         them.
         """
         return [replace(self, predicate=part) for part in _conjuncts(self.predicate)]
 
     def conditions(self) -> Conjunction:
-        """Return conditions that every matching row meets, to skip files by their bounds."""
+        """Return conditions for skipping files by bounds; every row that meets this one meets all
+        of them.
+        """
         return [c for part in _conjuncts(self.predicate) for c in self._conditions(part)]
 
     def to_text(self) -> str:
@@ -128,9 +134,9 @@ class PredicateFilter:
         return []
 
     def _of_any(self, parts: Sequence[Predicate]) -> list[ColumnTest]:
-        """Return an IN condition for each column that every part of an OR limits to certain values.
+        """Return an IN test for each column that every part of an OR limits to listed values.
 
-        The IN has the values of all parts.
+        It lists the values of all parts.
         """
         fixed = [self._fixed(part) for part in parts]
         columns = [name for name in fixed[0] if all(name in each for each in fixed)]
@@ -140,10 +146,10 @@ class PredicateFilter:
         ]
 
     def _alternatives(self, parts: Sequence[Predicate]) -> list[Alternatives]:
-        """Return the conditions of each part of an OR as branches.
+        """Return one ``Alternatives`` with the tests of each part of an OR.
 
-        The result is empty if there are too many parts, if a part has no conditions, or if
-        ``_of_any`` already covers all parts.
+        Return an empty list if there are too many parts, if a part has no tests, or if the result
+        of ``_of_any`` has the same effect.
         """
         if len(parts) > _MOST_BRANCHES:
             return []
@@ -162,9 +168,7 @@ class PredicateFilter:
         return [Alternatives(tuple(branches))]
 
     def _fixed(self, part: Predicate) -> dict[str, list[Value]]:
-        """Return, for a part of an OR, the columns that it limits to certain values, and these
-        values.
-        """
+        """Return, by column, the values to which a part of an OR limits it with ``=`` or IN."""
         found: dict[str, list[Value]] = {}
         for each in _conjuncts(part):
             match each:
@@ -189,7 +193,7 @@ class PredicateFilter:
 
 
 def as_predicate(where: Where) -> Predicate:
-    """Return a condition as a tree; a SQL text is parsed."""
+    """Return a condition as a tree; SQL text is parsed."""
     if isinstance(where, str):
         # The parser takes a while to load; conditions made with col do not need it.
         from lakeformat.rows.conditions.sql import parse_predicate
@@ -204,7 +208,10 @@ def as_predicate(where: Where) -> Predicate:
 
 
 def bind_predicate(where: Where, fields: Sequence[DataField]) -> PredicateFilter:
-    """Check a condition against columns, and convert its values to the columns' types."""
+    """Return a condition with values of the columns' types.
+
+    Raise InvalidRequestError for an unknown column, or for a value that its column cannot have.
+    """
     where = as_predicate(where)
     by_name = {field.name: field for field in fields}
     try:
@@ -214,9 +221,9 @@ def bind_predicate(where: Where, fields: Sequence[DataField]) -> PredicateFilter
 
 
 def _bound(part: Predicate, fields: Mapping[str, DataField], *, is_negated: bool) -> Predicate:
-    """Bind values to the columns' types, and push NOT down to single comparisons.
+    """Return the condition with values of the columns' types, and NOT moved into the single tests.
 
-    If ``is_negated``, the result is the negation of ``part``.
+    With ``is_negated``, return the negation of ``part``.
     """
     match part:
         case Not(inner):
@@ -241,9 +248,9 @@ def _bound(part: Predicate, fields: Mapping[str, DataField], *, is_negated: bool
 
 
 def _bound_comparison(column: str, op: Op, value: Any, field: DataField) -> Predicate:
-    """Bind a comparison.
+    """Return a comparison with a value of the column's type.
 
-    A number that the column cannot hold is replaced by the nearest number that it can hold.
+    A number that the column cannot have is replaced by the nearest one that it can have.
     """
     try:
         return Compare(column, op, literal_of(value, field))
@@ -347,7 +354,10 @@ def _values(batch: pa.RecordBatch, name: str) -> pa.Array:
 
 
 def _inside(fields: Iterable[pa.Field], columns: Sequence[pa.Array], name: str) -> pa.Array | None:
-    """Return the field with a dotted name; it is null if a struct around it is null."""
+    """Return the values of the field with a dotted name; null if a struct around it is null.
+
+    Return None if there is no such field.
+    """
     for field, column in zip(fields, columns, strict=True):
         if field.name == name:
             return column
@@ -397,7 +407,7 @@ def _is_in(column: pa.Array, values: Sequence[pa.Scalar]) -> pa.BooleanArray:
 
 
 def _pieces(pattern: str, escape: str) -> list[tuple[str, bool]]:
-    """Return the characters of a pattern; each has True if it is a wildcard."""
+    """Return the characters of a LIKE pattern, each with True if it is a wildcard."""
     found = []
     characters = iter(pattern)
     for character in characters:
@@ -421,7 +431,7 @@ def _regex(pattern: str, escape: str) -> str:
 
 
 def _prefix(pattern: str, escape: str) -> str:
-    """Return the text that every matching text begins with."""
+    """Return the text before the first wildcard, with which every matching text begins."""
     prefix = ""
     for character, is_wild in _pieces(pattern, escape):
         if is_wild:
@@ -431,8 +441,8 @@ def _prefix(pattern: str, escape: str) -> str:
 
 
 def _of_prefix(column: str, prefix: str) -> list[ColumnTest]:
-    """Return the conditions for texts that begin with ``prefix``, as a least and a greatest
-    text.
+    """Return tests that every text beginning with ``prefix`` meets: at least one text, below
+    another.
     """
     if not prefix:
         return [ColumnTest(column, Op.IS_NOT_NULL)]

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values in conditions, converted exactly to the type of their column, or refused by name."""
+"""Converts values in conditions exactly to the type of their column.
+
+A value that cannot be converted raises an error that names the column.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +35,15 @@ _ZONE = re.compile(r"(?:Z|[+-]\d{2}:?\d{2})$")
 _AS_TIMESTAMP = "write it as '2024-01-31', '2024-01-31 10:30' or '2024-01-31 10:30:00'"
 _WITHOUT_ZONE = "it has a time zone and the column has none; write the time without a zone"
 _WIDE = Context(prec=400)
-"""Enough digits for any DOUBLE that is rounded to a column's scale."""
+"""A decimal context with enough digits for any DOUBLE rounded to the scale of a column."""
 _TRUTH = {"true": True, "false": False}
 
 
 def literal_of(value: Any, field: DataField) -> pa.Scalar:
-    """Return the value in the column's type, null for None; never rounded, cut or shifted.
+    """Return the value as a scalar of the column's type; a null scalar for None.
 
-    A text is read as SQL reads it; a time without a zone is in UTC.
+    The value is never rounded, cut or shifted: otherwise InvalidRequestError is raised. Text is
+    read as SQL reads it; a time without a zone is in UTC.
     """
     data_type = field.type
     convert = _CONVERT.get(data_type.name) if isinstance(data_type, AtomicType) else None
@@ -86,10 +90,10 @@ def literal_text(value: Any) -> str:
 
 
 def neighbours(value: Any, field: DataField) -> tuple[pa.Scalar | None, pa.Scalar | None] | None:
-    """Return the nearest values below and above a number that the column cannot hold.
+    """Return the nearest values below and above a number that the column cannot have.
 
-    A neighbour is None if the column has no value on that side. The result is None if the value is
-    not a number, or the column does not hold exact numbers.
+    One of them is None if the column has no value on that side. The result is None if ``value`` is
+    not a number, or if the column's type is not an integer or decimal.
     """
     data_type, value = field.type, _plain_value(value)
     is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
@@ -119,9 +123,9 @@ def _number(value: Decimal, data_type: AtomicType) -> pa.Scalar:
 
 
 def _largest_decimal(data_type: AtomicType) -> Decimal:
-    """Return the largest value that a column may hold.
+    """Return the largest value that a decimal column may have.
 
-    A column may hold sums of 64-bit decimals, which can have more digits than its precision.
+    A column may have sums of 64-bit decimals, with more digits than its precision.
     """
     is_compact = data_type.precision <= COMPACT_DECIMAL_PRECISION
     unscaled = (1 << 63) - 1 if is_compact else 10**data_type.precision - 1
@@ -129,11 +133,13 @@ def _largest_decimal(data_type: AtomicType) -> Decimal:
 
 
 class _Unfit(ValueError):
-    """The reason why a value does not fit a column."""
+    """The reason why a value does not fit a column, for an error message."""
 
 
 def _python_value(scalar: pa.Scalar) -> Any:
-    """Return a value for messages; times are texts, because Python's times end at microseconds."""
+    """Return a scalar as a Python value; times as str, because Python's times end at
+    microseconds.
+    """
     if pa.types.is_temporal(scalar.type) and scalar.is_valid:
         text = str(scalar.cast(pa.string()))
         return text.removesuffix("Z")
@@ -141,7 +147,7 @@ def _python_value(scalar: pa.Scalar) -> Any:
 
 
 def _plain_value(value: Any) -> Any:
-    """Convert a numpy or Arrow value to Python, a time to a text with all its digits."""
+    """Return a numpy or Arrow value as a Python value; a time as str with all its digits."""
     if isinstance(value, np.generic):
         return value.item()
     if not isinstance(value, pa.Scalar):
@@ -160,7 +166,7 @@ def _boolean(value: Any, _: AtomicType) -> bool:
 
 
 def _exact(value: Any) -> Decimal:
-    """Return a number as a decimal with exactly its digits."""
+    """Return a number, or text of a number, as a Decimal with the same digits."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
         raise _Unfit("write a number")
     try:
@@ -283,7 +289,7 @@ def _moment_text(moment: datetime, *, is_instant: bool) -> str:
 
 
 def _to_utc(text: str) -> str:
-    """Convert a text with a zone to UTC; Python reads the zone, the digits are kept."""
+    """Return a time with a zone as text in UTC, with all its digits."""
     zone = _ZONE.search(text)
     if zone is None:
         return text

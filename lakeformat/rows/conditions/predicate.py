@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions on rows for users: ``col("amount") > 10``, joined by ``&``, ``|``, ``~``.
+"""Conditions on rows as users write them: ``col("amount") > 10``, joined by ``&``, ``|``, ``~``.
 
-``sql.py`` parses a SQL text to the same tree. ``filter.py`` checks names and values against the
+``sql.py`` parses SQL text to the same tree. ``filter.py`` checks names and values against the
 columns of a table.
 """
 
@@ -35,11 +35,11 @@ __all__ = [
 ]
 
 ESCAPE = "\\"
-"""The default escape character before a literal ``%``, ``_`` or escape character."""
+"""The default escape character: it makes ``%``, ``_`` or itself a plain character of a pattern."""
 
 
 class Predicate(ABC):
-    """A condition on rows: true, false, or unknown because of a null."""
+    """A condition on rows: for each row true, false, or unknown because of a null."""
 
     __slots__ = ()
 
@@ -61,7 +61,7 @@ class Predicate(ABC):
 
     @property
     def columns(self) -> frozenset[str]:
-        """The columns that the condition uses."""
+        """The names of the columns that the condition uses."""
         return frozenset(name for part in self._parts() for name in part.columns)
 
     @abstractmethod
@@ -87,7 +87,7 @@ class _OnColumn(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class Compare(_OnColumn):
-    """A comparison of a column with a value; unknown for a null."""
+    """A comparison of a column with a value; it is unknown if one of them is null."""
 
     op: Op
     value: Any
@@ -182,7 +182,7 @@ class Or(Predicate):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A column in a condition; comparing it with a value creates the condition."""
+    """A column in a condition; comparing it with a value makes a condition."""
 
     name: str
 
@@ -207,7 +207,9 @@ class Column:
     __hash__ = None  # type: ignore[assignment]
 
     def isin(self, values: Iterable[Any]) -> Predicate:
-        """True if the column has one of ``values``; a null among ``values`` never matches."""
+        """Return the condition that the column has one of ``values``; a null in ``values`` never
+        matches.
+        """
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
             raise InvalidRequestError(f"isin of {self.name!r} takes a list, got {values!r}")
         if isinstance(values, pa.Array | pa.ChunkedArray) and not pa.types.is_temporal(values.type):
@@ -216,15 +218,15 @@ class Column:
         return IsIn(self.name, tuple(values))
 
     def is_null(self) -> Predicate:
-        """True if the column is null."""
+        """Return the condition that the column is null."""
         return IsNull(self.name)
 
     def is_not_null(self) -> Predicate:
-        """True if the column has a value."""
+        """Return the condition that the column has a value."""
         return Not(IsNull(self.name))
 
     def between(self, low: Any, high: Any) -> Predicate:
-        """True if the column is at least ``low`` and at most ``high``."""
+        """Return the condition that the column is at least ``low`` and at most ``high``."""
         return And(
             (
                 self._compare(Op.GREATER_EQUAL, low),
@@ -246,15 +248,15 @@ class Column:
         return Like(self.name, pattern, escape)
 
     def startswith(self, text: str) -> Predicate:
-        """True if the column's text starts with ``text``."""
+        """Return the condition that the column's text starts with ``text``."""
         return self.like(f"{_plain(self.name, text)}%")
 
     def endswith(self, text: str) -> Predicate:
-        """True if the column's text ends with ``text``."""
+        """Return the condition that the column's text ends with ``text``."""
         return self.like(f"%{_plain(self.name, text)}")
 
     def contains(self, text: str) -> Predicate:
-        """True if the column's text contains ``text``."""
+        """Return the condition that the column's text contains ``text``."""
         return self.like(f"%{_plain(self.name, text)}%")
 
     def _compare(self, op: Op, value: Any) -> Predicate:
@@ -279,9 +281,7 @@ def col(name: str) -> Column:
 
 
 def _flat(kind: type[And | Or], part: Predicate) -> tuple[Predicate, ...]:
-    """Return the parts of a condition that is joined by ``kind``; for another condition, ``part``
-    alone.
-    """
+    """Return the parts of ``part`` if it is an AND or OR of ``kind``; otherwise ``part`` alone."""
     return part.parts if isinstance(part, kind) else (part,)
 
 
@@ -295,7 +295,7 @@ def _predicate(other: object) -> Predicate:
 
 
 def _plain(name: str, text: str) -> str:
-    """Return a LIKE pattern that matches exactly ``text``."""
+    """Return a LIKE pattern that matches exactly ``text``; ``name`` is the method, for errors."""
     if not isinstance(text, str):
         raise InvalidRequestError(f"the text to search for in {name!r} must be a str, got {text!r}")
     return re.sub(r"[\\%_]", r"\\\g<0>", text)

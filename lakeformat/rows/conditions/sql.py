@@ -32,7 +32,9 @@ _CAN = (
     "IS NULL, joined by AND, OR, NOT and parentheses"
 )
 _NAMES = ("column", "dot")
-"""The parser's nodes for names; a name of more than four parts has the node ``dot``."""
+"""The kinds of the parser's nodes for names; a name of more than four parts has the kind
+``dot``.
+"""
 _COMPARISONS = {
     "eq": Op.EQUAL,
     "neq": Op.NOT_EQUAL,
@@ -61,7 +63,11 @@ _MOMENTS: dict[str, Callable[[str], Any]] = {
 
 
 def parse_predicate(text: str) -> Predicate:
-    """Parse a condition; columns are quoted with ``"`` or backticks, texts with ``'``."""
+    """Return the condition of a SQL text; names are quoted with ``"`` or backticks, texts with
+    ``'``.
+
+    Raise InvalidRequestError, which quotes the unsupported part, for SQL that is not a condition.
+    """
     if not text.strip():
         raise InvalidRequestError(f"the condition is empty; {_CAN}")
     try:
@@ -85,7 +91,7 @@ class _Conditions(Dialect):
 
 
 class _PredicateReader:
-    """Converts the parser's result; refuses unsupported parts with their text."""
+    """Converts the parser's tree to predicates; an error quotes the SQL of an unsupported part."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -133,8 +139,9 @@ class _PredicateReader:
         return Compare(self._column(left), op, self._value(right))
 
     def _is(self, node: exp.Expr) -> Predicate:
-        """Convert ``IS NULL`` and ``IS TRUE``; for a null, ``IS TRUE`` is false and ``= TRUE``
-        unknown.
+        """Return the condition of ``IS NULL`` or ``IS TRUE``.
+
+        For a null, ``IS TRUE`` is false but ``= TRUE`` is unknown.
         """
         column, value = self._column(node.this), node.expression
         if value.key == "null":
@@ -183,7 +190,9 @@ class _PredicateReader:
         raise self._refuse(node)
 
     def _moment(self, node: exp.Expr) -> Any:
-        """Convert ``DATE '2024-01-31'``, which the parser reports as a cast."""
+        """Return the value of ``DATE '2024-01-31'`` and the like, which the parser reports as a
+        cast.
+        """
         read = _MOMENTS.get(node.args["to"].this.name)
         try:
             if read is not None:
