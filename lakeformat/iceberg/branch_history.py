@@ -145,24 +145,33 @@ class BranchHistory:
         return self.snapshots[-1].position if self.snapshots else self.beginning
 
     def number(self, position: AnyPosition) -> int:
-        """Return the sequence number of a position; raise if it is of another branch or table."""
+        """Return the sequence number of a position; 0 for the beginning.
+
+        Raise ``InvalidRequestError`` for a position of another branch or table.
+        """
         given = Position.parse(position)
         return given.number if given >= self.beginning else 0
 
     def between(self, after: AnyPosition, upto: AnyPosition | None) -> list[BranchSnapshot]:
-        """Return the snapshots after position ``after`` and up to position ``upto``, oldest
-        first.
+        """Return the snapshots after ``after``, up to and including ``upto``, oldest first.
+
+        ``upto=None`` means up to the newest snapshot.
         """
         first = self.number(after)
         return self._upto(upto, [each for each in self.snapshots if _is_after(each, first)])
 
     def numbered(self, upto: AnyPosition | None) -> list[BranchSnapshot]:
-        """Return the snapshots that have positions, up to position ``upto``, oldest first."""
+        """Return the snapshots with sequence numbers, up to and including ``upto``, oldest first.
+
+        Snapshots of format version 1 have none. ``upto=None`` means up to the newest snapshot.
+        """
         return self._upto(upto, [each for each in self.snapshots if each.snapshot.sequence_number])
 
     def since(self, after: AnyPosition, upto: AnyPosition | None) -> Since[BranchSnapshot]:
-        """Return the snapshots after a position, and signs that a reader at the position missed
-        some.
+        """Return the snapshots after ``after``, up to and including ``upto``, oldest first.
+
+        The result also shows if snapshots after ``after`` have expired (``missed``), or if a
+        rollback removed the snapshot of ``after`` (``rewound``).
         """
         given = Position.parse(after)
         found = tuple(self.between(after, upto))
@@ -184,9 +193,7 @@ class BranchHistory:
         return oldest.parent_id is not None and not (is_its_child or is_right_before)
 
     def _rewound(self, after: Position) -> bool:
-        """Return True if the snapshot of the position is not in the history any more, after a
-        rollback.
-        """
+        """Return True if a rollback has removed the snapshot of the position from the history."""
         numbers = [each.snapshot.sequence_number for each in self.snapshots]
         if after.number > max(numbers, default=0):
             return True
@@ -196,7 +203,7 @@ class BranchHistory:
 
 
 def no_snapshot(table: str, snapshot_id: object) -> NotFoundError:
-    """Return the error that a table does not have a snapshot."""
+    """Return the error for a snapshot id that the table does not have."""
     return NotFoundError(
         f"{table} has no snapshot {snapshot_id}: it may have expired; snapshots() lists those that "
         "are left"
@@ -223,9 +230,10 @@ def history_of(metadata: TableMetadata, branch: str, table: str) -> BranchHistor
 
 
 def _is_after(snapshot: BranchSnapshot, number: int) -> bool:
-    """Return True if a snapshot is after a sequence number.
+    """Return True if the sequence number of a snapshot is higher than ``number``.
 
-    A snapshot of format version 1 has no number; it is only after the beginning, 0.
+    A snapshot of format version 1 has no sequence number: return True for it only if ``number`` is
+    0.
     """
     if number > 0 and not snapshot.snapshot.sequence_number:
         return False

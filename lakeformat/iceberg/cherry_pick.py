@@ -58,7 +58,10 @@ class CherryPickReport(Report):
 def cherry_pick(
     handle: TableHandle, snapshot: AnyPosition | None, wap_id: str | None
 ) -> CherryPickReport:
-    """Publish a snapshot on the branch of the handle; repeating the call changes nothing."""
+    """Publish a snapshot on the branch of the handle; repeating the call changes nothing.
+
+    Give either ``snapshot`` or ``wap_id``, the ``wap.id`` in the summary of the snapshot.
+    """
     if (snapshot is None) == (wap_id is None):
         raise InvalidRequestError("pass either snapshot or wap_id: the snapshot to publish")
     handle.pointer.require_writable()

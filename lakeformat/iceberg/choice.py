@@ -46,7 +46,11 @@ def choose(
 
 
 def snapshot_id_of(loaded: LoadedMetadata, history: BranchHistory, chosen: AnyPosition) -> int:
-    """Return the id of a snapshot that is chosen by id, sequence number or position."""
+    """Return the id of the snapshot that is chosen by id, sequence number or position.
+
+    An int that is neither the id nor the sequence number of a snapshot is returned unchanged.
+    ``NotFoundError`` means that the branch has no snapshot up to the position.
+    """
     if not isinstance(chosen, Position):
         if isinstance(chosen, bool) or not isinstance(chosen, int):
             raise InvalidRequestError(
@@ -68,7 +72,7 @@ def snapshot_id_of(loaded: LoadedMetadata, history: BranchHistory, chosen: AnyPo
 
 
 def snapshot_text(snapshot: Snapshot) -> str:
-    """Return a snapshot for people, so that its id is not taken for its sequence number."""
+    """Return ``snapshot <id> (sequence number <n>, committed <time>)``, for messages."""
     number = snapshot.sequence_number
     numbered = f"sequence number {number}, " if number else ""
     at = moment_text(snapshot.timestamp_ms)
@@ -76,7 +80,9 @@ def snapshot_text(snapshot: Snapshot) -> str:
 
 
 def _require_one_meaning(loaded: LoadedMetadata, history: BranchHistory, chosen: int) -> None:
-    """Refuse a number that is the id of one snapshot and the sequence number of another."""
+    """Raise ``InvalidRequestError`` if ``chosen`` is the id of one snapshot and the sequence number
+    of another one.
+    """
     for each in history.snapshots:
         if each.snapshot.sequence_number == chosen > 0 and each.snapshot_id != chosen:
             other = loaded.metadata.snapshot(chosen)

@@ -34,8 +34,9 @@ class FilePlaces:
         return self.storage.uri(self.root)
 
     def place(self, address: str) -> tuple[Storage, str]:
-        """Return the storage and the path of a file that metadata names; raise if it is not
-        allowed.
+        """Return the storage and the path of a file that metadata names.
+
+        Raise an error if the file is neither in the table's directory nor in an allowed one.
         """
         if (path := self.path_below(address)) is not None:
             return self.storage, path
@@ -43,7 +44,9 @@ class FilePlaces:
         return self.external_roots.place(address, self.storage, self.uri)
 
     def path_below(self, address: str) -> str | None:
-        """Return the path of a file below the table's location; None if it is elsewhere."""
+        """Return the path, in the storage, of a file below the table's location; None for another
+        file.
+        """
         try:
             found = location_of(address)
         except InvalidRequestError as reason:
@@ -53,7 +56,10 @@ class FilePlaces:
         return "/".join((self.root, *found.segments[len(self.location.segments) :]))
 
     def read(self, address: str, limit: int = LARGE_FILE) -> bytes:
-        """Return the content of a metadata file of at most ``limit`` bytes."""
+        """Return the content of a file that metadata names, at most ``limit`` bytes.
+
+        ``CorruptTableError`` means that the file does not exist.
+        """
         storage, path = self.place(address)
         try:
             return storage.read(path, limit)

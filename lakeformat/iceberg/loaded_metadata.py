@@ -20,7 +20,7 @@ class LoadedMetadata:
     places: FilePlaces
     metadata: TableMetadata
     path: str
-    """The path of the metadata file."""
+    """The path of the metadata file in the table's storage."""
 
     @property
     def metadata_file(self) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments that an operation of the contract does not take for an Iceberg table."""
+"""Arguments of the common table interface that the operations of Iceberg tables refuse."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ REFUSED_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
         "out",
     },
 }
-"""The arguments of each operation, and the advice for each."""
+"""For each operation: the refused arguments, and what to do instead of each."""
 
 
 def not_refused(operation: str, given: Iterable[str]) -> list[str]:
-    """Return the names that are not among the refused arguments; those may be passed as None."""
+    """Return the names in ``given`` that ``refuse_arguments`` does not know for the operation."""
     return [name for name in given if name not in REFUSED_ARGUMENTS[operation]]
 
 
 def refuse_arguments(operation: str, given: Mapping[str, Any], table: str | None = None) -> None:
-    """Raise ``UnsupportedError`` for the first argument with a value that is refused."""
+    """Raise ``UnsupportedError`` for the first refused argument in ``given`` that is not None."""
     for name, advice in REFUSED_ARGUMENTS[operation].items():
         if given.get(name) is not None:
             what = (

@@ -31,11 +31,11 @@ class Retention:
 
     now_millis: int
     oldest_millis: int
-    """Snapshots of this time or later are kept."""
+    """Snapshots that were committed at this time or later are kept, in epoch milliseconds."""
     least: int
-    """The number of snapshots that each branch keeps."""
+    """The least number of snapshots that each branch keeps."""
     reference_age_millis: int
-    """A branch or tag is kept until its snapshot is older than this."""
+    """A branch or tag is removed when its snapshot is more than these milliseconds old."""
 
 
 def retention_of(

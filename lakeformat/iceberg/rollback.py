@@ -34,7 +34,10 @@ __all__ = ["rollback"]
 
 
 def rollback(handle: TableHandle, request: RollbackRequest) -> RollbackReport:
-    """Move the branch back; raise if the snapshot is not in its history, as Java does."""
+    """Move the branch back; raise ``NotFoundError`` if the snapshot does not exist.
+
+    A snapshot that is not in the history of the branch is refused, as in Java.
+    """
     _refuse_foreign_arguments(request)
     asked = {"snapshot": request.snapshot, "tag": request.tag, "as_of": request.as_of}
     given = [f"{name}=" for name, value in asked.items() if value is not None]

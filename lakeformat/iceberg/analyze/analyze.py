@@ -49,10 +49,10 @@ def analyze(
     dry_run: bool = False,
     on_progress: OnRows | None = None,
 ) -> IcebergAnalyzeReport:
-    """Count the distinct values of columns, by default of all, and store the result in the
-    metadata.
+    """Count the distinct values of each column and store the counts for the newest snapshot.
 
-    If the snapshot already has these statistics, no data file is read.
+    ``columns=None`` means all columns whose types can be counted. If the snapshot already has these
+    statistics, no data file is read.
     """
     loaded = handle.load()
     fields, skipped = _chosen(loaded, columns)

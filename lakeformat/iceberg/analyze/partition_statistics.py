@@ -36,7 +36,7 @@ __all__ = ["analyze_partitions"]
 _log = logging.getLogger(__name__)
 _LONG, _INT = PrimitiveType("long"), PrimitiveType("int")
 _LAST = 13
-"""The id of the column ``dv_count``, which only version 3 has."""
+"""The field id of the column ``dv_count``, the last column; only format version 3 has it."""
 
 
 def analyze_partitions(handle: TableHandle, *, dry_run: bool = False) -> PartitionStatisticsReport:
@@ -79,7 +79,9 @@ def analyze_partitions(handle: TableHandle, *, dry_run: bool = False) -> Partiti
 
 
 def _fields(metadata: TableMetadata) -> tuple[Field, ...]:
-    """Return the columns of the file; in version 3 the columns about deletes must not be null."""
+    """Return the columns of the statistics file; from format version 3 on, the counts of delete
+    files are required.
+    """
     is_third = metadata.format_version > 2
     named = (
         ("spec_id", _INT, True),
@@ -117,7 +119,7 @@ def _rows(loaded: LoadedMetadata, snapshot: Snapshot) -> pa.Table:
 
 
 def _sorted_columns(rows: pa.Table) -> Iterator[tuple[str, pa.Array]]:
-    """Yield the columns by which the rows are sorted."""
+    """Yield the name and the values of each column by which the rows are sorted."""
     for place, values in enumerate(rows.column("partition").combine_chunks().flatten()):
         plain = values.storage if isinstance(values, pa.ExtensionArray) else values
         is_fixed = pa.types.is_fixed_size_binary(plain.type)

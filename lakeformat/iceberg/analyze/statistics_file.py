@@ -27,8 +27,8 @@ def publish_statistics(
 ) -> None:
     """Write a file in the table's metadata directory and commit it as the snapshot's statistics.
 
-    ``write`` gets the URI of the new file and returns its entry, which replaces an earlier entry
-    for the same snapshot. If the commit fails, the file is deleted.
+    ``name`` is the name of the new file. ``write`` gets its URI, writes it and returns its entry,
+    which replaces an earlier entry for the same snapshot. If the commit fails, the file is deleted.
     """
     uri = f"{metadata_location(loaded.metadata)}/{name}"
     with kept_if_published(lambda: delete_files(loaded.places, [uri])):

@@ -33,7 +33,8 @@ def write_catalog_file(
 ) -> tuple[str, LoadedMetadata]:
     """Write a metadata file ``<N>-<uuid>.metadata.json``; return its URI and its content.
 
-    N is one more than the number in the name of the base file; 0 for a new table.
+    N is one more than the number in the name of the file ``base_path``, the current metadata file;
+    it is 0 for a new table, whose ``base_path`` is None.
     """
     found = None if base_path is None else _NUMBER.match(base_path.rpartition("/")[2])
     number = 0 if found is None else int(found[1]) + 1

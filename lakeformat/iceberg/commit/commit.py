@@ -35,8 +35,9 @@ class CommitResult:
     """The result of a commit that raised no error."""
 
     loaded: LoadedMetadata
-    """The metadata after the commit: published by it, or the newest if there was nothing to
-    publish."""
+    """The metadata that the commit published, or the newest metadata if there was nothing to
+    publish.
+    """
     attempts: int
     is_published: bool
 
@@ -56,8 +57,8 @@ def commit_metadata(
 ) -> CommitResult:
     """Apply a change to the newest metadata and publish the result.
 
-    ``planned`` is the metadata for which the change was planned, if it was loaded earlier. If
-    another table now has the name, the commit is refused.
+    ``planned`` is the metadata for which the change was planned, if it was loaded earlier.
+    ``TableReplacedError`` means that the table has been dropped and created again since then.
 
     ``CommitConflictError`` means that other writers were first in each attempt, or that the change
     itself found a conflict. After ``CommitOutcomeUnknownError`` the change may be published or not.

@@ -61,8 +61,8 @@ class DirectoryPointer:
         return self._known
 
     def require_writable(self) -> None:
-        """Refuse a table that belongs to a catalog, and a storage that overwrites existing
-        files.
+        """Raise ``UnsupportedError`` for a table that belongs to a catalog, or if the storage
+        replaces an existing file instead of refusing to create it.
         """
         self._next_number(self.load())
         if isinstance(self._storage, ProvesCreation):

@@ -17,10 +17,10 @@ _log = logging.getLogger(__name__)
 
 
 def delete_old_metadata(base: LoadedMetadata, published: LoadedMetadata) -> None:
-    """Delete the files that the metadata log of ``base`` lists and that of ``published`` does not.
+    """Delete the metadata files that ``base`` lists in its metadata log and ``published`` does not.
 
     The oldest file is deleted first; files outside of the table are kept. A failure, even a wrong
-    property, is only logged. The commit has succeeded, and an error would make the caller delete
+    property, is only logged: the commit has succeeded, and after an error the caller would delete
     its files.
     """
     try:

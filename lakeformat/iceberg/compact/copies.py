@@ -145,7 +145,7 @@ class _Copier:
             self._copy(self.parts.pop(key))
 
     def finish(self) -> None:
-        """Copy the remaining files if they belong to one new file and no other file must be
+        """Copy the remaining files if they fill one new file together and no other file must be
         decoded.
 
         Otherwise they are decoded with the other files, so that no small file is left.

@@ -35,7 +35,7 @@ class FileOrder:
     """The id of the table's sort order that the new files have; 0 if it is not an order of the
     table."""
     text: str
-    """The order in words."""
+    """The order as a log prints it, such as ``id asc nulls first`` or ``zorder(a, b)``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +126,8 @@ def _file_order(metadata: TableMetadata, rows: RowOrder, order_id: int, text: st
 
 
 def _of_table(metadata: TableMetadata, order: SortOrder) -> SortOrder:
-    """Return the table's sort order with the same keys; the given order with id 0 if there is
-    none.
+    """Return the table's sort order that has the same keys; if there is none, ``order`` with the id
+    0.
     """
     for known in metadata.sort_orders:
         if known.fields == order.fields:

@@ -23,8 +23,11 @@ STRATEGIES: Mapping[str, tuple[int, int | None]] = {
     "sort": (5, None),
     "zorder": (5, None),
 }
-"""For each strategy: the least number of files that are joined, and the number of delete files from
-which on a data file is due (None: any number is accepted)."""
+"""For each strategy the defaults of ``min_input_files`` and ``delete_file_threshold``.
+
+The threshold is the number of delete files from which on a data file is due. None means that no
+number of delete files makes a data file due.
+"""
 _ORDERS = {"order": "sort", "zorder": "zorder"}
 """The strategy for each value of ``order_strategy``."""
 _MOST_COMMITS = 10
@@ -53,7 +56,9 @@ class CompactOptions:
     delete_ratio_threshold: float = 0.3
     rewrite_all: bool = False
     compression_factor: float | None = None
-    """The expected size of sorted rows, divided by their size before; by default 1."""
+    """The expected size of the sorted files, divided by the size of the files that they replace; by
+    default 1.
+    """
     var_length_contribution: int | None = None
     """The number of bytes of a string that a Z-order curve uses; by default 8."""
     max_output_size: int | None = None
@@ -76,7 +81,7 @@ class CompactOptions:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The files to compact, and the options."""
+    """The options of a compaction, and the conditions that choose its files."""
 
     options: CompactOptions
     where: Where | None = None

@@ -51,10 +51,10 @@ class UnitWork:
     choice: CopyChoice
     order: FileOrder | None = None
     keys: Scan | None = None
-    """Reads the columns that the order of rows compares."""
+    """Reads the columns that the order of rows compares; None if rows are not sorted."""
 
     def __call__(self, unit: CompactUnit) -> RewrittenUnit:
-        """Rewrite a group; if this raises an error, no new file is left."""
+        """Rewrite a group of files; if this raises an error, the new files are deleted."""
         began = self.environment.now_millis()
         lineage = lineage_of(self.loaded.metadata)
         order_id = 0 if self.order is None else self.order.sort_order_id

@@ -74,7 +74,9 @@ def new_spec(schema: Schema, terms: Sequence[str]) -> PartitionSpec:
 
 
 def partition_text(text: str) -> str:
-    """Return a partition field in the form that ``IcebergTable.partition_by`` has."""
+    """Return a partition field as ``IcebergTable.partition_by`` spells it: ``identity(id)`` becomes
+    ``id``.
+    """
     name, transform = _split(text)
     is_plain = transform.kind is TransformKind.IDENTITY
     return name if is_plain else f"{transform.text}({name})"

@@ -142,7 +142,7 @@ class _SameRows:
 
 
 def _deleted_rows(plan: DeletePlan, file: FileToChange) -> _Made:
-    """Return the rows of a data file that are deleted by its replaced delete files."""
+    """Return a data file with the positions of its rows that the replaced delete files delete."""
     if plan.with_keys and any(each.equality_ids for each in file.split.deletes):
         if (count := file.split.file.record_count) is None:
             raise UnsupportedError(

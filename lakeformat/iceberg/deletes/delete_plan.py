@@ -45,7 +45,7 @@ class DeletePlan:
     files: tuple[FileToChange, ...]
     """The data files whose delete files are replaced."""
     with_keys: bool
-    """True if equality deletes are replaced by position deletes, too."""
+    """True if equality deletes are also replaced by position deletes."""
 
     @property
     def replaced(self) -> frozenset[str]:
@@ -53,13 +53,14 @@ class DeletePlan:
         return frozenset(each.id for file in self.files for each in self.deletes_of(file))
 
     def deletes_of(self, file: FileToChange) -> Iterable[DeleteFile]:
-        """Return the delete files of a data file that are replaced."""
+        """Return those delete files of a data file that the compaction replaces."""
         return (each for each in file.split.deletes if self.with_keys or not each.equality_ids)
 
     def numbers(self) -> dict[str, int]:
-        """Return the sequence number of the new deletes for each partition.
+        """Return the sequence number of the new deletes, by the scope of each partition.
 
-        It is that of the newest replaced one, so that the new deletes apply to the same data files.
+        It is the number of the newest replaced delete file, so that the new deletes apply to the
+        same data files.
         """
         found: dict[str, int] = {}
         for file in self.files:

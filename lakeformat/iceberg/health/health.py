@@ -49,10 +49,10 @@ def check_health(
     *,
     time_travel: bool,
 ) -> IcebergHealthReport:
-    """Return the health of a table at ``snapshot``, the newest of its branch; None before a commit.
+    """Return the health of a table at ``snapshot``, the newest one of its branch.
 
-    With ``time_travel`` the manifests of all older snapshots are read, and the metadata files are
-    listed.
+    ``snapshot`` is None before the first commit. With ``time_travel`` the manifests of all older
+    snapshots are read, and the metadata files are listed.
     """
     settings = settings_of(loaded.metadata.properties)
     manifests = _manifests_of(loaded, snapshot)

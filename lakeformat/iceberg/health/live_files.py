@@ -120,8 +120,8 @@ class LiveFiles:
     def worst(self, count: int) -> tuple[PartitionFacts, ...]:
         """Return the ``count`` most urgent partitions.
 
-        Those that are due come first, then those with most small files, files with deletes, and
-        bytes.
+        Partitions that are due come first. Then those with more small files come first, then with
+        more files with deletes, then with more bytes.
         """
         partitions, files = self.partitions, self._files
         small, sizes = partitions.count(self._is_small), partitions.sum(files.size, self.is_data)
@@ -144,7 +144,7 @@ class LiveFiles:
         )
 
     def _name(self, place: int) -> str:
-        """Return the partition of a file as ``dt=2024-01-31/shop=a``."""
+        """Return the partition of the file in row ``place``, as ``dt=2024-01-31/shop=a``."""
         for spec_id, entries in self._by_spec.items():
             if place < entries.num_rows:
                 spec = self._metadata.spec_of(spec_id)

@@ -31,21 +31,22 @@ __all__ = [
 ]
 
 _MUCH_KEYS = 0.1
-"""With a larger share of keys, it is cheaper to remove equality deletes than to apply them in
-reads."""
+"""With more keys in equality deletes than this share of the rows, it is cheaper to replace the
+deletes by positions than to compare the keys in each read.
+"""
 _MANY_DELETE_FILES = 10
 _TOLERATED_SNAPSHOTS, _TOLERATED_PART = 10, 1.5
 
 
 @dataclass(frozen=True, slots=True)
 class Cures:
-    """Gives the advice for reasons: commands for one table."""
+    """Makes the advice of each reason: a command line for one table."""
 
     table: str
     """The name or the location of the table, for commands."""
 
     def advice(self, command: str) -> str:
-        """Return the command line of a command for the table."""
+        """Return the command line ``lake <command> <table>``."""
         return f"lake {command} {shlex.quote(self.table)}"
 
 
@@ -66,7 +67,7 @@ def find_reasons(
 
 
 def overdue_share(settings: HealthSettings, snapshots: HistoryFacts) -> float:
-    """Return the share of snapshots that should have expired.
+    """Return the number of snapshots that should have expired, divided by the number of all.
 
     0 if they are few, or if the property ``gc.enabled`` forbids expiry.
     """
@@ -80,19 +81,19 @@ def overdue_share(settings: HealthSettings, snapshots: HistoryFacts) -> float:
 
 
 def has_costly_keys(files: DataFileFacts, deletes: DeleteFacts) -> bool:
-    """Return True if equality deletes make reads slow, by many keys or by many files."""
+    """Return True if equality deletes make reads slow: by many keys or by many delete files."""
     is_much = deletes.equality_keys > _MUCH_KEYS * files.rows
     is_many = deletes.equality_delete_files >= _MANY_DELETE_FILES
     return deletes.equality_keys > 0 and (is_much or is_many)
 
 
 def has_many_dangling(deletes: DeleteFacts) -> bool:
-    """Return True if many delete files apply to no data file."""
+    """Return True if at least ``ENOUGH_INPUT_FILES`` delete files apply to no data file."""
     return deletes.dangling_files >= ENOUGH_INPUT_FILES
 
 
 def has_many_small(settings: HealthSettings, manifests: ManifestFacts) -> bool:
-    """Return True if merging manifests would make each plan much faster."""
+    """Return True if there are as many small manifests as an append of Java would merge."""
     return manifests.small_manifests >= settings.manifests_to_merge
 
 

@@ -26,7 +26,7 @@ _COLLECTED = "gc.enabled"
 
 @dataclass(frozen=True, slots=True)
 class HealthSettings:
-    """The values of these properties as numbers."""
+    """The table properties that define a healthy table, parsed."""
 
     target_file_size: int
     manifest_target_size: int

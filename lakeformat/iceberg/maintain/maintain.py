@@ -59,7 +59,9 @@ def maintain(handle: TableHandle, consumers: Consumers, request: MaintainRequest
 
 
 def _figures(health: IcebergHealthReport) -> Figures:
-    """Return the numbers of the report; orphan files are not among them, as they need a listing."""
+    """Return the numbers for the report, without orphan files, because counting them needs a
+    listing.
+    """
     deletes, manifests, storage = health.deletes, health.manifests, health.storage
     return Figures(
         verdict=health.verdict,

@@ -15,7 +15,9 @@ __all__ = ["time_travel_note"]
 def time_travel_note(
     health: IcebergHealthReport | None, steps: Sequence[StepReport], table: str, *, dry_run: bool
 ) -> str | None:
-    """Return the number of such files, and what keeps them; None if there are none."""
+    """Return a sentence about the files that only older snapshots need and what keeps them; None if
+    there are none.
+    """
     storage = None if health is None else health.storage
     what = files_for_time_travel(storage, steps, dry_run=dry_run)
     if what is None:

@@ -79,7 +79,6 @@ class _Merge:
         return FileChange("replace", self.after, FileCounts(), more=more)
 
     def choose(self, loaded: LoadedMetadata, manifests: pa.Table) -> None:
-        """Choose the manifests to merge."""
         self.before, self._choices = manifests, self._choices + 1
         self.groups = [*due_groups(loaded, manifests)]
 

@@ -119,7 +119,7 @@ def _by_partition(entries: pa.Table) -> Positions:
 
 
 def _fitting(writer: ManifestWriter, entries: pa.Table, target: int) -> int:
-    """Return how many manifests of about the target size have room for the entries."""
+    """Return the number of manifests of about ``target`` bytes that the entries fill."""
     if not len(entries):
         return 0
     places = np.unique(np.linspace(0, len(entries) - 1, _SAMPLE).astype(np.int64))

@@ -36,11 +36,11 @@ def columnar_entries(
     partition: StructType,
     keys: Collection[int] | None = None,
 ) -> Iterator[dict[str, pa.Array]]:
-    """Yield the columns of many entries at a time: those of the entry, of its file and of its
-    partition.
+    """Yield the columns of many entries at a time: of the entry, of its file and of its partition.
 
-    Columns of maps have at least the ``keys``. ``NotPlainError`` means that another decoder must
-    read the file. It may be raised after some columns were yielded.
+    ``keys`` are the field ids whose values are needed from maps such as ``lower_bounds``; None for
+    all. ``NotPlainError`` means that ``avro_records`` must decode the file. It may be raised after
+    some columns were yielded.
     """
     try:
         shapes = shapes_of(manifest.schema)

@@ -24,10 +24,10 @@ EXISTING, ADDED, DELETED = 0, 1, 2
 def inherited(
     entries: pa.Table, manifests: Sequence[Mapping[str, Any]], counts: Sequence[int]
 ) -> dict[str, pa.Array]:
-    """Return the columns of inherited numbers, with missing values filled in.
+    """Return the columns of inherited numbers by name, with missing values filled in.
 
-    ``entries`` are those of the ``manifests``, one manifest after the other; ``counts`` is the
-    number of entries of each.
+    ``entries`` are the entries of ``manifests``, one manifest after the other. ``counts`` is the
+    number of entries of each manifest.
     """
     rows: Positions = np.repeat(np.arange(len(manifests)), counts)
     status = entries.column("status").combine_chunks()
@@ -57,7 +57,9 @@ def _listed(manifests: Sequence[Mapping[str, Any]], name: str, rows: Positions) 
 def _first_row_ids(
     entries: pa.Table, manifests: Sequence[Mapping[str, Any]], rows: Positions, status: pa.Array
 ) -> pa.Array:
-    """Return first row ids; files without one are numbered on from that of their manifest."""
+    """Return the first row id of each entry; files without one are numbered from the first row id
+    of their manifest on.
+    """
     first = _listed(manifests, "first_row_id", rows)
     if first.null_count == len(first):
         return pa.nulls(len(first), pa.int64())

@@ -22,9 +22,10 @@ def partition_summaries(partitions: pa.StructArray) -> list[dict[str, Any]]:
 
 
 def least_and_most(values: pa.Array) -> pa.Array | None:
-    """Return the smallest and the largest value, without nulls and NaN; None if there are none.
+    """Return an array of the smallest and the largest value; nulls and NaN are ignored.
 
-    If the smallest value is a zero, it is returned as -0.0; if the largest is, as 0.0.
+    A smallest value of zero is returned as -0.0, a largest value of zero as 0.0. Return None if all
+    values are null or NaN.
     """
     if pa.types.is_null(values.type):
         return None

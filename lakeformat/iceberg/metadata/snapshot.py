@@ -116,7 +116,11 @@ _REFERENCE = (
 
 
 def snapshot_from_json(members: Mapping[str, Any]) -> Snapshot:
-    """Parse a snapshot; refuse one without any manifests, or with an encrypted manifest list."""
+    """Parse a snapshot.
+
+    Raise ``KeyError`` if it names no manifests, ``UnsupportedError`` if its manifest list is
+    encrypted.
+    """
     values = read_members(_SNAPSHOT, members)
     if members.get("key-id") is not None:
         raise UnsupportedError(

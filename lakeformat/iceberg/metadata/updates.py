@@ -87,7 +87,11 @@ def add_snapshot(
 
 
 def set_reference(metadata: TableMetadata, reference: Reference, now_millis: int) -> TableMetadata:
-    """Create or move a branch or tag; a move of main is added to the snapshot log."""
+    """Create or move a branch or tag; a move of ``main`` is added to the snapshot log.
+
+    Raise ``InvalidRequestError`` if the snapshot does not exist, or if the name of a branch is used
+    for a tag, or the reverse.
+    """
     if metadata.snapshot(reference.snapshot_id) is None:
         raise InvalidRequestError(
             f"{metadata.location} has no snapshot {reference.snapshot_id}, so the {reference.type} "

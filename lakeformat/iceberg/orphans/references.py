@@ -34,7 +34,9 @@ class References:
     current: LoadedMetadata
     _paths: set[str] = field(default_factory=set)
     _outside: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)
-    """Locations outside of the table's directory, by their file names."""
+    """The path segments of referenced files outside of the table's directory, by the name of the
+    file.
+    """
     _files: set[str] = field(default_factory=set)
     _snapshots: set[tuple[int, str | None]] = field(default_factory=set)
     _manifests: set[str] = field(default_factory=set)
@@ -68,12 +70,12 @@ class References:
             self._add_current()
 
     def has(self, path: str) -> bool:
-        """Return True if a file is needed."""
+        """Return True if metadata refers to the file at this path of the table's storage."""
         return _plain(path) in self._paths
 
     def keep_metadata_file(self, path: str) -> None:
-        """Keep a metadata file that is not in the log but may become current, with all its
-        files.
+        """Add a metadata file that is not in the log but may become current, and the files that it
+        refers to.
         """
         self._paths.add(_plain(path))
         try:
@@ -82,7 +84,10 @@ class References:
             return
 
     def require_no_mismatch(self, paths: Iterable[str]) -> None:
-        """Raise if metadata names one of these files at another place, because it may be needed."""
+        """Raise ``InvalidRequestError`` if metadata names one of the files at another address.
+
+        Then the file may be a needed one, of a table that was moved or copied.
+        """
         root = _plain(self.current.places.root)
         for path in paths:
             below = tuple(_plain(path).removeprefix(root).strip("/").split("/"))
@@ -158,7 +163,7 @@ class References:
             self._manifests.add(spelled)
 
     def _name(self, address: str) -> None:
-        """Add a file by its path below the table's directory; a file elsewhere by its location."""
+        """Add a file: by its path if it is in the table's directory, else to ``_outside``."""
         places = self.current.places
         if (path := places.path_below(address)) is not None:
             self._paths.add(_plain(path))

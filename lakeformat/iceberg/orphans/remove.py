@@ -48,8 +48,9 @@ class OrphanOptions:
     running_since: Moment | None = None
     """The start of the oldest write in progress; its files are kept."""
     allow_younger: bool = False
-    """True allows an age limit that is younger than the safe one; only safe while no writer is
-    active."""
+    """True accepts an age limit younger than a day, or after ``running_since``; only safe while no
+    writer is active.
+    """
     max_share: float = 0.5
     """The largest share of files or bytes to remove; a larger removal is refused."""
 
@@ -59,7 +60,9 @@ class OrphanOptions:
             raise InvalidRequestError(f"max_share must be above 0 and at most 1, got {share!r}")
 
     def floor(self, now_millis: int) -> AgeFloor:
-        """Return the age limit: the requested one, or three days."""
+        """Return the age limit: ``older_than``, by default three days ago or the earlier
+        ``running_since``.
+        """
         found = find_floor(
             now_millis,
             older_than=self.older_than,
@@ -234,7 +237,9 @@ def _report(
 
 
 def _named(search: _Search) -> list[OrphanFile]:
-    """Return the first orphan files, each with the snapshot that was the newest at its time."""
+    """Return the first orphan files, each with the snapshot that was the newest when it was
+    written.
+    """
     snapshots = search.references.current.metadata.snapshots
     times = sorted((each.timestamp_ms, each.snapshot_id) for each in snapshots)
     found = []

@@ -25,7 +25,7 @@ APPEND, REPLACE = "append", "replace"
 
 
 class AppendedRows(Scan):
-    """The rows that ``snapshots`` added, read with the schema of ``state``."""
+    """The rows that the snapshots in ``snapshots`` appended, read with the schema of ``state``."""
 
     def __init__(
         self,
@@ -60,10 +60,10 @@ def snapshots_between(metadata: TableMetadata, after: int | None, upto: int) -> 
 
 
 def newest_at(metadata: TableMetadata, upto: int, millis: int) -> int | None:
-    """Return the newest ancestor of a snapshot that existed at a time; None if there was none.
+    """Return the newest ancestor of snapshot ``upto``, or ``upto`` itself, that existed at a time.
 
-    A window of time ends at this snapshot, and the next window begins after it. So each append is
-    in exactly one window.
+    None if none existed then. A window of time ends at this snapshot, and the next window begins
+    after it. So each append is in exactly one window.
     """
     ancestors = list(metadata.ancestry(upto))
     for snapshot in ancestors:
@@ -77,7 +77,9 @@ def newest_at(metadata: TableMetadata, upto: int, millis: int) -> int | None:
 def _require_start(
     metadata: TableMetadata, window: Sequence[Snapshot], after: int | None, upto: int
 ) -> None:
-    """Raise if the history does not reach back to the start of the window."""
+    """Raise ``NotFoundError`` if the history of ``upto`` does not reach back to the start of the
+    window.
+    """
     if not window:
         raise NotFoundError(f"{metadata.location} has no snapshot {upto}: it may have expired")
     if after is not None:

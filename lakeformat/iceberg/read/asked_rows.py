@@ -67,8 +67,8 @@ class AskedRows:
         return self._and_those_of(self.result_fields, self.filters)
 
     def result(self, kinds: pa.Array, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the result for rows and their kinds; the first columns of the rows are
-        ``result_fields``.
+        """Return the kind of each row and its requested columns; the first columns of ``rows`` must
+        be ``result_fields``.
         """
         schema = pa.schema([ROW_KIND, *map(to_arrow_field, self.result_fields)])
         columns = rows.columns[: len(schema) - 1]

@@ -82,7 +82,7 @@ def _manifests(state: TableState) -> pa.Table:
 
 
 def _has_new_deletes(mine: pa.Table, theirs: pa.Table) -> bool:
-    """Return True if one of the lists has a manifest of delete files that the other lacks."""
+    """Return True if ``mine`` has a manifest of delete files that ``theirs`` does not have."""
     paths = [
         set(each.filter(_is_deletes(each)).column("manifest_path").to_pylist())
         for each in (mine, theirs)
@@ -103,8 +103,8 @@ def _is_deletes(manifests: pa.Table) -> pa.ChunkedArray:
 def _touched(
     before: TableState, old: FilePlan, after: TableState, new: FilePlan
 ) -> set[str] | None:
-    """Return the data files with a delete file that only one snapshot has; None if that is
-    unknown.
+    """Return the URIs of data files to which a delete file of only one snapshot applies; None if
+    they are unknown.
     """
     found: set[str] = set()
     for state, plan, other in ((before, old, new), (after, new, old)):
@@ -127,7 +127,10 @@ def _delete_ids(deletes: pa.Table) -> pa.ChunkedArray:
 
 
 def _changed(plan: FilePlan, other: FilePlan, touched: set[str] | None) -> FilePlan:
-    """Keep the files that the other snapshot lacks, and those with different deletes."""
+    """Keep the files that the other snapshot does not have, and the files in ``touched``.
+
+    ``touched=None`` keeps all files.
+    """
     if touched is None:
         return plan
     paths = _column(table.column("file_path") for table in other.entries)

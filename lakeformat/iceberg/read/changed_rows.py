@@ -135,8 +135,10 @@ class _Reader:
     asked: AskedRows
 
     def differing(self, compared: ComparedFile) -> Iterator[pa.RecordBatch]:
-        """Stream the rows of a file that are live in only one snapshot, even if they were only
-        copied.
+        """Stream the rows of a file that are live in only one snapshot, with the kinds of their
+        changes.
+
+        Rows that were only copied to another file are included.
         """
         for rows, *masks in self._read(compared, self.asked.filtered_fields):
             for texts, mask in zip(_KINDS, masks, strict=True):
@@ -164,7 +166,9 @@ class _Reader:
     def rows_at(
         self, rows: _HashedRows, kinds: _Kinds, texts: pa.Array
     ) -> Iterator[pa.RecordBatch]:
-        """Stream the rows of a file with their kinds, without rows that were only copied."""
+        """Stream the rows of a file with the kinds of their changes, without rows that were only
+        copied to another file.
+        """
         left = kinds != _COPIED
         if not left.any():
             return

@@ -86,7 +86,7 @@ class DeleteIndex:
 
     @property
     def data_files(self) -> set[str] | None:
-        """The data files to which deletes apply; None if they may apply to any file."""
+        """The URIs of the data files to which deletes apply; None if they may apply to any file."""
         return None if self._positions or self._equality else {*self._vectors, *self._of_files}
 
     def add(self, entries: pa.Table, spec: PartitionSpec) -> None:
@@ -123,9 +123,10 @@ class DeleteIndex:
                 each.sort()
 
     def find(self, file: DataFile, scope: str, rows: KeyRanges) -> tuple[DeleteFile, ...]:
-        """Return the delete files that apply to a data file.
+        """Return the delete files that apply to a data file in ``scope``, its spec and partition.
 
-        Equality deletes are left out if no key is within ``rows``, the ranges of the file's values.
+        An equality delete is left out if none of its keys can be within ``rows``, the ranges of the
+        file's values.
         """
         number = file.sequence_number
         found: list[DeleteFile] = []
@@ -186,10 +187,9 @@ def _number(file: DeleteFile) -> int:
 
 
 def _data_file(row: Mapping[str, Any], lower: bytes | None, upper: bytes | None) -> str | None:
-    """Return the data file of position deletes if it is only one: a manifest names it, or its path
-    is the lower and the upper bound.
+    """Return the URI of the only data file of position deletes; None if there may be several.
 
-    None if there may be several.
+    The manifest names it, or the lower and the upper bound of the column ``file_path`` are equal.
     """
     if row["referenced_data_file"] is not None:
         return str(row["referenced_data_file"])

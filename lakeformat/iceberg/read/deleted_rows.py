@@ -69,7 +69,9 @@ class EqualityDeletes:
     def deleted(
         self, rows: pa.RecordBatch, places: Mapping[int, int], sequence_number: int
     ) -> Mask:
-        """Return a mask of the deleted rows; ``places`` has the position of each column by id."""
+        """Return a mask of the deleted rows; ``places`` has the index of each column by
+        field id.
+        """
         # If the scan reads an older schema, its columns may have an earlier type.
         columns = [
             key_values(rows.column(places[each])).cast(to_arrow_type(key_type(column)))
@@ -124,7 +126,9 @@ class DeletedRows:
             return [_kept(self._equality, scope, self._keys, _KEPT_SCOPES) for scope in needed]
 
     def keep(self, split: FileSplit) -> KeepRows | None:
-        """Return a function that masks live rows; None if no row is deleted by position."""
+        """Return a function that returns a mask of the rows not deleted by position; None if none
+        is deleted.
+        """
         vector = self.vector(split)
         return None if vector is None else partial(keep_mask, vector)
 

@@ -44,7 +44,9 @@ def partition_columns(entries: pa.Table) -> list[pa.Array]:
 
 
 def scopes(entries: pa.Table) -> list[str]:
-    """Return a text for each entry: equal for entries of the same partition spec and partition."""
+    """Return a text for each entry, which is equal only for entries of the same spec and
+    partition.
+    """
     columns = [column.to_pylist() for column in partition_columns(entries)]
     specs = entries.column("spec_id").to_pylist()
     return [repr(parts) for parts in zip(specs, *columns, strict=True)]

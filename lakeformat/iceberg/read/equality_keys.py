@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Searches the keys of equality deletes for many rows at once.
 
-Each key has the highest sequence number of its deletes; a row with this key is deleted if its own
-number is lower. As in Java, null equals null, NaN equals NaN, and -0.0 differs from 0.0.
+Each key has the highest sequence number of the deletes that contain it. A row with this key is
+deleted if the sequence number of its data file is lower. As in Java, null equals null, NaN equals
+NaN, and -0.0 differs from 0.0.
 """
 
 from __future__ import annotations
@@ -58,9 +59,7 @@ class EqualityKeys:
         return found
 
     def numbers(self, columns: Sequence[pa.Array]) -> _Positions:
-        """Return for each row the highest sequence number of its key; -1 if no key equals the
-        row.
-        """
+        """Return for each row the sequence number of the key that equals it; -1 if no key does."""
         rows = [_comparable(column) for column in columns]
         hashes = _hashes(rows)
         found = np.full(len(hashes), -1, np.int64)

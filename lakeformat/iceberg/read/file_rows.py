@@ -71,7 +71,9 @@ _FIRST_WITH_LINEAGE = 3
 
 
 def lineage_of(metadata: TableMetadata) -> tuple[Field, ...]:
-    """Return the columns of row lineage that a scan of the table can name."""
+    """Return the columns of row lineage that a scan of the table can name; none before
+    version 3.
+    """
     return LINEAGE if metadata.format_version >= _FIRST_WITH_LINEAGE else ()
 
 
@@ -83,9 +85,9 @@ class Lineage:
     sequence_number: int
 
     def values(self, column: Field, start: int, rows: int) -> pa.Array:
-        """Return a column of row lineage for ``rows`` rows, from position ``start`` on.
+        """Return a column of row lineage for ``rows`` rows of the file, from position ``start`` on.
 
-        Null if the file has no first row id, as before version 3.
+        All values are null if the file has no first row id, as before version 3.
         """
         if self.first_row_id is None:
             return pa.nulls(rows, pa.int64())
@@ -97,7 +99,7 @@ class Lineage:
 
 @dataclass(slots=True)
 class _Chosen:
-    """Chooses the columns that are read from one file."""
+    """Chooses the columns to read from one file."""
 
     wanted: Sequence[Field]
     mapping: NameMapping | None
@@ -129,7 +131,8 @@ class RowGroupPruning:
     def picker(self, columns: Mapping[int, StoredField]) -> PickGroups:
         """Return a function that selects the row groups of a file.
 
-        ``columns`` may be empty now; it is filled when the file is opened.
+        ``columns`` are the columns of the file by field id. The dict may be empty now; it must be
+        filled when the function is called.
         """
 
         def pick(footer: Footer, names: Sequence[str]) -> Mask:
@@ -163,10 +166,12 @@ class FileRows:
         pruning: RowGroupPruning | None = None,
         rows: RowPositions | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Stream the columns ``wanted``, at least one, of the rows for which ``keep`` returns True.
+        """Stream the columns ``wanted``, at least one, of the rows of a file.
 
-        ``constants`` has the values of columns that the file may lack. With ``rows`` those rows are
-        read, and ``keep`` is ignored.
+        ``keep`` gets the position of a first row and a number of rows, and returns a mask of the
+        rows to stream. With ``rows`` exactly these rows are streamed, and ``keep`` is ignored.
+        ``constants`` has the values, by field id, of columns that the file may lack. ``row_count``
+        is the number of rows if it is known.
         """
         storage, place = self.places.place(path)
         chosen = _Chosen(wanted, self.mapping)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares ranges of key columns: an equality delete has no effect if no key is within a data
-file.
+"""Compares ranges of key columns: an equality delete applies to no row of a data file if their
+ranges of keys have no value in common.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class KeyRanges:
     def may_meet(self, rows: KeyRanges) -> bool:
         """Return False if no key of these ranges can be in ``rows``.
 
-        That is so if for any key column the two ranges have no value in common.
+        One key column is enough for that: a column in which the two ranges have no value in common.
         """
         return all(
             each not in rows.by_id or _may_meet(found, rows.by_id[each])

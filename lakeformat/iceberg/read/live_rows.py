@@ -31,8 +31,8 @@ class _LiveRows:
     deletes: Sequence[EqualityDeletes]
 
     def mask(self, rows: pa.RecordBatch, places: Mapping[int, int]) -> Mask:
-        """Return a mask of the live rows of a batch; ``places`` has the position of each column by
-        id.
+        """Return a mask of the live rows of a batch; ``places`` has the index of each column by
+        field id.
         """
         positions = rows.column(places[POSITION.id]).to_numpy()
         live = ~self._deleted.holds(positions)
@@ -98,7 +98,10 @@ class ComparedFile:
         return RowPositions(DeletionVector(differing).to_numpy())
 
     def differing(self, rows: pa.RecordBatch, places: Mapping[int, int]) -> tuple[Mask, Mask]:
-        """Return two masks for a batch: of removed rows and of added rows."""
+        """Return two masks for a batch: of removed rows and of added rows.
+
+        ``places`` has the index of each column by field id.
+        """
         nothing = np.zeros(rows.num_rows, np.bool_)
         before = nothing if self.before is None else self.before.mask(rows, places)
         after = nothing if self.after is None else self.after.mask(rows, places)

@@ -67,7 +67,7 @@ class TableState:
 
 @dataclass(frozen=True, slots=True)
 class FilePlan:
-    """The files that remain after pruning, and counts of each level."""
+    """The files that remain after pruning, and the number of files before each step."""
 
     manifests: int = 0
     """The number of manifests of data files."""
@@ -172,8 +172,9 @@ class _Planner:
     ) -> FilePlan:
         """Plan the data files of manifests, without delete files.
 
-        The statistics of the columns in ``keys`` are read, too, because they are needed later. With
-        ``added_by`` only files are planned that these snapshots added.
+        ``files`` is the number of live files for the report. The statistics of the columns in
+        ``keys`` are read, too, because equality deletes need them. With ``added_by``, the ids of
+        snapshots, only files that these snapshots added are planned.
         """
         picked = manifests.filter(array_of(self._picked(manifests)))
         left: dict[int, list[pa.Table]] = {}
@@ -237,7 +238,7 @@ class _Planner:
         return _filtered(entries, found)
 
     def of_wanted_rows(self, deletes: pa.Table) -> pa.Table:
-        """Return the delete files without equality deletes whose keys cannot meet the
+        """Return the delete files, except equality deletes whose keys cannot meet the
         conditions.
         """
         if not self.conditions or not deletes.num_rows:

@@ -61,8 +61,8 @@ class PartitionTest:
 def project(
     tests: Sequence[ColumnTest], spec: PartitionSpec, schema: Schema
 ) -> list[PartitionTest]:
-    """Return the conditions on partitions of ``spec`` that every row meets that meets all
-    ``tests``.
+    """Return conditions on the partitions of ``spec``: the partition of a row that meets all
+    ``tests`` meets each of them.
     """
     found = []
     for place, field in enumerate(spec.fields):
@@ -127,7 +127,7 @@ class _Projection:
         return True
 
     def wrapped(self) -> Value:
-        """Return the largest result to which truncating the smallest numbers overflows.
+        """Return the largest value to which ``truncate`` of very small numbers overflows.
 
         None if this transform never overflows.
         """
@@ -165,7 +165,9 @@ class _Projection:
         return result + 1 if self.transform.kind in _IN_TIME and result < 0 else result
 
     def _next(self, literal: Value, direction: int) -> Value:
-        """Return the value right before or after a literal; the literal itself if there is none."""
+        """Return the next smaller (``direction=-1``) or next larger (1) value; the literal itself
+        if there is none.
+        """
         beside = _beside(literal, direction, self._literal_type)
         try:
             values_to_arrow([beside], self._literal_type)
@@ -186,8 +188,9 @@ class _Projection:
 
 
 def _beside(literal: Value, direction: int, literal_type: AtomicType) -> Value:
-    """Return the next value in a direction; the literal itself for strings, bytes and other
-    types.
+    """Return the next smaller (``direction=-1``) or next larger (1) value of a literal's type.
+
+    For strings, bytes and floating-point numbers, return the literal itself.
     """
     match literal_type.name:
         case TypeName.INT | TypeName.BIGINT | TypeName.DATE:

@@ -21,7 +21,7 @@ class RowPositions:
     positions: Positions
 
     def holds(self, rows: Positions) -> Mask:
-        """Return a mask of the given positions that are selected."""
+        """Return a mask of the given positions: True for those that are selected."""
         places = np.searchsorted(self.positions, rows)
         known = places < len(self.positions)
         mask = np.zeros(len(rows), np.bool_)
@@ -36,7 +36,7 @@ class RowPositions:
         return mask
 
     def pick(self, footer: Footer, _: Sequence[str]) -> Mask:
-        """Return a mask of the row groups with selected rows."""
+        """Return a mask of the row groups of a Parquet file that have selected rows."""
         ends = np.cumsum(footer.rows.to_numpy())
         before = np.searchsorted(self.positions, np.append(0, ends))
         mask: Mask = np.diff(before) > 0

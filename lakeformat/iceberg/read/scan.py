@@ -96,8 +96,10 @@ class Scan(Results):
 
     @property
     def split_sizes(self) -> tuple[int, int]:
-        """The bytes that one task should read, and the smallest size that a file is counted
-        with.
+        """The bytes that one task should read, and the least number of bytes that each file counts
+        as.
+
+        These are the properties ``read.split.target-size`` and ``read.split.open-file-cost``.
         """
         properties = self._state.metadata.properties
         return (
@@ -113,7 +115,9 @@ class Scan(Results):
         return self._splits
 
     def read(self, split: FileSplit) -> Iterator[pa.RecordBatch]:
-        """Stream the rows of one split, from this scan or from one with the same arguments."""
+        """Stream the rows of one split, which this scan or one with the same arguments has
+        planned.
+        """
         if split.snapshot_id != self.snapshot_id:
             number = self.snapshot_id
             found = "an empty table" if number is None else f"snapshot {number}"
@@ -141,7 +145,9 @@ class Scan(Results):
             yield batch.column(0).to_numpy()
 
     def deleted_positions(self, split: FileSplit) -> DeletionVector | None:
-        """Return the positions of rows that are deleted by position; None if there are none."""
+        """Return the positions of rows of a split that are deleted by position; None if there are
+        none.
+        """
         return self._deleted.vector(split)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
@@ -152,9 +158,10 @@ class Scan(Results):
         yield from limited(batches, self._limit)
 
     def count(self) -> int:
-        """Return the number of rows, from metadata unless there are conditions or equality deletes.
+        """Return the number of rows.
 
-        If metadata is enough, missing data files are not noticed.
+        For files without equality deletes, in a scan without conditions, the number is taken from
+        metadata. Then a missing data file is not noticed.
         """
         found = 0
         self._deleted.expect(self.splits())

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decodes bounds of columns and partitions from Iceberg's binary single-value form.
 
-A bound that was written before the type was promoted has the size of the earlier type. A value of
-any other size becomes null, an unknown bound.
+A bound that was written before a promotion of the column's type has the size of the earlier type. A
+value of any other size becomes null, which means an unknown bound.
 """
 
 from __future__ import annotations

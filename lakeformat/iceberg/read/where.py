@@ -91,7 +91,9 @@ def _of_values(values: Any, names: Sequence[str], metadata: TableMetadata) -> Pr
 
 
 def _partition_columns(metadata: TableMetadata, schema: Schema) -> list[str]:
-    """Return the columns that are a partition field without a transform, in any partition spec."""
+    """Return the names of columns that are a partition field without a transform, in any partition
+    spec.
+    """
     ids = {
         field.source_id
         for spec in metadata.partition_specs

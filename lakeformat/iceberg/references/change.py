@@ -56,7 +56,7 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceChange:
-    """A branch or tag after a change, and the changed metadata; None if nothing changes."""
+    """A branch or tag after a change, with its snapshot."""
 
     reference: Reference
     snapshot: Snapshot

@@ -20,8 +20,9 @@ __all__ = ["delete_chosen", "delete_references"]
 def delete_references(
     handle: TableHandle, kind: str, names: Sequence[str], *, missing_ok: bool, dry_run: bool
 ) -> DeletionReport:
-    """Delete branches or tags in one commit; raise for a missing one, unless ``missing_ok`` is
-    set.
+    """Delete branches or tags in one commit.
+
+    Raise ``NotFoundError`` if one of them does not exist, unless ``missing_ok`` is set.
     """
     if not names:
         raise InvalidRequestError(f"name the {kind} to delete")
@@ -43,7 +44,7 @@ def delete_chosen(
 ) -> DeletionReport:
     """Delete the branches or tags that ``choose`` selects in the newest metadata.
 
-    ``why`` is added to the report as the reason; ``none`` is the report if nothing is selected.
+    ``why`` is appended to the reason in the report. ``none`` is the reason if nothing is selected.
     """
     found: list[str] = []
 

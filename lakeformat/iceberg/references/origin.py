@@ -19,7 +19,7 @@ __all__ = ["Origin", "find_reference", "unknown_reference"]
 
 
 _SHOWN = 20
-"""The most names in a message."""
+"""The largest number of names in a message."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,8 @@ class TableBranches:
     def fast_forward(self, name: str, *, dry_run: bool = False) -> FastForwardReport:
         """Move main to the newest snapshot of a branch.
 
-        Refused if main has commits that the branch does not have: main never loses a commit.
+        Raise ``CommitConflictError`` if main has commits that the branch does not have: main never
+        loses a commit.
         """
         if name == MAIN_BRANCH:
             raise InvalidRequestError("'main' cannot be moved to itself: name another branch")

@@ -91,7 +91,7 @@ class UnitWork:
     plan: MatchPlan
     method: Method
     find: Callable[[FileToChange], MatchedFile]
-    """Returns the rows of a file to change."""
+    """Returns a file with the positions of its rows to change."""
     update: Update | None
     """Returns new rows for given rows; None if the rows are deleted."""
     environment: Environment
@@ -145,7 +145,7 @@ class UnitWork:
             yield from both.take(array_of(order)).to_batches()
 
     def _read(self, scan: Scan, matched: MatchedFile) -> Iterator[tuple[pa.RecordBatch, Mask]]:
-        """Yield rows of a file, with a mask of those that meet the condition."""
+        """Yield rows of a file from ``scan``, with a mask of the rows that meet the condition."""
         chosen = RowPositions(matched.positions.to_numpy())
         fields = (*self.plan.loaded.metadata.schema.fields, *self._lineage)
         for batch in scan.read_fields(matched.file.split, (*fields, POSITION)):
@@ -154,7 +154,7 @@ class UnitWork:
 
     @cached_property
     def _live(self) -> Scan:
-        """Reads all live rows of the snapshot."""
+        """Return a scan of all live rows of the planned snapshot."""
         plan = self.plan
         metadata = plan.loaded.metadata
         return Scan(TableState(plan.loaded.places, metadata, plan.snapshot, metadata.schema))

@@ -21,7 +21,7 @@ class FileWithDeletes(Protocol):
 
     @property
     def path(self) -> str:
-        """The address of the file."""
+        """The URI of the file."""
         ...
 
     @property
@@ -29,7 +29,7 @@ class FileWithDeletes(Protocol):
 
     @property
     def scope(self) -> str:
-        """A text that equals that of files of the same spec and partition."""
+        """A text that is equal only for files of the same partition spec and partition."""
         ...
 
     @property

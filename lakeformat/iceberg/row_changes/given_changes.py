@@ -52,7 +52,7 @@ def given_changes(
 ) -> GivenChanges:
     """Read all given rows.
 
-    Without ``kinds`` all are stored. With ``kinds`` only the last change of each key counts.
+    Without ``kinds`` every row is stored. With ``kinds`` only the last change of each key is used.
     """
     if kinds is None:
         return GivenChanges([*_numbered(to_batches(data))])

@@ -48,7 +48,10 @@ class GivenKeys:
 
 
 def key_fields(schema: Schema, names: Sequence[str] | None) -> tuple[Field, ...]:
-    """Return the columns of the key: those named, by default the identifier fields."""
+    """Return the columns of the key: those in ``names``, by default the identifier fields.
+
+    Raise ``InvalidRequestError`` for a column that does not exist or whose type cannot be a key.
+    """
     if names is None:
         names = [schema.name_of(each) or "" for each in schema.identifier_field_ids]
         if not names:

@@ -80,7 +80,7 @@ def plan_matches(
 ) -> MatchPlan:
     """Return the files of the newest snapshot that may have matching rows; only metadata is read.
 
-    Equality deletes of rows that do not match are left out, unless ``with_all_deletes`` is set.
+    Equality deletes whose keys cannot match are left out, unless ``with_all_deletes`` is set.
     """
     metadata = loaded.metadata
     head = metadata.references.get(branch)

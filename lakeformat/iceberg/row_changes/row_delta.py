@@ -100,8 +100,10 @@ class RowDelta:
         return PlannedState(f"change of rows of {self.table}", self.planned, self.version)
 
     def _without_gone(self, base: Base) -> WithoutFiles:
-        """Return the manifests without the removed files; no more manifests are read than
-        needed.
+        """Return the manifests without the removed files.
+
+        Manifests of data files are read only if a data file is removed. Raise
+        ``CommitConflictError`` if a file to remove is not in the snapshot any more.
         """
         gone = self._gone()
         searched = base.manifests
@@ -149,11 +151,11 @@ class RowDelta:
                 )
 
     def _require_same_deletes(self, base: Base, added: Sequence[pa.Table]) -> None:
-        """Raise if other commits deleted rows of these files.
+        """Raise ``CommitConflictError`` if another commit deleted rows of the planned files.
 
-        For a DELETE that is allowed, unless the other commit replaced a delete file that this one
-        replaces, too: then its deletes would be lost. It is never allowed if rows were written to
-        new files.
+        If only deletes are added, deletes of another commit are allowed, except position deletes
+        for a single file and deletion vectors: the new deletes would replace these without their
+        positions. If rows were written to new files, no other delete is allowed.
         """
         metadata = base.loaded.metadata
         by_spec = ((metadata.spec_of(each.column("spec_id")[0].as_py()), each) for each in added)

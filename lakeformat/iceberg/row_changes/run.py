@@ -81,13 +81,19 @@ class PreparedChange:
     """A condition: if another commit added rows that may meet it, that is a conflict. None allows
     any."""
     add: Callable[[], pa.Table | None] = lambda: None
-    """Writes more rows when all rows to change are found; returns the entries of their files."""
+    """Writes more rows after all rows to change are found; returns the manifest entries of their
+    files, or None.
+    """
     given: pa.Table | None = None
-    """The entries of files that are published as well; they are kept after an error."""
+    """The manifest entries of files that the caller has written; they are published, too, and kept
+    after an error.
+    """
     is_recorded: bool = False
-    """True publishes a snapshot even if no row changes, so that a repeated commit finds it."""
+    """True if a snapshot is published even if no row changes, so that a repeated commit
+    finds it.
+    """
     once: Callable[[Produce], Produce] = lambda produce: produce
-    """Adds further checks to the change."""
+    """Returns the change with a further check in front: that no given file is published already."""
 
 
 def run_change(

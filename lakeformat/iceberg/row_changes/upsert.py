@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """UPSERT: given rows replace the stored rows with the same keys, or are added, in one commit.
 
-If rows have kinds, the last change of each key counts; it may also delete the stored rows of the
-key. The given rows are in memory. Stored rows are deleted as by ``delete``. If another commit may
-have added one of the keys in the meantime, that is a conflict, and the stored rows are searched
-again.
+If rows have kinds, only the last change of each key is used; it may also delete the stored rows of
+the key. The given rows are in memory. Stored rows are deleted in the same way as by ``delete``. If
+another commit may have added one of the keys in the meantime, that is a conflict, and the stored
+rows are searched again.
 """
 
 from __future__ import annotations
@@ -85,7 +85,9 @@ def upsert(
 def upsert_report(
     handle: TableHandle, report: RowChangeReport, rows: int, done: str
 ) -> UpsertReport:
-    """Return the report of an upsert of ``rows`` rows; ``done`` is the verb for the stored rows."""
+    """Return the report of an upsert of ``rows`` rows; ``done`` is the verb for the stored rows,
+    such as ``replaced``.
+    """
     snapshot_id = report.snapshot_id
     snapshot = None if snapshot_id is None else handle.load().metadata.snapshot(snapshot_id)
     published = PublishedChange(snapshot, report.attempts, report.replayed)

@@ -20,7 +20,9 @@ __all__ = ["stream_table"]
 def stream_table(
     handle: TableHandle, find_commit: Callable[[CommitId], object | None]
 ) -> StreamTable:
-    """Return the parts of a table that the log of batches needs."""
+    """Return what the log of a stream's batches needs: the table's storage, directory and
+    functions.
+    """
     storage, directory = own_directory(handle, "stream")
     return StreamTable(
         handle.uri,

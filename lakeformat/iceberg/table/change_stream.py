@@ -51,21 +51,23 @@ class ChangeStream(TableStream[BranchSnapshot, Position]):
 
     @property
     def position(self) -> Position | None:
-        """The position up to which rows were delivered; None until the snapshot to read in full
-        exists.
+        """The position up to which rows were delivered.
+
+        None as long as the stream waits for the first snapshot, whose rows it will deliver in full.
         """
         return self._place
 
     @property
     def next_snapshot(self) -> int | None:
-        """The sequence number that the next commit has at least; None while ``position`` is
+        """The lowest sequence number that the next commit can have; None while ``position`` is
         None.
         """
         return None if self._place is None else self._place.number + 1
 
     def starts_at(self) -> StreamBegin:
-        """Return the start of the stream, for a reader in another process; no rows are
-        delivered.
+        """Return the start of the stream, which a reader in another process can use.
+
+        No rows are delivered.
         """
         if self._place is None:
             self._begin()

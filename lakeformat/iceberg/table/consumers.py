@@ -64,7 +64,7 @@ class TableConsumers(AnyTableConsumers[Position]):
         return self._files().read(consumer_id, self._parsed, _REMEDY, self._handle.environment)
 
     def move(self, consumer_id: str, position: Position) -> None:
-        """Store the position up to which a consumer has read; it is not checked."""
+        """Store the position up to which a consumer has read, without checking it."""
         content = json.dumps({"position": str(position)})
         self._files().write(consumer_id, content.encode())
 

@@ -40,14 +40,17 @@ class TableOrphans(TableHistory):
 
         Dry run by default. A file is removed only if it is in the table's directory and was last
         changed before ``older_than``: a time, or an age such as ``"2 d"``; by default three days.
-        Writes in progress have unreferenced files. So a time within the last day is refused, and
-        with ``running_since``, the start of the oldest write, also a later time than that.
-        ``allow_younger`` confirms that no writer is active, and allows it. Names that begin with
-        ``_`` or ``.`` are kept.
+        Files whose names begin with ``_`` or ``.`` are kept.
 
-        Removing more than the share ``max_share`` of the table's files or bytes is refused.
-        ``on_progress`` is called with every file. ``external_paths`` is refused, and so is an
-        ``executor`` other than a thread of this process.
+        Writes in progress have unreferenced files. So ``InvalidRequestError`` is raised for an
+        ``older_than`` within the last day, and for one after ``running_since``, the start of the
+        oldest write in progress. ``allow_younger=True`` allows both; use it only while no writer is
+        active.
+
+        The same error is raised for more than 100 orphan files, if they are more than the share
+        ``max_share`` of the table's files or bytes. ``on_progress`` is called with every file.
+        ``external_paths`` is not supported, nor is an ``executor`` other than a thread of this
+        process.
         """
         from lakeformat.iceberg.orphans.remove import OrphanOptions, remove_orphans
 

@@ -35,10 +35,12 @@ class IcebergSystemTable:
         self._load = load
         self._branch = branch
         self._of_tables = of_tables
-        """The names that only the table itself has."""
+        """The names of attributes that only the table itself has."""
 
     def __getattr__(self, name: str) -> NoReturn:
-        """Refuse what only the table itself has, by name."""
+        """Raise ``UnsupportedError`` for an attribute of the table itself, else
+        ``AttributeError``.
+        """
         if not name.startswith("_") and name in self._of_tables:
             raise UnsupportedError(
                 f"${self.name} of {self._load().places.uri} is a system table, which is read-only: "
@@ -59,7 +61,10 @@ class IcebergSystemTable:
         tag: str | None = None,
         as_of: Moment | None = None,
     ) -> Rows:
-        """Return the rows for the newest snapshot of the branch, or for a chosen one."""
+        """Return the rows for the newest snapshot of the branch, or for a chosen one.
+
+        Raise ``InvalidRequestError`` for a snapshot if the system table describes the whole table.
+        """
         is_asked = any(each is not None for each in (snapshot, tag, as_of))
         if is_asked and not self._declaration.of_snapshot:
             raise InvalidRequestError(

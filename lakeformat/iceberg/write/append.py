@@ -54,10 +54,10 @@ def append(
 def append_of(
     handle: TableHandle, commit: CommitId | None
 ) -> Callable[[Sequence[pa.Table]], Produce]:
-    """Return a function that makes the change for new files.
+    """Return a function that makes the change from the manifest entries of new files.
 
-    With ``commit.replaces`` the change also removes the rows of the earlier commit; raise if it
-    cannot.
+    With ``commit.replaces`` the change also removes the rows of the earlier commit; raise
+    ``InvalidRequestError`` if that is not possible.
     """
     if commit is not None:
         require_commit_id(commit)
@@ -79,7 +79,7 @@ def publish_rows(
     commit: CommitId | None,
     properties: Mapping[str, str] | None,
 ) -> WriteReport:
-    """Write rows to new files, and publish the change that ``change`` makes from their entries."""
+    """Write rows to new files, and publish the change that ``change`` returns for their entries."""
     given = checked_properties(properties)
     handle.pointer.require_writable()
     loaded = handle.load()

@@ -99,7 +99,7 @@ def delete_prepared(loaded: LoadedMetadata, entries: Sequence[pa.Table]) -> list
 class PublishedOnce:
     """Makes a change, but raises if one of its files is already in a snapshot.
 
-    Only snapshots are searched that were made after the writers of the files began.
+    Only snapshots that were made after the writers of the files began are searched.
     """
 
     uri: str
@@ -124,8 +124,10 @@ class PublishedOnce:
         return self.produce(base)
 
     def _newer(self, base: Base) -> tuple[list[Snapshot], bool]:
-        """Return the snapshots made after all writers began; False if it is unknown which these
-        are.
+        """Return the snapshots made after the first of the writers began, and True if these are
+        all.
+
+        False if a snapshot on which a writer began has expired: later ones may have expired, too.
         """
         found, waiting = list[Snapshot](), {*self.bases}
         head = None if base.parent is None else base.parent.snapshot_id

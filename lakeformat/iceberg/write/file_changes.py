@@ -29,9 +29,11 @@ class ChangedFiles:
     choice: FileChoice | None = None
     """Chooses the files to remove; None for an append."""
     variant: Hashable = None
-    """A value that differs if attempts of the commit choose different files."""
+    """A value that must differ if two attempts of the commit choose different files."""
     is_recorded: bool = False
-    """Publish a snapshot even if no file changes, so that a repetition of its commit finds it."""
+    """True if a snapshot is published even if no file changes, so that a repeated commit
+    finds it.
+    """
 
     def __call__(self, base: Base) -> FileChange | None:
         """Return the change for the newest snapshot; None if nothing changes."""

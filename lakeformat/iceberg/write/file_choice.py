@@ -146,8 +146,10 @@ class FilesWhere:
     def _has_no_other(
         self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table
     ) -> pa.Array:
-        """Return a mask of the files of which every row meets the condition and none is unknown by
-        a null.
+        """Return a mask of the files in which every row meets the condition.
+
+        A file with a null in a column of the condition is not selected, nor one without null
+        counts.
         """
         names = self.condition.columns
         # Writers may not count all nulls of a field inside of a struct.

@@ -42,7 +42,9 @@ class _Leaf:
     """The number of NaN; None if it is unknown."""
     bounds: list[pa.Array] = field(default_factory=list)
     unknown: set[str] = field(default_factory=set)
-    """The bounds that are unknown, although some rows have values."""
+    """The names of bounds (``lower_bounds``, ``upper_bounds``) that are unknown although a row has
+    a value.
+    """
 
     def add(self, rows: pa.Table) -> None:
         if self.path is None or self.mode.detail is Detail.NONE:
@@ -133,7 +135,7 @@ class FileMetrics:
             leaf.add_files(EntryColumns(entries))
 
     def result(self, footer: pq.FileMetaData) -> dict[str, Any]:
-        """Return the members of a manifest entry; maps are lists of pairs."""
+        """Return the statistics as members of a manifest entry; maps are lists of (key, value)."""
         found: dict[str, dict[int, Any]] = {
             name: {}
             for name in (

@@ -19,7 +19,9 @@ _COUNTS = tuple(
 
 
 def with_counts(loaded: LoadedMetadata, manifests: pa.Table) -> pa.Table:
-    """Return the manifests with all counts; missing counts are taken from the entries."""
+    """Return the rows of a manifest list with all counts; missing counts are taken from the
+    entries.
+    """
     unknown = [name for name in _COUNTS if manifests.column(name).null_count]
     is_known = manifests.column("manifest_length").null_count == 0
     if not unknown and is_known:

@@ -27,8 +27,9 @@ class _Manifest:
 
 
 class ManifestFiles:
-    """Writes files under unique names, and deletes those that the published snapshot does not
-    use.
+    """Writes ``<uuid>-m<n>.avro`` and ``snap-<id>-<attempt>-<uuid>.avro`` for one commit.
+
+    The UUID is new for each commit. ``delete_all_but`` deletes the files that no snapshot uses.
     """
 
     def __init__(self, loaded: LoadedMetadata, environment: Environment) -> None:

@@ -66,8 +66,9 @@ def merge_manifests(
 
 
 def pack(sizes: Sequence[int], target: int) -> list[range]:
-    """Return ranges of neighbours with at most ``target`` bytes together, beginning with the last
-    one.
+    """Return ranges of consecutive indices whose ``sizes`` are at most ``target`` bytes together.
+
+    The ranges are filled from the last index to the first. A larger size is a range by itself.
     """
     packs: list[range] = []
     end, total = len(sizes), 0

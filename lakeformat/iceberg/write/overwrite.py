@@ -96,10 +96,11 @@ def replacement(
     *,
     is_recorded: bool = False,
 ) -> ChangedFiles:
-    """Return the change of an overwrite; new rows outside of its partitions are refused.
+    """Return the change of an overwrite.
 
-    With ``is_recorded`` an overwrite that changes no file is published, too. Else its repetition
-    would remove rows that were added since.
+    Raise ``InvalidRequestError`` if a new row is outside of the overwritten partitions. With
+    ``is_recorded`` an overwrite that changes no file is published, too. Else its repetition would
+    remove rows that were added since.
     """
     if isinstance(overwritten, str) and overwritten in _OF_NEW_ROWS:
         spec = metadata.spec_of(metadata.default_spec_id)

@@ -70,7 +70,8 @@ def find_replaced(
 ) -> _FilesAddedBy | None:
     """Return the choice of files to remove; None if a rollback has already removed them.
 
-    Raise if rows of the earlier commit are now in other files, or if some of them were deleted.
+    Raise ``InvalidRequestError`` if rows of the earlier commit are now in other files, or if some
+    of them were deleted.
     """
     assert commit.replaces is not None
     metadata = loaded.metadata

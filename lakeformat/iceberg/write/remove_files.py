@@ -23,7 +23,9 @@ __all__ = ["WithoutFiles", "without_files"]
 
 @dataclass(frozen=True, slots=True)
 class WithoutFiles:
-    """The remaining manifests, and the entries of the removed files by partition spec."""
+    """The rows of the manifest list for the remaining manifests, and the entries of the removed
+    files, as one table for each partition spec.
+    """
 
     manifests: pa.Table
     removed: list[pa.Table]
@@ -68,9 +70,10 @@ def _chosen(
     removed_paths: pa.Array,
     needs_statistics: bool,
 ) -> tuple[pa.Table, pa.Array]:
-    """Return the live entries of a manifest, and a mask of those to remove.
+    """Return the live entries of a manifest, and a mask of the entries to remove.
 
-    Statistics are most of a manifest: without need they are read only if a file is removed.
+    Statistics are most of a manifest. Unless ``needs_statistics`` is set, they are read only if a
+    file is removed.
     """
     metadata = base.loaded.metadata
 

@@ -20,7 +20,7 @@ __all__ = ["can_sort", "order_positions", "sort_keys", "sorted_rows"]
 
 
 def can_sort(order: SortOrder, schema: Schema) -> bool:
-    """Return True if the order has keys and this version knows all of them."""
+    """Return True if the order has keys, and this version knows the transforms of all of them."""
     return bool(order.fields) and all(_is_known(each, schema) for each in order.fields)
 
 

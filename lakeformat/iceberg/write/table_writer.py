@@ -59,8 +59,9 @@ class TableWriter:
     ) -> None:
         """Start a writer.
 
-        ``lineage`` are columns of row lineage, which rows have after those of the table. With
-        ``is_sorted=False`` rows keep their order, which has the id ``sort_order_id``.
+        ``lineage`` are columns of row lineage; rows must have them after the columns of the table.
+        With ``is_sorted=False`` the writer does not sort the rows, and records the sort order
+        ``sort_order_id`` for the files.
         """
         metadata = loaded.metadata
         self._places = loaded.places
