@@ -12,7 +12,7 @@ from typing import TypeAlias
 __all__ = ["Setting", "parse_asked_duration", "parse_duration", "parse_size", "setting_text"]
 
 Setting: TypeAlias = str | int | float | bool | timedelta
-"""A value that a caller may give for an option; stored as text."""
+"""A value that a caller may give for an option; ``setting_text`` converts it to the stored text."""
 
 _MOST = 2**63 - 1
 """The largest number of bytes or milliseconds that an option accepts: other engines use 64 bits."""
@@ -42,7 +42,8 @@ def parse_size(text: str) -> int:
 
 
 def parse_duration(text: str) -> int:
-    """Return the milliseconds of a duration such as ``10 s``; raise ValueError for another text.
+    """Return the milliseconds of a duration such as ``10 s``; raise ``ValueError`` for any other
+    text.
 
     As in Java, a number without a unit is milliseconds.
     """
@@ -52,7 +53,8 @@ def parse_duration(text: str) -> int:
 def parse_asked_duration(text: str) -> int:
     """Return the milliseconds of a duration in a call or a command.
 
-    The units include weeks. A number without a unit is refused.
+    The units include weeks. Raise ``ValueError`` for any other text, also for a number without a
+    unit.
     """
     # A user who types 7 does not mean milliseconds.
     if text.strip().isdecimal():
@@ -61,7 +63,10 @@ def parse_asked_duration(text: str) -> int:
 
 
 def setting_text(what: str, value: object) -> str:
-    """Return the text of an option that was given as text, number, boolean or timedelta."""
+    """Return the text of an option that was given as text, number, bool or timedelta.
+
+    ``what`` names the option in the ``InvalidRequestError`` for any other value.
+    """
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):

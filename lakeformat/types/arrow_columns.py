@@ -52,10 +52,11 @@ def column_type(data_type: DataType) -> pa.DataType:
 
 
 def as_column(array: pa.Array, data_type: DataType) -> pa.Array:
-    """Return ``array`` in the Arrow type that columns of ``data_type`` are encoded from.
+    """Return ``array`` in the Arrow type from which files of ``data_type`` are encoded.
 
-    Strings may keep their 64-bit offsets. For constructed types only the kind is checked: their
-    parts are converted one by one.
+    Strings may keep their 64-bit offsets. For constructed types only the kind (list, map or struct)
+    is checked, because their parts are converted one by one. Raise ``InvalidRequestError`` if the
+    array does not fit.
     """
     if not isinstance(array, pa.Array):
         raise InvalidRequestError(f"a column must be one Arrow array, got {type(array).__name__}")
@@ -78,9 +79,9 @@ def as_column(array: pa.Array, data_type: DataType) -> pa.Array:
 
 
 def _as_kind(array: pa.Array, wanted: pa.DataType, data_type: DataType) -> pa.Array:
-    """Return ``array``, or nulls of type ``wanted`` if it has no type.
+    """Return ``array``; if it has Arrow's type ``null``, return nulls of the type ``wanted``.
 
-    Raise InvalidRequestError if ``wanted`` is of another kind: Arrow would parse or print the
+    Raise ``InvalidRequestError`` if ``wanted`` is of another kind: Arrow would parse or print the
     values.
     """
     if pa.types.is_null(array.type):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The buffers of an Arrow array as numpy arrays, slices and missing buffers included."""
+"""Returns the buffers of an Arrow array as numpy arrays, also for slices and without a null
+buffer.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +30,14 @@ _DECIMAL_SIZE = 16
 
 
 def null_mask(array: pa.Array) -> NDArray[np.bool_] | None:
-    """Return the positions of nulls as a mask; None if there are none."""
+    """Return a mask that is True for nulls; None if there are none."""
     if array.null_count == 0:
         return None
     return ~_bits(array.buffers()[0], array.offset, len(array))
 
 
 def numbers(array: pa.Array) -> NDArray[Any]:
-    """Return the values of a fixed-width array in numpy.
+    """Return the values of a fixed-width array as a numpy array; nulls have any value.
 
     A 128-bit decimal becomes a row of two numbers: its low and its high half.
     """
@@ -51,7 +53,7 @@ def numbers(array: pa.Array) -> NDArray[Any]:
 
 
 def array_of(values: NDArray[Any]) -> pa.Array:
-    """Return numbers or truth values as an Arrow array, without a copy of numbers.
+    """Return numbers or booleans as an Arrow array; numbers are not copied.
 
     ``pa.array`` would load pandas, only to check whether it got a pandas Series.
     """
@@ -62,7 +64,9 @@ def array_of(values: NDArray[Any]) -> pa.Array:
 
 
 def byte_spans(array: pa.Array) -> tuple[Bytes, Positions, Positions]:
-    """Return the data of a string or binary array, and the start and end of each value."""
+    """Return the data buffer of a string or binary array, and the offsets of the start and the end
+    of each value.
+    """
     _, offsets_buffer, data_buffer = array.buffers()
     is_long = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
     code = "i8" if is_long else "i4"
@@ -75,11 +79,11 @@ def byte_spans(array: pa.Array) -> tuple[Bytes, Positions, Positions]:
 
 
 def spans(array: pa.Array, nulls: NDArray[np.bool_] | None) -> tuple[Words, Positions, Positions]:
-    """Return aligned words that hold all values of a string or binary array, and each value's
-    position.
+    """Return 8-byte words that contain all values of a string or binary array, and the start and
+    the size of each value in bytes.
 
-    The positions are the start and size of each value in bytes. 16 bytes after the end of the last
-    value can be read. Nulls have size 0, even if Arrow keeps bytes for them.
+    At least 16 bytes can be read after the end of the last value. Nulls have size 0, even if Arrow
+    keeps bytes for them.
     """
     data, starts, ends = byte_spans(array)
     sizes = ends - starts

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maps logical types to Arrow types, the columns in memory, and back."""
+"""Converts logical types to Arrow types, in which columns are in memory, and back."""
 
 from __future__ import annotations
 
@@ -112,9 +112,9 @@ def from_arrow_type(arrow_type: pa.DataType, *, nullable: bool = True) -> DataTy
 
 
 def in_full(carried: pa.DataType) -> pa.DataType:
-    """Return the plain Arrow type of a column.
+    """Return the Arrow type of a column after decoding: ``string`` for a dictionary of strings.
 
-    A batch may have the column's texts as dictionary indices, and its decimals as 64-bit numbers.
+    A batch may hold texts as dictionary indices, and decimals as 64-bit numbers.
     """
     if pa.types.is_dictionary(carried):
         return carried.value_type

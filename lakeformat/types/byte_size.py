@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints sizes for people."""
+"""Formats numbers of bytes for messages."""
 
 from __future__ import annotations
 

@@ -9,10 +9,10 @@ __all__ = ["closest"]
 
 
 def closest(name: object, known: Iterable[str], *, inside: str = "") -> str:
-    """Return the end of a message about the unknown ``name``: the most similar of the ``known``
-    names, or an empty text.
+    """Return the end of a message about an unknown name: ``; did you mean 'b'?`` with the most
+    similar of the ``known`` names.
 
-    ``inside`` is shown before that name, such as its database.
+    Empty if none is similar. ``inside`` is put in front of that name, for example its database.
     """
     from difflib import get_close_matches  # imported late: only messages need it
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints counts for people."""
+"""Formats counts for messages."""
 
 from __future__ import annotations
 

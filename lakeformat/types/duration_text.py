@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints durations: in the form that options accept, and as Java prints them."""
+"""Formats durations: in the form that options accept, and as Java's ``Duration`` prints them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def duration(millis: int) -> str:
 
 
 def exact_duration(millis: int) -> str:
-    """Return milliseconds in the largest unit that fits without a rest: ``25 h``, ``90 min``."""
+    """Return milliseconds in the largest unit that gives a whole number: ``25 h``, ``90 min``."""
     for length, unit in _UNITS:
         if millis and millis % length == 0:
             return f"{millis // length} {unit}"

@@ -52,7 +52,9 @@ _SHORT_NAMES = {
 
 _NANOS_PER_SECOND = 1_000_000_000
 _FIRST_SECOND = int(datetime(1900, 1, 1, tzinfo=UTC).timestamp())
-"""Before this second a JVM uses the offset that is the zone's standard offset today."""
+"""The first second of 1900 since 1970. Before it a JVM uses the standard offset that the zone has
+today.
+"""
 _LAST_SECOND = (2**63 - 1) // _NANOS_PER_SECOND
 """The last second that 64 bits of nanoseconds can hold."""
 _STEP_SECONDS = 2 * 86_400
@@ -62,7 +64,9 @@ _STANDARD_YEAR = 2030
 
 @dataclass(frozen=True, slots=True)
 class ZoneOffsets:
-    """The offsets of a zone, and the instants in nanoseconds from which each applies."""
+    """The UTC offsets of a time zone, and the instants from which each applies; both in
+    nanoseconds.
+    """
 
     starts: Nanos
     offsets: Nanos
@@ -73,12 +77,14 @@ class ZoneOffsets:
         return not self.offsets.any()
 
     def at(self, instants: Nanos) -> Nanos:
-        """Return the offset from UTC at each instant."""
+        """Return the offset from UTC at each instant, in nanoseconds."""
         return self.offsets[self.starts.searchsorted(instants, side="right") - 1]
 
 
 def find_zone(name: str) -> tzinfo:
-    """Return the zone that Java means by a name; ValueError if this machine has no such zone."""
+    """Return the zone that Java means by a name; raise ``ValueError`` if this machine has no such
+    zone.
+    """
     name = name.strip()
     if name.upper() in _UTC:
         return UTC
@@ -93,7 +99,10 @@ def find_zone(name: str) -> tzinfo:
 
 @cache
 def zone_offsets(name: str) -> ZoneOffsets:
-    """Return all offsets of a zone as a JVM counts them; ValueError as from ``find_zone``."""
+    """Return all offsets of a zone as a JVM counts them.
+
+    Raise ``ValueError`` if this machine has no such zone.
+    """
     import numpy as np  # not needed to import a DAG file that names a zone
 
     zone = find_zone(name)
@@ -107,7 +116,7 @@ def zone_offsets(name: str) -> ZoneOffsets:
 
 
 def _changes(zone: tzinfo) -> Iterator[tuple[int, int]]:
-    """Yield each second from which another offset applies, and the offset."""
+    """Yield each second since 1970 from which another offset applies, and the offset in seconds."""
     known = _seconds_at(zone, _FIRST_SECOND)
     yield _FIRST_SECOND, known
     for end in range(_FIRST_SECOND + _STEP_SECONDS, _LAST_SECOND, _STEP_SECONDS):
@@ -118,8 +127,9 @@ def _changes(zone: tzinfo) -> Iterator[tuple[int, int]]:
 
 
 def _first_with(zone: tzinfo, offset: int, before: int, after: int) -> int:
-    """Return the first second with the offset of ``after``, which differs from that of
-    ``before``.
+    """Return the first second from which the zone has ``offset``.
+
+    It has another one at second ``before``, and ``offset`` at second ``after``.
     """
     while after - before > 1:
         middle = (before + after) // 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends the sentence of another message, so that one more can follow."""
+"""Ends a message with a period, so that another sentence can follow."""
 
 from __future__ import annotations
 

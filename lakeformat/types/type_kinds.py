@@ -41,12 +41,12 @@ BYTES_TYPES = (
 
 
 def is_text(data_type: DataType) -> bool:
-    """Return True if values are characters."""
+    """Return True for CHAR and VARCHAR."""
     return isinstance(data_type, AtomicType) and data_type.name in _TEXT
 
 
 def is_bytes(data_type: DataType) -> bool:
-    """Return True if values are characters or binaries of any kind."""
+    """Return True if values are stored as bytes: texts, binaries, blobs and geometries."""
     return isinstance(data_type, AtomicType) and data_type.name in (*_TEXT, *BYTES_TYPES)
 
 

@@ -53,20 +53,22 @@ def is_whole_number(value: object) -> bool:
 
 
 def require_text(what: str, value: object) -> None:
-    """Raise InvalidRequestError if the value is not text."""
+    """Raise ``InvalidRequestError`` if the value is not text; ``what`` names it in the message."""
     if not is_text(value):
         raise InvalidRequestError(f"{what} must be text, got {value!r}")
 
 
 def is_list(value: object) -> bool:
-    """Return True for several values; a single text or dict counts as one value."""
+    """Return True for an iterable of values; False for a single text or dict, which is one
+    value.
+    """
     return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
 
 
 def require_list(what: str, value: object, example: str) -> None:
-    """Raise InvalidRequestError unless the value is a list, as ``is_list`` defines it.
+    """Raise ``InvalidRequestError`` unless the value is a list, as ``is_list`` defines it.
 
-    The message shows ``example``.
+    ``what`` names the value in the message, and ``example`` shows what to write.
     """
     if not is_list(value):
         raise InvalidRequestError(
@@ -85,7 +87,9 @@ def holds_blobs(data_type: DataType) -> bool:
 
 
 def check_fields(fields: Iterable[DataField]) -> None:
-    """Raise for a column that is nested too deep, or has a ROW with invalid fields."""
+    """Raise ``InvalidRequestError`` for a column that is nested too deep, or has a ROW with invalid
+    fields.
+    """
     for column in fields:
         level: list[DataType] = [column.type]
         for _ in range(MAX_DEPTH):

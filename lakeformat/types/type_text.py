@@ -59,7 +59,11 @@ _CONSTRUCTED = {"ARRAY", "MAP", "MULTISET", "ROW", "VECTOR"}
 
 
 def parse_type(text: str) -> DataType:
-    """Parse a type in SQL or schema file form; letter case and spaces do not matter."""
+    """Parse a type in SQL form or in the form of a schema file; letter case and spaces do not
+    matter.
+
+    Raise ``InvalidRequestError`` for any other text.
+    """
     if not isinstance(text, str):
         raise InvalidRequestError(f"a type must be text such as 'BIGINT NOT NULL', got {text!r}")
     try:
@@ -98,7 +102,7 @@ def type_to_json(data_type: DataType) -> Any:
 
 
 def type_to_sql(data_type: DataType) -> str:
-    """Return a type as people read it: ``ARRAY<ROW<id BIGINT, note STRING>>``."""
+    """Return a type in SQL form, for messages: ``ARRAY<ROW<id BIGINT, note STRING>>``."""
     end = "" if data_type.nullable else " NOT NULL"
     if isinstance(data_type, RowType):
         parts = ", ".join(f"{each.name} {type_to_sql(each.type)}" for each in data_type.fields)
@@ -112,7 +116,7 @@ def type_to_sql(data_type: DataType) -> str:
 
 
 def type_from_json(value: Any) -> DataType:
-    """Read the JSON value of a schema file; unknown members are ignored."""
+    """Convert the JSON value of a type in a schema file; unknown members are ignored."""
     if isinstance(value, str):
         return _parsed(value)
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
@@ -139,8 +143,10 @@ def _constructed_from_json(kind: str, value: dict[str, Any]) -> DataType:
 
 
 def field_to_json(field: DataField) -> dict[str, Any]:
-    """Return the JSON object of a column without absent members: Java reads a null member as
-    text.
+    """Return the JSON object of a column.
+
+    A missing description or default has no member, because Java reads a null member as the text
+    ``null``.
     """
     value: dict[str, Any] = {
         "id": field.id,
@@ -155,7 +161,7 @@ def field_to_json(field: DataField) -> dict[str, Any]:
 
 
 def field_from_json(value: Any, fallback_id: int | None = None) -> DataField:
-    """Read one field; ``fallback_id`` is the id of fields in types without ids."""
+    """Convert the JSON object of a column or ROW field; ``fallback_id`` is used if it has no id."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         raise InvalidRequestError(f"not a field: {value!r}")
     field_id = value.get("id", fallback_id)

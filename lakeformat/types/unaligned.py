@@ -31,7 +31,7 @@ def at_every_byte(data: Bytes, code: str) -> NDArray[Any]:
 
 
 class WordReader:
-    """Reads the bytes after many positions at once: 8 bytes of each position per call.
+    """Reads the bytes after many positions at once: each call reads 8 more bytes at every position.
 
     Each value is assembled from two aligned words, which is several times faster than unaligned
     reads.
@@ -65,7 +65,10 @@ class WordReader:
 def move_bytes(
     target: Bytes, to: Positions, source: Bytes, start: Positions, size: Positions
 ) -> None:
-    """Copy each piece; no byte of the target outside the pieces changes."""
+    """Copy byte ranges: ``size[i]`` bytes from ``source[start[i]]`` to ``target[to[i]]``.
+
+    No byte of the target outside of these ranges changes.
+    """
     pieces = _Pieces(target, to, source, start)
     for width in _WIDTHS:
         rows = np.flatnonzero((size >= width) & (size < 2 * width))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts decimals and timestamps to the numbers that rows hold, and back, exactly."""
+"""Converts decimals and timestamps to the integers that binary rows store, and back, without
+loss.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ _EXACT = Context(prec=80)
 
 
 def unscaled_decimal(value: Decimal, data_type: AtomicType) -> int:
-    """Return the digits of a decimal as an integer; ValueError if they do not fit the type."""
+    """Return the digits of a decimal as an integer; raise ``ValueError`` if they do not fit the
+    type.
+    """
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
         raise ValueError(f"{value} is not a number")
@@ -46,13 +50,15 @@ def unscaled_decimal(value: Decimal, data_type: AtomicType) -> int:
 
 
 def decimal_from_unscaled(unscaled: int, data_type: AtomicType) -> Decimal:
-    """Return the decimal whose digits are ``unscaled``; ValueError if the type cannot hold it."""
+    """Return the decimal whose digits are ``unscaled``; raise ``ValueError`` if it does not fit the
+    type.
+    """
     return Decimal(_checked(unscaled, data_type)).scaleb(-data_type.scale, _EXACT)
 
 
 def timestamp_unit_nanos(data_type: AtomicType) -> int:
-    """Return the nanoseconds of the unit that a timestamp type counts: milli-, micro- or
-    nanoseconds.
+    """Return the length, in nanoseconds, of the unit in which a timestamp type counts: a milli-,
+    micro- or nanosecond.
     """
     if data_type.precision <= 3:
         return NANOS_PER_MILLI
@@ -60,8 +66,10 @@ def timestamp_unit_nanos(data_type: AtomicType) -> int:
 
 
 def split_timestamp(nanos: int, data_type: AtomicType) -> tuple[int, int]:
-    """Return milliseconds, rounded down, and the remaining nanoseconds, which are never
-    negative.
+    """Return the milliseconds since 1970, rounded down, and the remaining nanoseconds from 0 to
+    999999.
+
+    Raise ``ValueError`` if ``nanos`` is finer than the type.
     """
     if nanos % timestamp_unit_nanos(data_type):
         raise ValueError(f"{nanos} ns is finer than the type")

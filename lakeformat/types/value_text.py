@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the values of text columns in system tables, a column at a time.
+"""Formats values for the text columns of system tables, a column at a time.
 
 Partitions are printed as SQL casts them (``{2024-01-31, 1}``). Keys and statistics are printed as
 Java prints its internal values: days for dates, milliseconds for times. Java prints bytes by their
@@ -47,7 +47,9 @@ def internal_text(column: pa.Array, data_type: DataType) -> pa.Array:
 
 
 def join_texts(parts: Sequence[pa.Array], *, rows: int, brackets: str) -> pa.Array:
-    """Join the parts of each row between two brackets, as in ``{a, b}``; ``null`` for a null."""
+    """Join the parts of each row between two brackets, as in ``{a, b}``; a null part becomes
+    ``null``.
+    """
     shown = [pc.fill_null(part, "null") for part in parts]
     inside = pc.binary_join_element_wise(*shown, ", ") if shown else pa.repeat("", rows)
     return pc.binary_join_element_wise(brackets[0], inside, brackets[1], "")

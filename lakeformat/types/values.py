@@ -140,7 +140,7 @@ def _elements(column: pa.Array, element: DataType) -> list[Value]:
 
 
 def _cut(column: pa.Array, elements: list[Value]) -> list[Value]:
-    """Split the elements of all rows into those of each row."""
+    """Divide the elements of all rows into one list for each row."""
     if pa.types.is_fixed_size_list(column.type):
         size = column.type.list_size
         ends = [size * (column.offset + row) for row in range(len(column) + 1)]

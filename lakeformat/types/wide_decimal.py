@@ -23,7 +23,9 @@ _MASK = (1 << 64) - 1
 
 
 def encode_wide(low: Words, high: Words) -> tuple[Words, Words, Words]:
-    """Return the two words of a row, lowest byte first, and the number of bytes in use."""
+    """Return the first and the second 8 bytes of each number in a row, and the number of bytes in
+    use.
+    """
     sign = _sign(high)
     size = _minimal_size(low ^ sign, high ^ sign)
     # Shift left, then swap: the first bytes in memory are the most significant ones.
@@ -51,7 +53,7 @@ def decode_wide(first: Words, second: Words, size: Positions) -> tuple[Words, Wo
 
 
 def magnitude(low: Words, high: Words) -> tuple[Words, Words]:
-    """Return the low and high half of the absolute value of each number."""
+    """Return the low and the high half of the absolute value of each number."""
     sign = _sign(high)
     low, high = low ^ sign, high ^ sign
     carry = (sign & _ONE) & (low == _MASK).astype(np.uint64)

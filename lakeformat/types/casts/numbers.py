@@ -39,14 +39,16 @@ def to_boolean(array: pa.Array) -> pa.Array:
 
 
 def from_integer(array: pa.Array, wanted: AtomicType) -> pa.Array:
-    """Convert integers to any number type."""
+    """Convert integers to any number type; integers that do not fit wrap, as in Java."""
     if wanted.name is T.DECIMAL:
         return rescale(array.cast(pa.int64()).cast(pa.decimal128(19, 0)), wanted)
     return array.cast(to_arrow_type(wanted), safe=False)
 
 
 def from_decimal(array: pa.Array, stored: AtomicType, wanted: AtomicType) -> pa.Array:
-    """Convert decimals to any number type: integers lose the fraction, then wrap."""
+    """Convert decimals to any number type; for an integer type the fraction is cut, then the number
+    wraps.
+    """
     if wanted.name is T.DECIMAL:
         return rescale(array, wanted)
     if wanted.name not in _FLOATS:
@@ -60,7 +62,10 @@ def from_decimal(array: pa.Array, stored: AtomicType, wanted: AtomicType) -> pa.
 
 
 def from_float(array: pa.Array, wanted: AtomicType) -> pa.Array:
-    """Convert FLOAT and DOUBLE to any number type, as Java does."""
+    """Convert FLOAT and DOUBLE to any number type, as Java does.
+
+    For an integer type NaN becomes 0, and a number beyond INT (or BIGINT) becomes the limit of it.
+    """
     if wanted.name in _FLOATS:
         return array.cast(to_arrow_type(wanted), safe=False)
     if wanted.name is T.DECIMAL:
@@ -75,7 +80,9 @@ def from_float(array: pa.Array, wanted: AtomicType) -> pa.Array:
 
 
 def rescale(array: pa.Array, wanted: AtomicType) -> pa.Array:
-    """Round decimals half up to another scale; null if they have too many digits."""
+    """Round decimals half up to the scale of ``wanted``; null if they have too many digits for its
+    precision.
+    """
     target = to_arrow_type(wanted)
     gained = wanted.scale - array.type.scale
     if 0 <= gained <= wanted.precision - array.type.precision:

@@ -35,7 +35,10 @@ _FLOAT_ODD = re.compile(
 
 
 def parse_text(array: pa.Array, wanted: AtomicType) -> pa.Array | None:
-    """Cast CHAR and VARCHAR to any other type; None if Java has no such cast."""
+    """Cast CHAR and VARCHAR to any other type; None if Java has no such cast.
+
+    A text that Java cannot parse is an error, not a null.
+    """
     name = wanted.name
     if name in (T.BINARY, T.VARBINARY):
         return fit_bytes(array.cast(pa.binary()), wanted)

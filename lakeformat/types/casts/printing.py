@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints values as Java does."""
+"""Converts values to text as Java does."""
 
 from __future__ import annotations
 

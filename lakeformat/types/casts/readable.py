@@ -12,8 +12,9 @@ __all__ = ["require_readable"]
 
 
 def require_readable(is_good: pa.Array, array: pa.Array, type_name: str) -> None:
-    """Raise an error with the first text for which ``is_good`` is False or null; nulls are
-    skipped.
+    """Raise ``InvalidRequestError`` with the first text for which ``is_good`` is False or null.
+
+    Null texts are skipped.
     """
     bad = pc.and_not(array.is_valid(), pc.fill_null(is_good, False))
     if pc.any(bad).as_py():

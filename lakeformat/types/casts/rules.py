@@ -47,11 +47,11 @@ _MICROS_DIGITS = 6
 
 
 def can_cast(stored: DataType, wanted: DataType, *, explicit: bool = True) -> bool:
-    """Return True if a column may change from one type to the other; ``explicit=False`` allows only
-    lossless changes.
+    """Return True if a column may change from one type to the other.
 
-    This is the rule for schema changes. A few casts that it allows have no result in Java either:
-    ``cast_array`` refuses those by name.
+    ``explicit=False`` allows only lossless changes. This is the rule for schema changes. A few
+    casts that it allows have no result in Java either: for them ``cast_array`` raises
+    ``UnsupportedError``.
     """
     if stored.nullable and not wanted.nullable and not explicit:
         return False
@@ -71,7 +71,9 @@ def can_cast(stored: DataType, wanted: DataType, *, explicit: bool = True) -> bo
 
 
 def keeps_order(stored: DataType, wanted: DataType) -> bool:
-    """Return True if a cast keeps the order and makes no nulls, so that bounds remain valid."""
+    """Return True if a cast keeps the order of values and makes none null, so that min and max
+    values remain bounds.
+    """
     if not isinstance(stored, AtomicType) or not isinstance(wanted, AtomicType):
         return False
     if replace(stored, nullable=True) == replace(wanted, nullable=True):

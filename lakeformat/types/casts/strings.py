@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fits texts and bytes to another declared length."""
+"""Cuts or pads texts and bytes to the declared length of another type."""
 
 from __future__ import annotations
 

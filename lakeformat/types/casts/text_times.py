@@ -56,7 +56,9 @@ def parse_dates(array: pa.Array, *, integers: Integers) -> pa.Array:
 
 
 def parse_times(array: pa.Array, *, integers: Integers) -> pa.Array:
-    """Parse hours, minutes, seconds and a fraction rounded to milliseconds; no time zone."""
+    """Parse hours, minutes, seconds and a fraction, which is rounded to milliseconds; a time zone
+    is an error.
+    """
     is_number = pc.match_substring_regex(array, _NUMERIC)
     millis = integers(pc.if_else(is_number, array, "0")).cast(pa.int64())
     if not pc.all(is_number).as_py():
@@ -74,8 +76,10 @@ def parse_times(array: pa.Array, *, integers: Integers) -> pa.Array:
 
 
 def parse_timestamps(array: pa.Array, wanted: AtomicType, *, integers: Integers) -> pa.Array:
-    """Parse ``2024-01-31 01:02:03.4``, also with a T; a day after the month's end becomes its
-    last."""
+    """Parse ``2024-01-31 01:02:03.4``, also with a T between date and time.
+
+    A day after the end of its month becomes the last day of the month.
+    """
     is_zoned = wanted.name is TypeName.TIMESTAMP_LTZ
     is_number = pc.match_substring_regex(array, _NUMERIC)
     if not is_zoned and pc.any(is_number).as_py():
@@ -114,9 +118,9 @@ def _assemble(array: pa.Array, seconds: Longs, fraction: pa.Array, wanted: Atomi
 
 
 def _from_epoch(counts: pa.Array, wanted: AtomicType) -> pa.Array:
-    """Read numbers as counts of the type's own unit.
+    """Read numbers as counts since 1970 in the unit of the type.
 
-    Raise InvalidRequestError if the type has no unit of its own.
+    Raise ``InvalidRequestError`` for a precision that is no unit of Java: other than 0, 3, 6 and 9.
     """
     if wanted.precision not in _PER_MILLI:
         raise InvalidRequestError(
@@ -129,7 +133,7 @@ def _from_epoch(counts: pa.Array, wanted: AtomicType) -> pa.Array:
 
 
 def _whole(texts: pa.Array, missing: int) -> Longs:
-    """Convert digits to numbers; ``missing`` replaces empty parts."""
+    """Convert digits to numbers; an empty or null text becomes ``missing``."""
     filled = pc.fill_null(texts, "")
     digits = pc.if_else(pc.equal(filled, ""), str(missing), filled)
     found: Longs = digits.cast(pa.int64()).to_numpy()

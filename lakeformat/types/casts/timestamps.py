@@ -50,7 +50,9 @@ def from_units(counts: pa.Array, per_milli_from: int, wanted: pa.DataType) -> pa
 
 
 def to_units(precision: int, unit: str) -> int:
-    """Return the number of Arrow units in one step of a timestamp's precision."""
+    """Return the number of Arrow units (``ms``, ``us`` or ``ns``) in the smallest step of a
+    precision.
+    """
     digits = {"ms": 3, "us": 6, "ns": 9}[unit]
     return int(10 ** max(digits - precision, 0))
 
@@ -81,7 +83,10 @@ def _timestamp_to_timestamp(
 
 
 def _truncate(counts: pa.Array, per_milli: int, precision: int, unit: str) -> tuple[pa.Array, int]:
-    """Truncate like Java: down below a millisecond, towards 1970 above it."""
+    """Truncate counts to a precision, and return also the number of their units in a millisecond.
+
+    As in Java, a precision of 3 or less rounds towards 1970, a higher one rounds down.
+    """
     if precision <= MILLIS_DIGITS:
         counts, per_milli = floor_divide(counts, per_milli), 1
         step = 10 ** (MILLIS_DIGITS - precision)
