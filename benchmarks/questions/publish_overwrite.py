@@ -22,6 +22,7 @@ from lakeformat.paimon.metadata.manifest_list import ManifestMeta, summarise
 from lakeformat.paimon.metadata.simple_stats import SimpleStats
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.publish.publish import publish_head
+from lakeformat.publish.versions import FIRST_NUMBER
 from lakeformat.storage import LocalStorage
 from lakeformat.types.types import STRING, DataField, TypeName, atomic
 
@@ -112,7 +113,8 @@ def _publishing(data: Path, folder: Path, *, table: str) -> Work:
     for each in (data / table / "metadata").iterdir():
         if each.name not in kept:
             each.unlink()
-    (data / table / "metadata" / "version-hint.text").write_text("1")
+    hint = data / table / "metadata" / "version-hint.text"
+    hint.write_text(str(FIRST_NUMBER))
 
     def work() -> dict[str, str]:
         report = publish_head(handle, None, follows_upkeep=False)

@@ -18,7 +18,7 @@ from lakeformat.paimon.layout import MAIN_BRANCH
 from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
 from lakeformat.paimon.metadata.tag import read_tags
 from lakeformat.publish.expired_deletes import expired_deletes
-from lakeformat.publish.next_state import IDENTITY
+from lakeformat.publish.identity import IDENTITY
 from lakeformat.publish.own_files import own_files
 
 __all__ = ["unneeded_files", "with_kept_snapshots"]

@@ -8,7 +8,7 @@ from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
-from lakeformat.publish.next_state import IDENTITY
+from lakeformat.publish.identity import IDENTITY
 from lakeformat.publish.place import versions_of
 from lakeformat.publish.targets.entry import Targets
 from lakeformat.publish.targets.followers import entries_of, entry_lag
@@ -37,7 +37,7 @@ def _finding(
     """Return the lag in words, and the newest snapshot that readers see; 0 if they see none."""
     try:
         versions = versions_of(handle)
-        newest = versions.newest()
+        newest = versions.shown()
     except LakeError as reason:
         return f"the Iceberg metadata of the table cannot be read: {reason}", 0
     shown = None if newest is None else newest.metadata.current_snapshot

@@ -37,17 +37,12 @@ from lakeformat.paimon.read.plan import plan_columns
 from lakeformat.publish.deleted_rows import DeletedRows
 from lakeformat.publish.entries import FileEntries
 from lakeformat.publish.format_version import HAS_ROW_IDS
+from lakeformat.publish.identity import IDENTITY
 from lakeformat.publish.state_change import StateChange
 from lakeformat.publish.visible_changes import VisibleChanges
 from lakeformat.publish.visible_files import marks_of, visible_files
 
-__all__ = ["IDENTITY", "NextState"]
-
-IDENTITY = "paimon-commit-identity"
-"""The key of a snapshot summary that holds the identity of the Paimon snapshot.
-
-After a rollback another snapshot may have the same number; its identity differs.
-"""
+__all__ = ["NextState"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Publishes the snapshots of a Paimon table as Iceberg metadata, up to the newest one.
 
-The metadata file of a snapshot has the number of the snapshot in its name, and only one publication
-can create it. So a repeated call publishes nothing twice, and calls at the same time continue each
-other's work. If the published history differs from that of the table, it is published from scratch:
-the newest snapshot, and the older ones that the table still has.
+Each change is a metadata file with the next number, and only one publication can create it. So a
+repeated call publishes nothing twice, and calls at the same time continue each other's work. If the
+published history differs from that of the table, it is published from scratch: the newest snapshot,
+and the older ones that the table still has.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from lakeformat.errors import CommitConflictError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.metadata.updates import following
 from lakeformat.iceberg.partition_spec import FIRST_FIELD_ID
 from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.write.manifest_files import ManifestFiles
@@ -38,13 +39,14 @@ from lakeformat.publish.format_version import HAS_ROW_IDS, refuse_downgrade, upg
 from lakeformat.publish.history import kept_history
 from lakeformat.publish.kept_snapshots import unneeded_files, with_kept_snapshots
 from lakeformat.publish.name_mapping import NAME_MAPPING, name_mapping
-from lakeformat.publish.next_state import IDENTITY, NextState
+from lakeformat.publish.next_state import NextState
 from lakeformat.publish.place import location_of_table, versions_of
 from lakeformat.publish.published_deletes import PublishedDeletes
 from lakeformat.publish.published_table import newest_schema, require_published_table
 from lakeformat.publish.rebuild import Rebuild
 from lakeformat.publish.report import PublishReport
 from lakeformat.publish.requirements import require_publishable
+from lakeformat.publish.returned_state import published_snapshot, returned_to
 from lakeformat.publish.schemas import (
     iceberg_schema,
     iceberg_spec,
@@ -53,6 +55,7 @@ from lakeformat.publish.schemas import (
 )
 from lakeformat.publish.targets.entry import Targets
 from lakeformat.publish.targets.followers import Followers, entries_of, targets_of
+from lakeformat.publish.versions import Newest
 from lakeformat.publish.visible_files import shows_such_files
 from lakeformat.storage.creation_proof import ProvesCreation
 from lakeformat.tables.kept_files import kept_if_published
@@ -116,24 +119,21 @@ class _Publication:
             self._versions.storage.prove_creation(self._versions.path(1))
         lost, known = 0, None
         while (head := latest_snapshot(handle.storage, handle.layout)) is not None:
-            newest = known or self._versions.newest_intact()
-            if newest is not None:
-                refuse_downgrade(newest.metadata, handle)
-            base = self._base(newest, head)
+            found = known or self._versions.look()
+            if found.loaded is not None:
+                refuse_downgrade(found.loaded.metadata, handle)
+            base = self._base(found.loaded, head)
             if base is not None and _number(base) == head.id:
-                if newest is not None and newest is not base:
-                    base = self._with_unused_row_ids(base, newest.metadata)
-                    self._followers.show(base)
-                    self._versions.delete_above(head.id)
-                    self._updated = True
-                if self._follows_upkeep and self._with_upkeep(base) is not base:
-                    known = None  # a commit may have published on top of the file that was replaced
-                    continue
-                self._versions.point_to(base, None)
-                self._follow(base)
-                return self._report(base)
-            known = self._publish(newest, base, head)
-            lost += known is None
+                kept = self._kept(base) if self._follows_upkeep else base.metadata
+                if kept is base.metadata:
+                    self._versions.point_to(base, None, must=self._follows_upkeep)
+                    self._follow(base)
+                    return self._report(base)
+                made = self._with_upkeep(base, kept, found.next_number)
+            else:
+                made = self._publish(found, base, head)
+            known = None if made is None else Newest(made, found.next_number + 1)
+            lost += made is None
             if lost > _MOST_LOST:
                 raise CommitConflictError(
                     f"other publications of {handle.uri} were first in each of {lost} attempts; "
@@ -148,66 +148,69 @@ class _Publication:
             self._versions.delete_unlisted(newest)
 
     def _base(self, newest: LoadedMetadata | None, head: Snapshot) -> LoadedMetadata | None:
-        """Return published metadata of a snapshot in the table's history; None if there is none.
+        """Return the published metadata on which later snapshots can be published; None if there is
+        none.
 
-        Later snapshots can be published on it.
+        It must be of this table, and show a snapshot that the table still has.
         """
-        if newest is None:
+        if newest is None or newest.metadata.location.rstrip("/") != self._versions.location:
             return None
-        found = newest if _number(newest) <= head.id else self._versions.find(head.id)
-        return found if found is not None and self._is_ours(found) else None
-
-    def _is_ours(self, found: LoadedMetadata) -> bool:
-        """Return True if the metadata is of this table and shows a snapshot that the table still
-        has.
-        """
-        if found.metadata.location.rstrip("/") != self._versions.location:
-            return False
-        handle, shown = self._handle, found.metadata.current_snapshot
-        ours = read_snapshot_if_present(handle.storage, handle.layout, _number(found))
-        return (
-            shown is not None
-            and ours is not None
-            and shown.summary.get(IDENTITY) == ours.identity
-            and shows_such_files(shown.summary, handle.schema)
-        )
-
-    def _with_unused_row_ids(self, base: LoadedMetadata, left: TableMetadata) -> LoadedMetadata:
-        """Return the metadata to which a rollback returned, without row ids that were used in the
-        metadata that the rollback left.
-
-        Readers may have seen these ids, so other rows must not get them.
-        """
-        if (left.next_row_id or 0) <= (base.metadata.next_row_id or 0):
-            return base
-        as_new = upgraded(base.metadata, left.format_version)
-        unused = replace(as_new, next_row_id=left.next_row_id)
-        return self._versions.replace(_number(base), unused)
+        handle, number = self._handle, min(_number(newest), head.id)
+        ours = read_snapshot_if_present(handle.storage, handle.layout, number)
+        shown = None if ours is None else published_snapshot(newest.metadata, ours)
+        is_ours = shown is not None and shows_such_files(shown.summary, handle.schema)
+        return newest if is_ours else None
 
     def _publish(
-        self, newest: LoadedMetadata | None, base: LoadedMetadata | None, head: Snapshot
+        self, found: Newest, base: LoadedMetadata | None, head: Snapshot
     ) -> LoadedMetadata | None:
         """Publish the snapshot after ``base``, or all kept ones if there is no ``base``.
 
         Return None if another publication was first.
         """
         handle, snapshot = self._handle, None
+        if base is not None and _number(base) > head.id:
+            return self._return_to(base, head, found.next_number)
         if base is not None:
             snapshot = read_snapshot_if_present(handle.storage, handle.layout, _number(base) + 1)
         if base is None or snapshot is None or self._is_redefined(base.metadata, snapshot):
-            return self._rebuild(newest, head)
+            return self._rebuild(found, head)
         metadata = self._with_schemas(upgraded(base.metadata, self._version), snapshot)
         started = LoadedMetadata(base.places, metadata, base.path)
         state = self._state(started, snapshot)
         with kept_if_published(state.discard):
-            made = self._versions.create(snapshot.id, state.after_base())
+            made = self._versions.create(found.next_number, state.after_base())
         if made is None:
             state.discard()
             return None
         self._published.append(snapshot.id)
         self._versions.point_to(made, None if self._followers else base)
-        if self._is_replaced(base):
-            return self._rebuild(made, snapshot)
+        return made
+
+    def _return_to(
+        self, base: LoadedMetadata, head: Snapshot, number: int
+    ) -> LoadedMetadata | None:
+        """Publish that the table returned to an earlier snapshot; None if another publication was
+        first.
+        """
+        shown = published_snapshot(base.metadata, head)
+        assert shown is not None  # as ``_base`` found it
+        returned = returned_to(base.metadata, shown, self._handle.schema.id)
+        made = self._changed(base, returned, number)
+        self._updated |= made is not None
+        return made
+
+    def _changed(
+        self, base: LoadedMetadata, metadata: TableMetadata, number: int, *, must: bool = False
+    ) -> LoadedMetadata | None:
+        """Publish changed metadata that shows no new snapshot; None if another publication was
+        first.
+        """
+        now = self._handle.environment.now_millis()
+        changed = following(metadata, base.metadata, base.metadata_file, now)
+        made = self._versions.create(number, changed)
+        if made is not None:
+            self._versions.point_to(made, None if self._followers else base, must=must)
         return made
 
     def _is_redefined(self, metadata: TableMetadata, snapshot: Snapshot) -> bool:
@@ -223,35 +226,21 @@ class _Publication:
             for number in looked_at
         )
 
-    def _is_replaced(self, base: LoadedMetadata) -> bool:
-        """Return True if another program has replaced the base since it was read, with other rows.
-
-        If only its snapshots or tags differ, remember to publish these, too. An expiry replaces the
-        newest metadata file before it deletes files. So either the expiry finds the file published
-        on the base, or this method finds the replaced base.
-        """
-        now = self._versions.find(_number(base))
-        if now is None:
-            return False
-        self._follows_upkeep |= _names_in(now.metadata) != _names_in(base.metadata)
-        return _manifest_list(now) != _manifest_list(base)
-
-    def _rebuild(self, newest: LoadedMetadata | None, head: Snapshot) -> LoadedMetadata | None:
+    def _rebuild(self, found: Newest, head: Snapshot) -> LoadedMetadata | None:
         """Publish the newest snapshot and the older ones that the table has, from all files.
 
         Return None if another publication was first.
         """
-        versions = self._versions
+        versions, before = self._versions, found.loaded
         versions.storage.make_directory(versions.path(1).rpartition("/")[0])
-        first = self._with_schemas(self._first(newest, head), head)
+        first = self._with_schemas(self._first(before, head), head)
         every = Rebuild(LoadedMetadata(versions.places, first, versions.path(0)), self._state)
         history = kept_history(self._handle, head, lambda number: self._schemas(number)[0])
-        there = versions.find(head.id)
         with kept_if_published(every.discard):
             metadata = with_kept_snapshots(every.metadata(history), self._handle)
-            made = None if there else versions.create(head.id, metadata)
-        if there is not None:
-            made = versions.replace(head.id, metadata)
+            if before is not None and before.metadata.location.rstrip("/") == versions.location:
+                metadata = _logged(metadata, before)
+            made = versions.create(found.next_number, metadata)
         if made is None:
             every.discard()
             return None
@@ -259,27 +248,32 @@ class _Publication:
         self._rebuilt = True
         self._follows_upkeep = True  # an expiry may have begun since the history was read
         versions.point_to(made, None)
-        self._followers.show(made)
-        versions.delete_above(head.id)
         return made
 
-    def _with_upkeep(self, current: LoadedMetadata) -> LoadedMetadata:
-        """Write the newest metadata file again if its tags, snapshots or format version differ from
-        those of the table.
+    def _kept(self, current: LoadedMetadata) -> TableMetadata:
+        """Return the current metadata with the tags, snapshots and format version of the table; the
+        same object if nothing differs.
+        """
+        return with_kept_snapshots(upgraded(current.metadata, self._version), self._handle)
+
+    def _with_upkeep(
+        self, current: LoadedMetadata, kept: TableMetadata, number: int
+    ) -> LoadedMetadata | None:
+        """Publish changed tags, snapshots or another format version; None if another publication
+        was first.
 
         Then also delete the manifests that no snapshot needs any more.
         """
-        newer = upgraded(current.metadata, self._version)
-        kept = with_kept_snapshots(newer, self._handle)
-        if kept is current.metadata:
-            return current
-        self._followers.show(current)  # no reader needs older manifests from now on
+        self._followers.show()  # a catalog that does not answer keeps the files it needs
         unneeded = unneeded_files(current, kept)
-        replaced = self._versions.replace(_number(current), kept)
+        made = self._changed(current, kept, number, must=True)
+        if made is None:
+            return None
+        self._followers.show()
         delete_files(current.places, unneeded)
-        self._updated |= kept is not newer
-        self._upgraded |= newer is not current.metadata
-        return replaced
+        self._updated |= _names_in(kept) != _names_in(current.metadata)
+        self._upgraded |= kept.format_version != current.metadata.format_version
+        return made
 
     def _first(self, newest: LoadedMetadata | None, head: Snapshot) -> TableMetadata:
         """Return metadata without snapshots; it keeps the UUID of the published table, if there is
@@ -394,6 +388,8 @@ def _names_in(metadata: TableMetadata) -> tuple[object, object]:
     return {each.snapshot_id for each in metadata.snapshots}, dict(metadata.references)
 
 
-def _manifest_list(loaded: LoadedMetadata) -> str | None:
-    current = loaded.metadata.current_snapshot
-    return None if current is None else current.manifest_list
+def _logged(metadata: TableMetadata, before: LoadedMetadata) -> TableMetadata:
+    """Return metadata without history with the metadata log and the time of the state before it."""
+    times = metadata.last_updated_ms, before.metadata.last_updated_ms
+    started = replace(metadata, metadata_log=before.metadata.metadata_log)
+    return following(started, before.metadata, before.metadata_file, max(times))

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads and writes published metadata files, ``metadata/v<snapshot>.metadata.json``.
+"""Reads and writes published metadata files, ``metadata/v<number>.metadata.json``.
+
+Each change of the metadata is a new file with the next number, and no file changes afterwards. So
+readers never find a half-written file, and readers that remember a file notice each change. The
+numbers are above those of all snapshots: Paimon's own publication names its files by snapshots.
 
 The file ``version-hint.text`` names the current one for readers.
 """
@@ -7,7 +11,8 @@ The file ``version-hint.text`` names the current one for readers.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError, LakeError, NotFoundError
@@ -27,19 +32,34 @@ from lakeformat.iceberg.metadata.metadata_file import (
 )
 from lakeformat.iceberg.metadata.metadata_json import encode_metadata
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.publish.identity import IDENTITY
 from lakeformat.publish.own_files import own_files
 from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
 
-__all__ = ["PublishedVersions"]
+__all__ = ["FIRST_NUMBER", "Newest", "PublishedVersions"]
 
 _log = logging.getLogger(__name__)
 
 
+FIRST_NUMBER = 1_000_000_001
+"""The lowest number of a file; no table has so many snapshots."""
+_LAST_NUMBER = (1 << 31) - 1
+"""Some readers store the number in 32 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The result of one look into the directory."""
+
+    loaded: LoadedMetadata | None
+    """The newest published metadata; None if there is none."""
+    next_number: int
+    """The number of the next file. If another publication creates it, this result is outdated."""
+
+
 @dataclass(frozen=True, slots=True)
 class PublishedVersions:
-    """The published metadata files of one table; the name of each has the number of its
-    snapshot.
-    """
+    """The published metadata files of one table."""
 
     storage: Storage
     root: str
@@ -57,8 +77,8 @@ class PublishedVersions:
         """Resolves URIs in the metadata to paths in the storage."""
         return places_of(self.storage, self.root, self.location, self.outside)
 
-    def newest(self) -> LoadedMetadata | None:
-        """Return the newest published metadata; None if nothing is published yet.
+    def shown(self) -> LoadedMetadata | None:
+        """Return the metadata that readers find by the version hint; None if there is none.
 
         Raise if another program wrote the metadata for an Iceberg table of its own.
         """
@@ -68,56 +88,62 @@ class PublishedVersions:
             return None
         return self._read(path)
 
-    def newest_intact(self) -> LoadedMetadata | None:
-        """Return the newest metadata that can be read; None if there is none.
+    def newest(self) -> LoadedMetadata | None:
+        """Return the newest published metadata that can be read; None if there is none."""
+        return self.look().loaded
 
-        A power cut inside ``replace`` may leave a file without content.
+    def look(self) -> Newest:
+        """Find the newest published metadata and the number of the next file.
+
+        Files that another program put there, also with higher numbers, are skipped if there is
+        published metadata below them.
         """
-        try:
-            return self.newest()
-        except CorruptTableError:
-            return next(self.intact(), None)
+        files = self._files()
+        highest = files[0][0] if files else 0
+        if highest >= _LAST_NUMBER:
+            raise InvalidRequestError(
+                f"{self.storage.uri(files[0][1])} has the highest number that readers accept, and "
+                "no publication wrote it: move it away, then publish again"
+            )
+        intact = self._intact(files)
+        first = next(intact, None)
+        found = first
+        while found is not None and not self._is_published(found):
+            found = next(intact, None)
+        return Newest(found or first, max(highest + 1, FIRST_NUMBER))
 
     def intact(self) -> Iterator[LoadedMetadata]:
         """Yield all metadata that can be read, the highest number first."""
-        listed = self.storage.list(f"{self.root}/{METADATA}")
-        found = (version_of(info.path) for info in listed)
-        numbers = sorted((each for each in found if each is not None), reverse=True)
-        yield from filter(None, map(self.find, numbers))
-
-    def find(self, number: int) -> LoadedMetadata | None:
-        """Return the metadata published for a snapshot; None if it is not published."""
-        path = find_version(self.storage, self.root, number)
-        try:
-            return None if path is None else self._read(path)
-        except CorruptTableError:
-            return None
+        return self._intact(self._files())
 
     def path(self, number: int) -> str:
-        """Return the path of the metadata file for a snapshot."""
+        """Return the path of the metadata file with a number."""
         return f"{self.root}/{METADATA}/v{number}.metadata.json"
 
     def create(self, number: int, metadata: TableMetadata) -> LoadedMetadata | None:
-        """Create the metadata file of a snapshot; None if another publication was first."""
+        """Create the metadata file with a number; None if another publication was first."""
         path = self.path(number)
         if not create_once(self.storage, path, encode_metadata(metadata)):
-            return self.replace(number, metadata) if self._is_damaged(path) else None
+            return None
         return LoadedMetadata(self.places, metadata, path)
 
-    def replace(self, number: int, metadata: TableMetadata) -> LoadedMetadata:
-        """Overwrite the metadata file of a snapshot, for example after a rollback."""
-        path = self.path(number)
-        self.storage.overwrite(path, encode_metadata(metadata))
-        return LoadedMetadata(self.places, metadata, path)
-
-    def point_to(self, current: LoadedMetadata, before: LoadedMetadata | None) -> None:
+    def point_to(
+        self, current: LoadedMetadata, before: LoadedMetadata | None, *, must: bool = False
+    ) -> None:
         """Set the version hint to this file, and delete old metadata files that its log no longer
         lists.
+
+        A hint that cannot be written is a warning. With ``must`` it is an error, because files that
+        readers of an older hint need will be deleted.
         """
         number = version_of(current.path)
         assert number is not None
         if not self.storage.exists(self.path(number + 1)) and self._hinted() != number:
-            write_hint(self.storage, self.root, number)
+            if must:
+                hint = f"{self.root}/{METADATA}/{HINT}"
+                self.storage.overwrite(hint, str(number).encode())
+            else:
+                write_hint(self.storage, self.root, number)
         if before is not None:
             delete_old_metadata(_with_own_log(before), current)
 
@@ -143,30 +169,27 @@ class PublishedVersions:
                 *(self.location, error),
             )
 
-    def delete_above(self, number: int) -> None:
-        """Delete the metadata files of higher snapshot numbers, which the table does not have any
-        more.
+    def _files(self) -> list[tuple[int, str]]:
+        """Return the number and the path of each metadata file, the highest number first."""
+        listed = self.storage.list(f"{self.root}/{METADATA}")
+        found = ((version_of(info.path), info.path) for info in listed)
+        return sorted(
+            ((number, path) for number, path in found if number is not None), reverse=True
+        )
 
-        Readers look for the next number until a file is missing. So the highest number is deleted
-        first: after a crash no gap hides a remaining file. Before that the version hint is set, so
-        that it always names an existing file; if it cannot be written, nothing is deleted.
-        """
-        found = [
-            (version, info.path)
-            for info in self.storage.list(f"{self.root}/{METADATA}")
-            if (version := version_of(info.path)) is not None and version > number
-        ]
-        if found and self._hinted() != number:
-            self.storage.overwrite(f"{self.root}/{METADATA}/{HINT}", str(number).encode())
-        for _, path in sorted(found, reverse=True):
-            self.storage.delete(path)
+    def _intact(self, files: Iterable[tuple[int, str]]) -> Iterator[LoadedMetadata]:
+        paths = [path for _, path in files]
+        if not paths and (shown := self.shown()) is not None:
+            yield shown
+        for path in paths:
+            with suppress(CorruptTableError, NotFoundError):
+                yield self._read(path)
 
-    def _is_damaged(self, path: str) -> bool:
-        try:
-            read_metadata_file(self.storage, path)
-        except CorruptTableError:
-            return True
-        return False
+    def _is_published(self, found: LoadedMetadata) -> bool:
+        """Return True if a publication of this table wrote the metadata."""
+        shown = found.metadata.current_snapshot
+        at_home = found.metadata.location.rstrip("/") == self.location
+        return at_home and shown is not None and IDENTITY in shown.summary
 
     def _hinted(self) -> int | None:
         try:

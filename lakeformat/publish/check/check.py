@@ -44,7 +44,7 @@ def check_publication(table: Table, readers: Sequence[Reader] = READERS) -> Publ
     metadata. Nothing is changed. Memory grows by 32 bytes for each row of the table.
     """
     handle = newest_schema(require_published_table(table))
-    newest = versions_of(handle).newest()
+    newest = versions_of(handle).shown()
     shown = None if newest is None else newest.metadata.current_snapshot
     outstanding = publication_lag(handle, targets_of(handle)).finding
     if newest is None or shown is None:

@@ -22,20 +22,15 @@ _log = logging.getLogger(__name__)
 _ATTEMPTS = 10
 
 
-def follow(
-    entry: CatalogEntry,
-    versions: PublishedVersions,
-    environment: Environment,
-    toward: LoadedMetadata | None = None,
-) -> bool:
-    """Let the catalog show the newest metadata, or ``toward``; return False if it does already.
+def follow(entry: CatalogEntry, versions: PublishedVersions, environment: Environment) -> bool:
+    """Let the catalog show the newest metadata; return False if it does already.
 
     A table of another origin with the same name is refused.
     """
     lost: CommitOutcomeUnknownError | None = None
     for attempt in range(1, _ATTEMPTS + 1):
         named = entry.find()
-        newest = toward or versions.newest()
+        newest = versions.newest()
         if newest is None:
             return False
         if named is not None:

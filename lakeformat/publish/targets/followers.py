@@ -37,14 +37,12 @@ class Followers:
         """The entries that were moved."""
         return tuple(self._moved)
 
-    def show(self, toward: LoadedMetadata | None = None) -> None:
-        """Let every catalog show the newest metadata, or ``toward``; raise the first failure at
-        the end.
-        """
+    def show(self) -> None:
+        """Let every catalog show the newest metadata; raise the first failure at the end."""
         failures = []
         for entry in self._entries:
             try:
-                if follow(entry, self._versions, self._environment, toward):
+                if follow(entry, self._versions, self._environment):
                     self._moved[entry.name] = None
             except LakeError as failure:
                 failures.append(failure)

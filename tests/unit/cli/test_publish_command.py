@@ -28,7 +28,7 @@ def test_a_table_is_published_up_to_its_newest_snapshot(tmp_path):
     assert "the Iceberg metadata shows snapshot 1, 1 published now" in shown
     [report] = json.loads(lake_says(catalog, "publish", "shop.orders", "--json"))
     assert (report["snapshot_id"], report["published"]) == (1, [])
-    assert report["metadata_file"].endswith("shop.db/orders/metadata/v1.metadata.json")
+    assert report["metadata_file"].endswith("shop.db/orders/metadata/v1000000001.metadata.json")
     found = lake.open_table(report["metadata_file"])
     assert found.scan().to_arrow().to_pylist() == [{"id": 1}]
 

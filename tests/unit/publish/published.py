@@ -13,6 +13,7 @@ from lakeformat.environment import Environment
 from lakeformat.iceberg.table import IcebergTable, load_iceberg_table
 from lakeformat.paimon.table import load_table
 from lakeformat.publish.place import versions_of
+from lakeformat.publish.versions import FIRST_NUMBER
 from lakeformat.storage import Storage
 from tests.crash.simulated import simulated
 
@@ -66,11 +67,21 @@ def rows_of(**columns: list[Any]) -> pa.Table:
 def iceberg(table: lake.Table) -> IcebergTable:
     """The table as a reader of Iceberg opens it: by the newest metadata file."""
     versions = versions_of(table._handle)
-    newest = versions.newest()
+    newest = versions.shown()
     assert newest is not None
     return load_iceberg_table(
         versions.storage, versions.root, versions.outside, "main", newest.path, simulated()
     )
+
+
+def number_of(change: int) -> int:
+    """The number in the name of the metadata file that the n-th change wrote."""
+    return FIRST_NUMBER - 1 + change
+
+
+def file_of(change: int) -> str:
+    """The name of the metadata file that the n-th change wrote."""
+    return f"v{number_of(change)}.metadata.json"
 
 
 def content(rows: pa.Table) -> list[dict[str, Any]]:

@@ -47,6 +47,26 @@ def test_readers_of_the_catalog_see_the_rows_of_each_operation(published: Publis
     assert table.health().reasons == ()
 
 
+def test_the_entry_names_another_file_after_each_change_of_tags_and_snapshots(
+    published: Published,
+):
+    """Clients that remember the name of a file do not read a changed file of that name."""
+    table, named = published.table(), []
+
+    def look() -> None:
+        named.append(published.service.client().load_table("shop.orders").metadata_location)
+
+    write(table, 1, 2)
+    look()
+    table.tags.create("kept", snapshot=2)
+    look()
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    look()
+    table.tags.delete("kept")
+    look()
+    assert len(set(named)) == 4
+
+
 def test_a_rollback_and_reused_numbers_follow(published: Published):
     table = published.table()
     write(table, 1, 2, 3)
@@ -187,22 +207,27 @@ def test_readers_see_the_old_or_the_new_state_if_a_call_fails(published: Publish
     """Each change of a file or of the catalog fails once; the next publication mends it."""
     table = published.table()
     write(table, 1, 2, 3)
-    unobserved(table).rollback(snapshot=1, as_latest=False)
-    write(unobserved(table), 9)
-    failed = 0
+    theirs, before, failed = unobserved(table), [1, 2, 3], 0
     while True:
+        theirs.rollback(snapshot=1, as_latest=False, force=True)
+        write(theirs, 9 + failed)
+        theirs.tags.create(f"kept{failed}")
+        after = [1, 9 + failed]
         with (
             monkeypatch.context() as broken,
             fails_at(broken, published, failed) as fault,
             suppress(UnavailableError),
         ):
             lake.publish_table(published.catalog().table("shop.orders"))
-        assert ids(published.read()) in ([1, 2, 3], [1, 9])
+        assert ids(published.read()) in (before, after)
+        lake.publish_table(published.catalog().table("shop.orders"))
+        assert ids(published.read()) == after
         if not fault.happened:
             break
-        failed += 1
-    assert failed > 3
-    assert ids(published.read()) == [1, 9]
+        before, failed = after, failed + 1
+    assert failed > 6
+    loaded = published.service.client().load_table("shop.orders").metadata
+    assert {*loaded.refs} == {"main", f"kept{failed}"}
     assert table.health().reasons == ()
 
 

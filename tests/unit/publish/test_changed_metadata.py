@@ -8,7 +8,14 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.storage import MemoryStorage
-from tests.unit.publish.published import ROOT, content, published_table, rows_of, seen
+from tests.unit.publish.published import (
+    ROOT,
+    content,
+    file_of,
+    published_table,
+    rows_of,
+    seen,
+)
 
 
 def table_with(commits: int) -> lake.Table:
@@ -20,7 +27,7 @@ def table_with(commits: int) -> lake.Table:
 
 def with_another_file(table: lake.Table, newest: int, members: str, member: str, named: str) -> str:
     """Let the oldest entry of the newest metadata name a file of the table; return its path."""
-    storage, path = table._handle.storage, f"{ROOT}/metadata/v{newest}.metadata.json"
+    storage, path = table._handle.storage, f"{ROOT}/metadata/{file_of(newest)}"
     victim = max(name for name in storage.files(ROOT) if f"/{named}" in name)
     metadata = json.loads(storage.read(path))
     metadata[members][0][member] = storage.uri(victim)

@@ -8,12 +8,15 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.publish.place import versions_of
 from lakeformat.storage import MemoryStorage
 from tests.unit.publish.published import (
     ROOT,
     catalog_in,
     content,
+    file_of,
     iceberg,
+    number_of,
     published_table,
     rows_of,
     seen,
@@ -90,13 +93,14 @@ def test_a_row_id_is_not_used_twice_after_a_rollback_that_cuts_the_history(stora
 def test_a_row_id_is_not_used_twice_after_a_power_cut_restores_a_deleted_file(storage):
     table = published_table(storage, COLUMNS, options={OPTION: "3"})
     table.write(rows_of(id=[1], note=["a"]))
-    path = table._handle.layout.root + "/metadata/v2.metadata.json"
     kept = []
     for note in ("b", "c"):
         table.write(rows_of(id=[1], note=[note]))
-        kept.append(storage.read(path))
+        kept.append(versions_of(table._handle).newest())
         table.rollback(snapshot=1, as_latest=False)
-    storage.overwrite(path, kept[0])  # its deletion was undone
+    storage.delete(kept[1].path)
+    storage.overwrite(f"{ROOT}/metadata/version-hint.text", str(number_of(2)).encode())
+    assert kept[0].path.endswith(file_of(2))
     other = unobserved(table)
     for note in ("d", "e"):
         other.write(rows_of(id=[1], note=[note]))

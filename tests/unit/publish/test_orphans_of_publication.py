@@ -12,7 +12,7 @@ from lakeformat.environment import Environment
 from lakeformat.publish.versions import PublishedVersions
 from lakeformat.storage import MemoryStorage
 from tests.sampling import SEED
-from tests.unit.publish.published import PUBLISHED, content, rows_of, seen
+from tests.unit.publish.published import PUBLISHED, content, file_of, rows_of, seen
 
 DAY = 86_400_000
 METADATA = "wh/shop.db/orders/metadata"
@@ -78,7 +78,7 @@ def test_files_of_an_interrupted_publication_are_orphans(world, monkeypatch):
 def test_metadata_files_that_the_newest_does_not_name_are_orphans(world):
     for number in range(12):
         world.write(number)
-    assert "v2.metadata.json" in world.metadata()
+    assert file_of(2) in world.metadata()
     for name in ("v1.metadata.json.gz", "notes.txt", "v0.metadata.json"):
         world.storage.overwrite(f"{METADATA}/{name}", b"{}")
     world.now += 2 * DAY

@@ -20,7 +20,9 @@ from tests.unit.publish.published import (
     catalog_in,
     catalog_of,
     content,
+    file_of,
     iceberg,
+    number_of,
     published_table,
     rows_of,
     seen,
@@ -48,8 +50,8 @@ def test_each_commit_of_an_append_table_is_an_iceberg_snapshot_of_its_number(sto
     assert [each.id for each in shown.snapshots()] == [1, 2, 3]
     for snapshot in (1, 2, 3):
         assert seen(table, snapshot) == content(table.scan(snapshot=snapshot).to_arrow())
-    assert versions(storage) == [f"v{number}.metadata.json" for number in (1, 2, 3)]
-    assert storage.read(f"{ROOT}/metadata/version-hint.text") == b"3"
+    assert versions(storage) == [file_of(number) for number in (1, 2, 3)]
+    assert storage.read(f"{ROOT}/metadata/version-hint.text") == str(number_of(3)).encode()
     newest = shown._loaded().metadata
     assert [(each.sequence_number, each.parent_id) for each in newest.snapshots] == [
         (1, None),
@@ -234,7 +236,7 @@ def test_a_table_is_published_with_its_history_if_nothing_was_before(storage):
         theirs.write(rows_of(id=[number], note=["theirs"]))
     report = lake.publish_table(table)
     assert (report.published, report.rebuilt) == ((1, 2, 3), True)
-    assert versions(storage) == ["v3.metadata.json"]
+    assert versions(storage) == [file_of(1)]
     assert [row["id"] for row in seen(table)] == [0, 1, 2]
     assert [each.id for each in iceberg(table).snapshots()] == [1, 2, 3]
     table.write(rows_of(id=[3], note=["ours"]))
@@ -255,10 +257,10 @@ def test_a_history_that_the_table_has_left_is_replaced(storage):
     assert seen(table) == content(table.scan().to_arrow())
     after = iceberg(table)._loaded().metadata
     assert after.table_uuid == before.table_uuid
-    assert versions(storage) == [f"v{number}.metadata.json" for number in (1, 2, 3)]
+    assert versions(storage) == [file_of(number) for number in range(1, 6)]
 
 
-def test_a_rollback_to_a_published_snapshot_only_removes_the_newer_files(storage):
+def test_a_rollback_to_a_published_snapshot_is_another_metadata_file(storage):
     table = published_table(storage, COLUMNS)
     for number in range(3):
         table.write(rows_of(id=[number], note=["x"]))
@@ -266,7 +268,8 @@ def test_a_rollback_to_a_published_snapshot_only_removes_the_newer_files(storage
     report = lake.publish_table(table)
     assert (report.published, report.snapshot_id, report.updated) == ((), 2, True)
     assert [row["id"] for row in seen(table)] == [0, 1]
-    assert versions(storage) == ["v1.metadata.json", "v2.metadata.json"]
+    assert versions(storage) == [file_of(number) for number in range(1, 5)]
+    assert [each.id for each in iceberg(table).snapshots()] == [1, 2]
 
 
 def test_a_failed_publication_is_a_warning_and_is_made_up_for(storage, monkeypatch, caplog):
@@ -315,7 +318,7 @@ def test_a_metadata_file_that_a_power_cut_has_torn_is_written_again(storage):
     for number in (1, 2):
         table.write(rows_of(id=[number], note=["a"]))
     uuid = iceberg(table)._loaded().metadata.table_uuid
-    storage.overwrite(f"{ROOT}/metadata/v2.metadata.json", b"")
+    storage.overwrite(f"{ROOT}/metadata/{file_of(2)}", b"")
     [reason] = table.health().reasons
     assert "cannot be read" in reason.finding
     lake.publish_table(table)
@@ -329,12 +332,12 @@ def test_a_lost_hint_is_written_again(storage):
     table.write(rows_of(id=[1], note=["a"]))
     storage.delete(f"{ROOT}/metadata/version-hint.text")
     lake.publish_table(table)
-    assert storage.read(f"{ROOT}/metadata/version-hint.text") == b"1"
+    assert storage.read(f"{ROOT}/metadata/version-hint.text") == str(number_of(1)).encode()
 
 
 def test_metadata_of_another_table_is_not_touched(storage):
     table = published_table(storage, COLUMNS)
-    path = f"{ROOT}/metadata/v1.metadata.json"
+    path = f"{ROOT}/metadata/{file_of(1)}"
     table.write(rows_of(id=[1], note=["a"]))
     members = json.loads(storage.read(path))
     members["snapshots"][0]["snapshot-id"] = members["current-snapshot-id"] = 77
@@ -396,14 +399,14 @@ def test_a_commit_during_an_expiry_does_not_publish_expired_snapshots(storage, m
     table = published_table(storage, COLUMNS)
     for number in range(3):
         table.write(rows_of(id=[number], note=["x"]))
-    replace, others = PublishedVersions.replace, [catalog_in(storage).table("shop.orders")]
+    create, others = PublishedVersions.create, [catalog_in(storage).table("shop.orders")]
 
     def commits_before(versions, number, metadata):
         while others:
             others.pop().write(rows_of(id=[3], note=["x"]))
-        return replace(versions, number, metadata)
+        return create(versions, number, metadata)
 
-    monkeypatch.setattr(PublishedVersions, "replace", commits_before)
+    monkeypatch.setattr(PublishedVersions, "create", commits_before)
     table.expire_snapshots(retain_max=1, retain_min=1)
     assert [each.id for each in iceberg(table).snapshots()] == [3, 4]
 
@@ -461,7 +464,7 @@ def test_no_file_is_deleted_while_published_snapshots_name_it(storage, monkeypat
         raise UnavailableError("the storage is away")
 
     with monkeypatch.context() as broken:
-        broken.setattr(PublishedVersions, "replace", fails)
+        broken.setattr(PublishedVersions, "create", fails)
         with pytest.raises(UnavailableError, match="away"):
             remove()
     assert seen(table, 1) == [{"id": 1, "note": "a"}]

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The published state of a table that returned to an earlier snapshot and deleted later ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lakeformat.iceberg.metadata.snapshot import Snapshot as IcebergSnapshot
+from lakeformat.iceberg.metadata.snapshot import SnapshotLogEntry
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.paimon.layout import MAIN_BRANCH
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.publish.identity import IDENTITY
+
+__all__ = ["published_snapshot", "returned_to"]
+
+
+def published_snapshot(metadata: TableMetadata, head: Snapshot) -> IcebergSnapshot | None:
+    """Return the Iceberg snapshot that shows ``head``; None if the metadata does not have it."""
+    found = metadata.snapshot(head.id)
+    return found if found is not None and found.summary.get(IDENTITY) == head.identity else None
+
+
+def returned_to(
+    metadata: TableMetadata, head: IcebergSnapshot, newest_schema: int
+) -> TableMetadata:
+    """Return the metadata with ``head`` as the newest snapshot, without all later ones.
+
+    Later commits use the numbers of deleted snapshots and schemas again, so these leave the
+    metadata. Row ids are not used again: readers may have seen them.
+    """
+    left = {each.snapshot_id for each in metadata.snapshots if each.snapshot_id > head.snapshot_id}
+    references = {
+        name: each for name, each in metadata.references.items() if each.snapshot_id not in left
+    }
+    main = replace(metadata.references[MAIN_BRANCH], snapshot_id=head.snapshot_id)
+    log = tuple(each for each in metadata.snapshot_log if each.snapshot_id not in left)
+    if not log or log[-1].snapshot_id != head.snapshot_id:
+        log = (*log, SnapshotLogEntry(head.timestamp_ms, head.snapshot_id))
+    assert head.schema_id is not None  # every published snapshot has one
+    return replace(
+        metadata,
+        schemas=tuple(each for each in metadata.schemas if each.schema_id <= newest_schema),
+        current_schema_id=head.schema_id,
+        last_sequence_number=head.sequence_number,
+        current_snapshot_id=head.snapshot_id,
+        snapshots=tuple(each for each in metadata.snapshots if each.snapshot_id not in left),
+        references={**references, MAIN_BRANCH: main},
+        snapshot_log=log,
+    )
