@@ -50,8 +50,8 @@ output, and at its end one line `LAKE_REPORT {…}` with the result:
 | `snapshot_id` | the last snapshot that the job published; null if it published none |
 | `previous_snapshot_id` | the snapshot before the first published one; if none was published, the \
 newest |
-| `replayed` | true if an earlier attempt with the same [commit pair](#keys-of-jobs-that-commit) \
-had published the commit |
+| `replayed` | true if an earlier attempt with the same \
+[commit identity](#keys-of-jobs-that-commit) had published the commit |
 | `seconds` | the duration |
 | `report` | the library's own report; of a long list it has the first 100 members, and `left_out` \
 has the number of omitted ones |

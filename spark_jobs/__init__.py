@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lake tables on Spark, and jobs on them: the same ``run(request)`` runs here or on a cluster.
 
-import spark_jobs
+    import spark_jobs
 
-spark = spark_jobs.session(warehouse="warehouse")
-orders = spark_jobs.read_table(spark, "shop.orders")
-spark_jobs.write_table(orders.where("paid"), "shop.paid_orders")
+    spark = spark_jobs.session(warehouse="warehouse")
+    orders = spark_jobs.read_table(spark, "shop.orders")
+    spark_jobs.write_table(orders.where("paid"), "shop.paid_orders")
 
 Importing this package, or a job, loads neither pyspark nor pyarrow; using it does.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks rows: staged rows before they are published, or those of the table."""
+"""Checks rows: staged rows before they are published, or published rows of the table."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ JOB = Job(
 def run(request: IngestRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:
     """Run the job for an ``IngestRequest``; the result holds the report of the commit.
 
-    If a commit with the same commit pair exists, return its report without reading any row.
+    If an earlier attempt has published this commit identity, return its report and read no row.
     """
     return JOB.answer(request, lambda wanted: _ingest(wanted, spark))
 
@@ -92,8 +92,8 @@ def _ingest_batch(
     commit: CommitId,
     paths: Sequence[str],
 ) -> Outcome:
-    """Ingest files of a stream, once; create the table if it is missing, and record the batch in
-    it.
+    """Ingest a batch of files of a stream, once. Create the table if it is missing, and record the
+    batch in the table.
     """
     from spark_jobs.ingestion.row_sources import target_table
     from spark_jobs.runtime.new_table import dropping_if_empty
@@ -118,7 +118,7 @@ def _ingest_batch(
 def _columns_of(
     wanted: IngestRequest, started: Sessions, table: Table | None, paths: Sequence[str] | None
 ) -> Columns:
-    """Return the rows that determine the columns of a table."""
+    """Return the source of the rows, from which the columns of a missing table are created."""
     if wanted.engine == "spark":
         from spark_jobs.ingestion.spark_rows import spark_rows
 
@@ -177,8 +177,8 @@ def _ingest_rows(
 
 
 def _done_before(table: Table, commit: CommitId, wanted: IngestRequest) -> Outcome | None:
-    """Return the outcome of an earlier attempt that has published the rows, or staged them with
-    ``stage``; None without one.
+    """Return the outcome of an earlier attempt that has published the rows or, with ``stage``,
+    staged them; None if there is none.
     """
     if done := table.find_commit(commit):
         return Outcome.of_commit(table, done, None)

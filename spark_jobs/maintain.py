@@ -184,8 +184,8 @@ def _failures(report: MaintainReport) -> str:
 
 
 def _heard(progress: MaintainProgress) -> None:
-    """Log each step when it begins, and the units of a compaction; single files would be too
-    many.
+    """Report each step when it begins, and the progress of a compaction in buckets or groups of
+    files.
     """
     names, more = progress.steps, {"table": progress.table, "step": progress.step}
     if progress.total is not None:

@@ -64,7 +64,7 @@ def _act(wanted: RemoveOrphansRequest, spark: SparkSession | None) -> Outcome:
 
 
 def _require_no_foreign_keys(wanted: RemoveOrphansRequest) -> None:
-    """Refuse what an Iceberg table lacks, before Spark is started."""
+    """Raise ``UnsupportedError`` for a key that an Iceberg table lacks, before Spark is started."""
     for key, is_given in (
         ("engine", wanted.engine != "python"),
         ("external_paths", wanted.external_paths),

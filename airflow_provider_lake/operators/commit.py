@@ -24,7 +24,7 @@ class LakeCommitOperator(LakeJobOperator):
     tasks may stage; either all of their rows become visible or none.
 
     :param staged: addresses of staged results, as returned by the job that staged them. Without a
-        commit pair the addresses identify the commit: the same list is published once
+        commit identity the addresses identify the commit: the same list is published once
     :param on_clear: for a task that is cleared after a success: ``redo`` does its work again, and
         its first rows are replaced in the same commit; ``force`` does it again and keeps them;
         ``skip`` does nothing. Default: ``redo``

@@ -78,8 +78,8 @@ class LakeIngestOperator(LakeJobOperator):
     :param source_options: with ``jdbc_url``: Spark's other options; no secrets
     :param checkpoint: with ``source``: the path or URI of a directory that records which files have
         been ingested, so that each file is ingested once and a later run ingests only new files. A
-        file that has changed since is refused. The checkpoint has its own commit identity: a commit
-        pair has no effect
+        file that has changed since is refused. The checkpoint has its own commit identity,
+        in place of the identity of the task
     :param files_per_batch: with ``checkpoint``: the most files in one commit
     :param poll: with ``checkpoint`` or ``source_table``: run as a stream that looks for new
         files or changes at this interval, such as ``"10 s"``, until the process is ended

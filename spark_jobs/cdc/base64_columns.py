@@ -26,8 +26,9 @@ _VALUES[_PAD] = 0
 
 
 def decoded(texts: pa.Array, column: str) -> pa.Array:
-    """Return the bytes of each text. All texts are decoded together, because the length of each is
-    a multiple of four.
+    """Return the bytes of each text; raise ``InvalidRequestError`` for a text that is not base64.
+
+    All texts are decoded together, because the length of each is a multiple of four.
     """
     offsets, data = _buffers(texts)
     lengths = np.diff(offsets)
@@ -49,8 +50,8 @@ def decoded(texts: pa.Array, column: str) -> pa.Array:
 
 
 def decimals_of(texts: pa.Array, scale: int, column: str) -> pa.Array:
-    """Return decimals from base64 texts of their digits: two's complement, the highest byte
-    first.
+    """Return decimals with ``scale`` digits after the point, from base64 texts of their digits as a
+    whole number: two's complement, the highest byte first.
     """
     offsets, data = _buffers(decoded(texts, column))
     sizes = np.diff(offsets)
@@ -72,7 +73,9 @@ def decimals_of(texts: pa.Array, scale: int, column: str) -> pa.Array:
 
 
 def _buffers(array: pa.Array) -> tuple[Numbers, Bytes]:
-    """Return offsets from 0 and the bytes between them; a null has no bytes."""
+    """Return the offset of each text, counted from 0, and the bytes of all texts; a null has no
+    bytes.
+    """
     whole = array.fill_null(b"" if pa.types.is_large_binary(array.type) else "")
     whole = pa.concat_arrays([whole.cast(pa.large_binary())])
     offsets = np.frombuffer(whole.buffers()[1], np.int64)[whole.offset :][: len(whole) + 1]

@@ -62,22 +62,28 @@ class Canal:
             yield {name: declared_of(_mysql_type(name, each)) for name, each in types}
 
     def wanted(self, row: pa.StructType, keys: Sequence[str]) -> pa.Schema:
-        """Return the schema of the parts that are read once the columns are known."""
+        """Return the schema with which messages are parsed once the columns of their rows are
+        known.
+        """
         rows = [("data", pa.list_(row)), ("old", pa.list_(keys_of(row, keys)))]
         return pa.schema([*rows, ("isDdl", pa.bool_()), ("type", pa.string()), *self.of_tables()])
 
     def of_tables(self) -> pa.Schema:
-        """Return the schema of the part that names the table of a message."""
+        """Return the schema with which only the names of database and table are parsed."""
         return TABLE_NAMES
 
     def tables(self, messages: pa.Table) -> pa.Array | None:
-        """Return the source table of each message; null for a message that names none."""
+        """Return the source table of each message as ``database.table``; null for a message without
+        these names, None if no message has them.
+        """
         return table_names(messages)
 
     def changes(
         self, messages: pa.Table, keys: Sequence[str], only: SourceTable, path: str
     ) -> list[MessageChanges]:
-        """Return the rows that ``messages`` change, each with its kind."""
+        """Return the rows that the messages of the table ``only`` change, by kind; ``path`` names
+        the file in errors.
+        """
         kind, data = field_of(messages, "type"), field_of(messages, "data")
         if kind is None or kind.null_count:
             raise lake.InvalidRequestError(
@@ -110,7 +116,7 @@ class Canal:
 
 
 def _beside(old: pa.ListArray, data: pa.ListArray, path: str) -> pa.StructArray:
-    """Return the old row beside each new row; null if its message has no old rows."""
+    """Return the old row of each new row, as one array; null if its message has no old rows."""
     counts = pc.list_value_length(data)
     has = pc.fill_null(pc.greater(pc.list_value_length(old), 0), False)
     same = pc.or_(pc.invert(has), pc.fill_null(pc.equal(pc.list_value_length(old), counts), False))

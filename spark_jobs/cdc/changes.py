@@ -20,7 +20,7 @@ Positions = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class MessageChanges:
-    """Rows of one kind, each with its position among all rows of the block."""
+    """Rows of one kind, with the position of each among all rows of the same block of messages."""
 
     kind: str
     positions: Positions
@@ -28,7 +28,9 @@ class MessageChanges:
 
 
 def arranged(parts: Iterable[MessageChanges]) -> tuple[pa.Array, pa.StructArray] | None:
-    """Return all rows in the order of the messages, with their kinds; None if there are no rows."""
+    """Return the kinds and the rows of all ``parts``, in the order of the messages; None without
+    rows.
+    """
     found = [part for part in parts if len(part.rows)]
     if not found:
         return None
@@ -39,7 +41,7 @@ def arranged(parts: Iterable[MessageChanges]) -> tuple[pa.Array, pa.StructArray]
 
 
 def field_of(table: pa.Table | pa.StructArray, name: str) -> pa.Array | None:
-    """Return a member of messages as one array; None if no message has it."""
+    """Return the member ``name`` of all messages as one array; None if no message has it."""
     if isinstance(table, pa.Table):
         if name not in table.schema.names:
             return None
@@ -53,7 +55,7 @@ def field_of(table: pa.Table | pa.StructArray, name: str) -> pa.Array | None:
 
 @dataclass(slots=True)
 class SourceTable:
-    """The tables that messages name, and the table whose messages are read."""
+    """Selects the messages of one source table, by the names of tables in messages."""
 
     wanted: str | None = None
     """The name of the table to read; None if all messages must be of one table."""
@@ -61,8 +63,9 @@ class SourceTable:
     """The tables found so far, if ``wanted`` is None."""
 
     def mask(self, names: pa.Array | None, path: str) -> pa.Array | None:
-        """Return a mask of the messages to read, None for all; without ``wanted``, refuse a second
-        table.
+        """Return a boolean mask of the messages to read; None to read all of them.
+
+        Without ``wanted``, raise ``InvalidRequestError`` if ``names`` adds a second table.
         """
         if names is None:
             return None
@@ -72,7 +75,9 @@ class SourceTable:
         return None
 
     def note(self, names: set[str], path: str) -> None:
-        """Add tables that messages name; refuse more than one table."""
+        """Add tables that messages name; raise ``InvalidRequestError`` if there is more than one by
+        now.
+        """
         self.seen |= names
         if len(self.seen) > 1:
             tables = ", ".join(sorted(self.seen)[:5])

@@ -23,7 +23,7 @@ __all__ = ["MessageColumn", "MessageColumns"]
 
 @dataclass(slots=True)
 class MessageColumn:
-    """One column of the messages."""
+    """One column of the messages: its declared type, and the types of its values so far."""
 
     name: str
     declared: Declared | None = None
@@ -31,9 +31,11 @@ class MessageColumn:
     """The type of its JSON values: numbers, text, booleans or nested ones."""
     least: int = 0
     most: int = 0
-    """The largest whole number; with ``least`` it determines the narrowest type."""
+    """The largest whole number; with ``least``, the smallest, it determines the narrowest type."""
     rounded: dict[str, float] = field(default_factory=dict)
-    """Parts of the column with a number so large that a DOUBLE may have rounded it."""
+    """Numbers so large that a DOUBLE may have rounded them, by the part of the column, such as
+    ``a.b``.
+    """
 
     @property
     def type(self) -> DataType | None:
@@ -49,7 +51,9 @@ class MessageColumn:
         return self.declared is not None and self.declared.type is not None
 
     def require_exact(self, path: Sequence[str]) -> None:
-        """Refuse to create a column, or a field in it, from values that may have been rounded."""
+        """Raise an error if a new column, or the new field ``path`` in it, would get its type from
+        numbers that may have been rounded.
+        """
         if self.is_declared:
             return
         new = ".".join(path)
@@ -71,7 +75,7 @@ class MessageColumn:
         self.rounded.update(rounded_numbers(values, self.name))
 
     def merge(self, other: MessageColumn) -> None:
-        """Add the values that another reader has found."""
+        """Add the types that were found in other messages."""
         self._note_type(other.values)
         self.least, self.most = min(self.least, other.least), max(self.most, other.most)
         self.rounded.update(other.rounded)
@@ -79,7 +83,9 @@ class MessageColumn:
             self.declare(other.declared)
 
     def declare(self, given: Declared) -> None:
-        """Add a type that the messages declare."""
+        """Add a type that the messages declare; raise ``InvalidRequestError`` if no type holds the
+        values of this and an earlier declaration.
+        """
         self.declared = given if self.declared is None else _both(self, given)
 
     def _note_type(self, met: pa.DataType) -> None:
@@ -99,11 +105,11 @@ class MessageColumn:
 
 @dataclass(slots=True)
 class MessageColumns:
-    """All columns of a batch, in the order they were found."""
+    """All columns of a batch, in the order in which the messages have them."""
 
     by_name: dict[str, MessageColumn] = field(default_factory=dict)
     lacks_before: bool = False
-    """True if at least one update does not contain the whole row before it."""
+    """True if at least one update does not contain its whole old row."""
 
     def note(self, changes: Sequence[MessageChanges]) -> None:
         """Record the columns in the rows of messages."""
@@ -117,7 +123,7 @@ class MessageColumns:
                     self._column(member.name).note(values)
 
     def declare(self, declared: Mapping[str, Declared]) -> None:
-        """Add the types that one schema in the messages declares."""
+        """Add the types that one schema in the messages declares, by column."""
         for name, given in declared.items():
             self._column(name).declare(given)
 
@@ -148,8 +154,8 @@ def _shown(values: pa.DataType) -> pa.DataType | None:
 
 
 def _both(column: MessageColumn, given: Declared) -> Declared:
-    """Return the wider of two types that one batch declares for a column; refuse different
-    encodings.
+    """Return the wider of two types that one batch declares for a column; raise
+    ``InvalidRequestError`` if none holds both, or if the encodings differ.
     """
     before = column.declared
     assert before is not None

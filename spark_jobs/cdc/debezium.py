@@ -79,22 +79,28 @@ class Debezium:
                     yield {each["field"]: _declared(each) for each in side.get("fields", ())}
 
     def wanted(self, row: pa.StructType, keys: Sequence[str]) -> pa.Schema:
-        """Return the schema of the parts that are read once the columns are known."""
+        """Return the schema with which messages are parsed once the columns of their rows are
+        known.
+        """
         body = [("before", row), ("after", row), ("op", pa.string()), _SOURCE_FIELD]
         return pa.schema([("payload", pa.struct(body)), *body])
 
     def of_tables(self) -> pa.Schema:
-        """Return the schema of the part that names the table of a message."""
+        """Return the schema with which only the name of the source table is parsed."""
         return pa.schema([("payload", pa.struct([_SOURCE_FIELD])), _SOURCE_FIELD])
 
     def tables(self, messages: pa.Table) -> pa.Array | None:
-        """Return the source table of each message; null for a message that names none."""
+        """Return the source table of each message; null for a message that names none, None if no
+        message names one.
+        """
         return _source_names(_body(messages))
 
     def changes(
         self, messages: pa.Table, keys: Sequence[str], only: SourceTable, path: str
     ) -> list[MessageChanges]:
-        """Return the rows that ``messages`` change, each with its kind."""
+        """Return the rows that the messages of the table ``only`` change, by kind; ``path`` names
+        the file in errors.
+        """
         body = _body(messages)
         op = field_of(body, "op")
         if op is None or op.null_count:
@@ -141,7 +147,9 @@ class Debezium:
 
 
 def _require_sent(rows: pa.StructArray, path: str) -> None:
-    """Refuse an update that has Debezium's placeholder instead of a value that did not change."""
+    """Raise an error if an update has Debezium's placeholder for a large value that did not
+    change.
+    """
     for member, values in zip(rows.type, rows.flatten(), strict=True):
         if pa.types.is_string(values.type) and pc.any(pc.is_in(values, _NOT_SENT)).as_py():
             raise lake.InvalidRequestError(

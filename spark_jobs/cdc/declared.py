@@ -27,20 +27,26 @@ class Decoding(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """The declared type of a column; None if only its values show it."""
+    """The type that messages declare for a column, and its encoding in JSON; the type is None if
+    the messages declare none.
+    """
 
     type: DataType | None
     decoding: Decoding = Decoding.PLAIN
     scale: int = 0
-    """The scale of a number given by its bytes."""
+    """The digits after the point, for ``Decoding.BASE64_DECIMAL``."""
 
 
 def type_text(type: DataType) -> str:
-    """Return a type as text for error messages; only the kind of a nested type."""
+    """Return a type as text for error messages; of a nested type only ``ROW``, ``ARRAY`` or
+    ``MAP``.
+    """
     described = type_to_json(with_nullability(type, nullable=True))
     return described if isinstance(described, str) else str(described["type"])
 
 
 def declared_of(type: DataType | None) -> Declared:
-    """Return a declaration for plain values of a type."""
+    """Return a declaration of values that need no decoding; ``type`` is None if none is
+    declared.
+    """
     return Declared(type)

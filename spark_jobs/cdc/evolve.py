@@ -41,10 +41,10 @@ _ALSO_AS_TEXT = {T.DECIMAL, T.BINARY, T.VARBINARY, *_TIMES}
 def changes_for(
     table: lake.Table, columns: MessageColumns, *, texts_hold_all: bool
 ) -> list[SchemaChange]:
-    """Return the schema changes that a table needs first; refuse all other differences in one
-    error.
+    """Return the schema changes that a table needs before it can take the rows of messages.
 
-    ``texts_hold_all``: the messages give every value as text, so a text may hold any type.
+    Raises ``InvalidRequestError`` with every difference that no allowed change removes. With
+    ``texts_hold_all`` the messages give every value as text, so a text may hold any type.
     """
     _require_needed(table, columns)
     fields = {field.name: field for field in row_schema(table).fields}
@@ -70,8 +70,10 @@ def evolved(
     name: str,
     changes_of: Callable[[lake.Table], list[SchemaChange]],
 ) -> lake.Table:
-    """Return the newest state of a table, changed as its new rows require; another run may have
-    changed it already.
+    """Apply the changes that ``changes_of`` returns for a table, and return the newest table.
+
+    If another run has changed the table meanwhile so that no change is needed any more, the table
+    is returned, too.
     """
     table = catalog.table(name)
     changes = changes_of(table)
@@ -87,7 +89,7 @@ def evolved(
 
 
 def _require_needed(table: lake.Table, columns: MessageColumns) -> None:
-    """Refuse rows without a column that is NOT NULL, such as a key of another name."""
+    """Raise an error if the rows lack a column that is NOT NULL, such as a key of another name."""
     fields = row_schema(table).fields
     needed = [f.name for f in fields if not f.type.nullable and not f.default_value]
     lacking = [name for name in needed if name not in columns.by_name]
@@ -100,7 +102,7 @@ def _require_needed(table: lake.Table, columns: MessageColumns) -> None:
 
 
 class _Difference(Exception):
-    """A column of the messages does not fit the table."""
+    """A column of the messages has a type that does not fit the table."""
 
 
 def _change(
@@ -138,8 +140,9 @@ def _added(column: MessageColumn, path: _Path, type: DataType) -> SchemaChange:
 
 
 def _wanted(column: MessageColumn, there: DataField, texts_hold_all: bool) -> DataType | None:
-    """Return the new type of a column; None to keep the type of ``there``. Raise if the column
-    cannot hold the values.
+    """Return the new type of a column; None to keep the type of ``there``.
+
+    Raises ``_Difference`` if no type holds the values of the messages and those of the table.
     """
     if column.declared is not None and column.declared.type is not None:
         if _is_small_number(column.declared.type, there.type, texts_hold_all):
@@ -168,10 +171,10 @@ def _is_decimal(type: DataType) -> bool:
 def _by_values(
     column: MessageColumn, type: AtomicType, found: DataType, texts_hold_all: bool
 ) -> DataType | None:
-    """Return a wider type for a column without a declared type, from its JSON values; None to keep
-    ``type``.
+    """Return a wider type than ``type``, by the JSON values of a column without a declared type;
+    None to keep ``type``.
 
-    Raise if the values do not fit; with ``texts_hold_all`` texts fit every type.
+    Raises ``_Difference`` if the values do not fit; with ``texts_hold_all`` texts fit every type.
     """
     if not isinstance(found, AtomicType):
         raise _differs(column, column.name, type, found)
@@ -216,11 +219,10 @@ def column_list(found: Mapping[str, DataType]) -> list[tuple[str, str]] | pa.Sch
 def parts_beside(
     found: DataType, there: DataType, path: _Path
 ) -> Iterator[tuple[_Path, DataType, DataType | None]]:
-    """Yield the path and both types of each part of a column, as deep as both types are nested
-    alike.
+    """Yield path, type in ``found`` and type in ``there`` of each part of a nested column.
 
-    The second type is None if ``there`` lacks the part. Fields match by name, because messages have
-    no field ids.
+    A part is divided further while both types are nested in the same way. The second type is None
+    if ``there`` lacks the field. Fields match by name, because messages have no field ids.
     """
     if isinstance(found, ArrayType) and isinstance(there, ArrayType):
         yield from parts_beside(found.element, there.element, (*path, "element"))

@@ -21,8 +21,8 @@ _NO_OBJECT = re.compile(rb"(?m)^(?![ \t]*\{)(?=.*\S).*|^.*[^\s}][ \t\r]*$")
 
 
 def blocks_of(path: str) -> Iterator[bytes]:
-    """Yield blocks of whole lines, without empty lines and tombstones; refuse a line without a JSON
-    object.
+    """Yield blocks of whole lines, without empty lines and tombstones; raise
+    ``InvalidRequestError`` for a line that is not a JSON object.
 
     Lines are checked first, because Arrow's JSON reader crashes on a line that is not a JSON
     object.
@@ -55,7 +55,9 @@ def parse_block(block: bytes, rows: pa.Schema | None = None) -> pa.Table:
 
 
 def lines_where(block: bytes, mask: pa.Array, path: str) -> bytes:
-    """Return the lines for which ``mask`` is true; it has a value for each message."""
+    """Return the lines for which ``mask``, a boolean for each message, is true; ``path`` is for
+    errors.
+    """
     data = np.frombuffer(block, np.uint8)
     ends = np.flatnonzero(data == ord("\n")) + 1
     if not len(ends) or ends[-1] < len(data):

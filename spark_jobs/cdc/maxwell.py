@@ -16,7 +16,9 @@ from spark_jobs.cdc.declared import Declared
 __all__ = ["TABLE_NAMES", "Maxwell", "keys_of", "row_changes", "table_names"]
 
 TABLE_NAMES = pa.schema([("database", pa.string()), ("table", pa.string())])
-"""The part of a message of Canal or Maxwell that names its table."""
+"""The schema with which only the names of database and table are parsed from messages of Canal and
+Maxwell.
+"""
 
 _INSERTS = ["insert", "bootstrap-insert"]
 _NO_ROWS = [
@@ -37,26 +39,32 @@ class Maxwell:
     has_rows_before = False
 
     def declared(self, block: bytes) -> Iterator[dict[str, Declared]]:
-        """Return nothing: Maxwell's messages declare no types."""
+        """Yield nothing: Maxwell's messages declare no types."""
         return iter(())
 
     def wanted(self, row: pa.StructType, keys: Sequence[str]) -> pa.Schema:
-        """Return the schema of the parts that are read once the columns are known."""
+        """Return the schema with which messages are parsed once the columns of their rows are
+        known.
+        """
         rows = [("data", row), ("old", keys_of(row, keys))]
         return pa.schema([*rows, ("type", pa.string()), *self.of_tables()])
 
     def of_tables(self) -> pa.Schema:
-        """Return the schema of the part that names the table of a message."""
+        """Return the schema with which only the names of database and table are parsed."""
         return TABLE_NAMES
 
     def tables(self, messages: pa.Table) -> pa.Array | None:
-        """Return the source table of each message; null for a message that names none."""
+        """Return the source table of each message as ``database.table``; null for a message without
+        these names, None if no message has them.
+        """
         return table_names(messages)
 
     def changes(
         self, messages: pa.Table, keys: Sequence[str], only: SourceTable, path: str
     ) -> list[MessageChanges]:
-        """Return the rows that ``messages`` change, each with its kind."""
+        """Return the rows that the messages of the table ``only`` change, by kind; ``path`` names
+        the file in errors.
+        """
         kind, data = field_of(messages, "type"), field_of(messages, "data")
         if kind is None or kind.null_count:
             raise lake.InvalidRequestError(
@@ -86,7 +94,7 @@ class Maxwell:
 
 
 def table_names(messages: pa.Table) -> pa.Array | None:
-    """Return ``database.table`` of each message; None if no message has a member of these names."""
+    """Return ``database.table`` of each message; None if no message has these two members."""
     parts = [field_of(messages, name) for name in ("database", "table")]
     found = [part for part in parts if part is not None]
     return pc.binary_join_element_wise(*found, ".", null_handling="skip") if found else None
@@ -104,7 +112,9 @@ def row_changes(
     keys: Sequence[str],
     path: str,
 ) -> list[MessageChanges]:
-    """Return the rows of messages of Canal or Maxwell, by the kind that their ``type`` names."""
+    """Return the rows of messages of Canal or Maxwell, divided by ``kind``, the ``type`` of each
+    message.
+    """
     if rows.null_count:
         raise lake.InvalidRequestError(
             f"{path} has a message without its row ('data'): remove the message"

@@ -26,7 +26,7 @@ _MEMBERS: Final[Mapping[MessageFormat, frozenset[str]]] = {
 
 
 def message_format(line: bytes) -> MessageFormat | None:
-    """Return the format whose members a line of JSON has; None for a plain row."""
+    """Return the format of which a line of JSON has all members; None for a plain row."""
     try:
         found = json.loads(line)
     except ValueError:
@@ -39,9 +39,10 @@ def message_format(line: bytes) -> MessageFormat | None:
 
 
 def message_format_of(wanted: IngestRequest) -> MessageFormat | None:
-    """Return the format of the first line of a request's first file, if the file holds JSON.
+    """Return the format of the first line of a request's first file.
 
-    None if the file cannot be read, because the caller already has the error.
+    None if that line is a plain row, if the file is not JSON, or if it cannot be read, because the
+    caller already has the error.
     """
     if wanted.source is None or wanted.holds_messages:
         return None
@@ -57,5 +58,5 @@ def message_format_of(wanted: IngestRequest) -> MessageFormat | None:
 
 
 def applying(messages: MessageFormat) -> str:
-    """Return a sentence for a caller whose source holds change messages."""
+    """Return the sentence that names the value of ``format`` for a source with change messages."""
     return f"The source holds change messages: with format={messages!r} the job applies them"

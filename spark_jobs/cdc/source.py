@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages in files, as rows of a table with their kind.
+"""Reads files of change messages as rows of a table, each with its kind.
 
-They are read twice: first to find the columns, so that the table is widened before the first row is
-written, then with the types of the table.
+Each file is read twice: first to find the columns, so that the table is widened before the first
+row is written, then with the types of the table.
 """
 
 from __future__ import annotations
@@ -48,21 +48,23 @@ _FORMATS: dict[str, Canal | Debezium | Maxwell] = {
 
 @dataclass(slots=True)
 class MessageFiles:
-    """The messages of files, and their columns."""
+    """Files of change messages of one format, and the columns that ``look`` found in them."""
 
     format: str
     paths: Sequence[str]
     keys: Sequence[str]
     """The primary key; an update that changes it moves the row."""
     only: str | None = None
-    """The source table whose messages are read."""
+    """The source table whose messages are read; None if all messages must be of one table."""
     columns: MessageColumns = field(default_factory=MessageColumns)
     options: Mapping[str, str] | None = field(default=None, repr=False)
     """Options of the storage of remote files."""
     dialect: TextDialect = CSV_AND_PLAIN
 
     def look(self, executor: Executor | None = None) -> None:
-        """Find the columns of all messages, in this process or in tasks."""
+        """Find the columns of all messages: in this process, or in tasks if ``executor`` is
+        given.
+        """
         source = SourceTable(self.only)
         look = partial(MessageFiles.of_file, self)
         found = (
@@ -75,7 +77,7 @@ class MessageFiles:
             self.columns.merge(columns)
 
     def of_file(self, path: str) -> tuple[MessageColumns, set[str]]:
-        """Return the columns and the tables of the messages in one file."""
+        """Return the columns of the messages in one file, and the names of their source tables."""
         envelope, source = _FORMATS[self.format], SourceTable(self.only)
         columns = MessageColumns()
         for block in self._blocks(path):
@@ -88,7 +90,9 @@ class MessageFiles:
         return columns, source.seen
 
     def new_columns(self) -> list[tuple[str, str]] | pa.Schema:
-        """Return the columns of a table that does not exist yet."""
+        """Return the columns of a new table for the messages; raise an error if a type is
+        unknown.
+        """
         found = [(column.name, column.type) for column in self.columns.by_name.values()]
         unknown = [name for name, type in found if type is None]
         if unknown or not found:
@@ -104,7 +108,10 @@ class MessageFiles:
         return column_list({name: type for name, type in found if type is not None})
 
     def changes_for(self, table: lake.Table) -> list[lake.SchemaChange]:
-        """Return the schema changes that the messages need."""
+        """Return the schema changes that the table needs before it can take the messages.
+
+        Raises ``UnsupportedError`` if an Iceberg table needs any.
+        """
         self._require_whole_rows(table)
         texts_hold_all = _FORMATS[self.format].texts_hold_all
         changes = changes_for(table, self.columns, texts_hold_all=texts_hold_all)
@@ -118,7 +125,7 @@ class MessageFiles:
         return changes
 
     def rows(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
-        """Yield every row with its kind, as columns of the table."""
+        """Yield every row in the types of the table, after a column ``rowkind`` with its kind."""
         envelope, source = _FORMATS[self.format], SourceTable(self.only)
         schema = row_schema(table)
         there = {each.name: each for each in schema.fields}
@@ -142,7 +149,7 @@ class MessageFiles:
             report_progress(number, len(self.paths), "files")
 
     def rows_of(self, table: lake.Table, path: str) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one file."""
+        """Yield the rows of the file ``path`` as ``rows`` does."""
         return replace(self, paths=[path]).rows(table)
 
     def _blocks(self, path: str) -> Iterator[bytes]:
@@ -166,8 +173,8 @@ class MessageFiles:
         return envelope.tables(parse_block(block, envelope.of_tables()))
 
     def _parsed(self, block: bytes, source: SourceTable, path: str) -> pa.Table:
-        """Parse messages. If messages of several tables caused the failure, raise an error about
-        that.
+        """Parse messages with inferred types. If Arrow cannot do this because the messages belong
+        to several tables, raise the error of ``SourceTable.mask`` instead.
         """
         try:
             return parse_block(block)
@@ -176,8 +183,8 @@ class MessageFiles:
             raise
 
     def _require_whole_rows(self, table: lake.Table) -> None:
-        """Refuse updates without the whole old row for a table that aggregates: it subtracts the
-        old row.
+        """Raise an error if the table aggregates and the updates lack the whole old row, which an
+        aggregation subtracts.
         """
         if not _aggregates(table):
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts JSON values to the types of a table's columns; refuses a value that does not fit."""
+"""Converts JSON values to the types of a table's columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ _UNITS = {Decoding.MILLIS: "ms", Decoding.MICROS: "us", Decoding.NANOS: "ns"}
 
 
 def read_as(column: MessageColumn, wanted: pa.DataType) -> pa.DataType:
-    """Return the type with which Arrow parses a JSON value, before its conversion."""
+    """Return the type with which Arrow parses the JSON values of a column; ``column_values`` then
+    converts them to ``wanted``.
+    """
     declared = column.declared or Declared(None)
     if declared.decoding in (Decoding.BASE64, Decoding.BASE64_DECIMAL):
         return pa.string()
@@ -42,7 +44,9 @@ def read_as(column: MessageColumn, wanted: pa.DataType) -> pa.DataType:
 def column_values(
     values: pa.Array, column: MessageColumn, field: DataField, wanted: pa.Field
 ) -> pa.Array:
-    """Return the values of a column in the type of the table's column."""
+    """Return parsed JSON values in the type ``wanted``; raise ``InvalidRequestError`` if one does
+    not fit.
+    """
     declared = column.declared or Declared(None)
     try:
         return _VALUES[declared.decoding](values, declared, field.name, wanted.type)

@@ -42,8 +42,8 @@ def bucket_key(schema: TableSchema) -> list[DataField]:
 
 
 def with_bucket(frame: DataFrame, schema: TableSchema, name: str) -> DataFrame:
-    """Return the rows with their bucket, an INT, as one more column; key columns need the table's
-    type.
+    """Return the rows with one more column ``name``, their bucket as INT; key columns must have the
+    types of the table.
     """
     options, key = schema.table_options, bucket_key(schema)
     if options.bucket == 1:
@@ -105,7 +105,7 @@ def _with_murmur(frame: DataFrame, key: Sequence[DataField], buckets: int, name:
 
 
 def _words(field: DataField) -> list[Column | None]:
-    """Return the two 32-bit words of a field in a row; None stands for a word of zeros."""
+    """Return the two 32-bit words of a field in a binary row; None stands for a word of zeros."""
     number = _as_number(field).cast("bigint")
     low = number.bitwiseAND(_MASK)
     assert isinstance(field.type, AtomicType)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns of a table as Spark types, and batches in the form that Spark takes."""
+"""The columns of a table as Spark types, and batches in the types that Spark takes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def spark_schema(fields: Iterable[DataField]) -> spark_types.StructType:
 
 
 def spark_type(data_type: DataType) -> spark_types.DataType:
-    """Return the Spark type for a logical type, or raise an error that names it."""
+    """Return the Spark type for a logical type; raise ``UnsupportedError`` if Spark has none."""
     match data_type:
         case AtomicType(name=TypeName.DECIMAL):
             return spark_types.DecimalType(data_type.precision, data_type.scale)
@@ -72,7 +72,9 @@ def spark_type(data_type: DataType) -> spark_types.DataType:
 
 
 def holds_what_spark_reads(data_type: DataType) -> bool:
-    """Return True if Spark's own Parquet reader returns such a column as this library does."""
+    """Return True if Spark's own Parquet reader returns the same values for a column of this type
+    as this library.
+    """
     match data_type:
         case AtomicType(name=TypeName.TIMESTAMP | TypeName.TIMESTAMP_LTZ):
             return data_type.precision <= _MICROSECONDS  # timestamps of a finer unit are INT96
@@ -88,7 +90,7 @@ def holds_what_spark_reads(data_type: DataType) -> bool:
 
 
 class ToSpark:
-    """Converts batches to the form that Spark takes for a DataFrame."""
+    """Converts Arrow batches to the types that Spark takes for the columns of a DataFrame."""
 
     def __init__(self, schema: spark_types.StructType) -> None:
         self._schema = to_arrow_schema(schema)

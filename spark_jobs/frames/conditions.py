@@ -88,8 +88,8 @@ def _asked_of_rows(field: DataField) -> Column:
     """Return a column in a form that conditions check for each row.
 
     Spark skips row groups by their least and greatest values, which ignore NaN, although NaN is
-    greater than any number. So a FLOAT or DOUBLE is multiplied by one: Spark has no bounds of a
-    product.
+    greater than any number. So a FLOAT or DOUBLE is multiplied by one: Spark knows no least and
+    greatest value of a product.
     """
     column = column_named(field.name)
     is_floating = isinstance(field.type, AtomicType) and field.type.name in _FLOATING
@@ -124,8 +124,8 @@ def _literal(field: DataField, value: pa.Scalar) -> Column | None:
 
 
 def _moment(value: pa.Scalar) -> Column | None:
-    """Return a literal as SQL text, because an object would be converted to the driver's time zone;
-    None for nanoseconds.
+    """Return a literal of a time as SQL text, because Spark would convert a datetime to the
+    driver's time zone; None for nanoseconds.
     """
     if value.type.unit == "ns":
         return None

@@ -36,7 +36,9 @@ def count_table(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> int:
-    """Return the number of rows that ``read_table`` would return; Spark runs only if needed."""
+    """Return the number of rows that ``read_table`` would return; start Spark jobs only for files
+    that must be merged or read.
+    """
     found = find_readable_table(spark, table, warehouse, catalog_options)
     # One column is enough to count rows; without a key, only columns of conditions are read.
     scan = found.scan(

@@ -60,8 +60,8 @@ class SparkExecutor:
 
 
 class _TaggedJobs:
-    """Spark jobs of one task each, so that each result arrives when its task ends; a common tag
-    allows to stop all of them at once.
+    """Runs one Spark job of one task for each unit, so that each result arrives when its task ends;
+    one tag on all jobs allows to stop them together.
     """
 
     def __init__(self, spark: SparkSession, work: Callable[[Any], Any], stop: Event) -> None:
@@ -123,8 +123,8 @@ class _TaggedJobs:
 
 
 def _inheriting(spark: SparkSession, target: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the target with the job group and scheduler pool of this thread; Spark keeps both by
-    thread.
+    """Return ``target`` so that another thread runs it with the job group and scheduler pool of
+    this thread; Spark keeps both by thread.
     """
     from pyspark.util import inheritable_thread_target
 

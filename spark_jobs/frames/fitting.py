@@ -21,9 +21,11 @@ __all__ = ["require_fitting"]
 
 
 def require_fitting(columns: StructType, schema: TableSchema, kinds: str | None) -> None:
-    """Refuse columns that the table does not have, or that have other types.
+    """Raise ``InvalidRequestError`` for a column that the table does not have, that has another
+    type, or that is NOT NULL and missing.
 
-    Tasks check the columns, too, but only if there are rows.
+    Tasks check the columns, too, but only if there are rows. ``kinds`` names the column of row
+    kinds.
     """
     try:
         given = to_arrow_schema(columns)

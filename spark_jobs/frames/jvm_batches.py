@@ -48,7 +48,7 @@ _NO_LIMIT = str(2**31 - 1)
 
 _NUMBER = "__lake_number"
 _DIGITS = f"lake-{uuid.uuid4()}"
-"""The key of a column's metadata: the precision and scale of decimals that are passed as numbers.
+"""The key in a column's metadata for precision and scale of decimals that are passed as numbers.
 
 The key is random, so that it equals no key that the writer of a file has stored in the metadata of
 its columns.
@@ -65,9 +65,11 @@ _NARROW = (
 
 
 def in_tasks(frame: DataFrame, work: BatchWork, columns: str) -> DataFrame:
-    """Run ``mapInArrow`` on rows whose columns have any names; short decimals may be numbers.
+    """Run ``mapInArrow`` with ``work`` on rows whose columns may have any names; ``columns`` are
+    the columns of its result.
 
-    Spark itself reads a dot in a name as the field of a struct.
+    Spark itself reads a dot in a name as the field of a struct. Columns that ``counted_by_rows``
+    turned into numbers reach ``work`` as 64-bit decimals.
     """
     fields = frame.schema.fields
     names = [field.name for field in fields]
@@ -102,11 +104,12 @@ def _decimals_of(batch: pa.RecordBatch, decimals: Mapping[str, list[int]]) -> pa
 
 
 def counted_by_rows(frame: DataFrame, decimals: Collection[str] = ()) -> DataFrame | None:
-    """Return the same rows in batches limited by rows; a wide row fails the job.
+    """Return the same rows in batches limited by their number of rows; a wide row fails the job.
 
-    ``in_tasks`` gets the columns ``decimals`` as 64-bit decimals if they are short. Settings belong
-    to a session that may be in use, so these rows get a session of their own. The result is None if
-    the user has set the limit of bytes, or if the width of the rows is unknown.
+    ``in_tasks`` gets the columns ``decimals`` as 64-bit decimals if they have at most 18 digits.
+    Settings belong to a session that may be in use, so these rows get a session of their own. The
+    result is None with Spark Connect, if the user has set the limit of bytes, or if the width of
+    the rows is unknown.
     """
     session = frame.sparkSession
     context = classic_context(session)
@@ -127,7 +130,7 @@ def counted_by_rows(frame: DataFrame, decimals: Collection[str] = ()) -> DataFra
 
 
 def _with_numbers(frame: DataFrame, decimals: Collection[str], context: SparkContext) -> DataFrame:
-    """Return the rows with numbers in place of short decimals."""
+    """Return the rows with 64-bit integers in place of the decimals of at most 18 digits."""
     columns = []
     for field in frame.schema.fields:
         column = column_named(field.name)
@@ -158,9 +161,9 @@ def _unscaled(column: Column, context: SparkContext) -> Column:
 
 
 def narrow_rows(frame: DataFrame) -> DataFrame | None:
-    """Return the same rows, but let a wide row fail the job.
+    """Return the same rows, but let a row with more than ``WIDEST_BYTES`` of texts fail the job.
 
-    None if the width cannot be checked cheaply.
+    None if a column is nested, because its width cannot be computed cheaply.
     """
     texts = []
     for field in frame.schema.fields:
@@ -180,5 +183,5 @@ def narrow_rows(frame: DataFrame) -> DataFrame | None:
 
 
 def is_for_width(failure: BaseException) -> bool:
-    """Return True if a job failed because of a wide row."""
+    """Return True if a job failed because of a row with more than ``WIDEST_BYTES`` of texts."""
     return _TOO_WIDE in str(failure)

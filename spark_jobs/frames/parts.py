@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A DataFrame whose rows Python tasks compute, each from a part of the work."""
+"""A DataFrame whose rows Python tasks compute, each task from a list of splits or files (a
+part).
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ __all__ = [
 
 T = TypeVar("T")
 PartWork: TypeAlias = "Callable[[Any], Iterator[pa.RecordBatch]]"
-"""Computes rows from a part, in a task; it is pickled with all objects that it refers to."""
+"""Computes rows from one part, in a task; it is pickled with all objects that it refers to."""
 
 _WHERE_UNKNOWN = 64
 """The number of concurrent tasks that is assumed if it is unknown; too high a number only makes
@@ -52,8 +54,8 @@ def spread(
 
 
 def to_send(thing: object) -> bytes:
-    """Return an object as bytes for tasks; Spark itself would hide why an object cannot be
-    pickled.
+    """Pickle an object for tasks; if that fails, the error names the cause, which Spark
+    would hide.
     """
     dumps: Callable[[object], bytes] = cloudpickle.dumps
     return dumps(thing)
@@ -88,7 +90,8 @@ def classic_context(spark: SparkSession) -> SparkContext | None:
 def pack(
     pieces: Sequence[tuple[T, int]], *, at_once: int, target_bytes: int, least_bytes: int
 ) -> list[list[T]]:
-    """Group ``pieces`` into one part per task, the largest part first.
+    """Group ``pieces``, each with its size in bytes, into one part per task, the largest part
+    first.
 
     Parts have about ``target_bytes`` each. They are smaller if otherwise fewer than ``at_once``
     tasks had work. A piece counts as at least ``least_bytes``.
@@ -110,7 +113,7 @@ def pack(
 def pack_in_order(
     pieces: Sequence[tuple[T, int]], *, at_once: int, target_bytes: int, least_bytes: int
 ) -> list[list[T]]:
-    """Group ``pieces`` into one part per task, in the order of the pieces.
+    """Group ``pieces``, each with its size in bytes, into one part per task, in the given order.
 
     Parts have the sizes that ``pack`` describes.
     """

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows passed from one task to another as Arrow bytes: through Spark's shuffle, or a shared file.
+"""Passes rows from one task to another as Arrow bytes: through Spark's shuffle, or in a shared
+file.
 
 Spark's shuffle copies each byte about eight times, which costs more than sorting and writing the
-rows. So if all tasks run on one machine, Spark only passes on in which part of which file a piece
-is.
+rows. So if all tasks run on one machine, Spark passes on only the name of the file and the range of
+bytes in it.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ PIECES = pa.schema(
 
 
 class Packed(NamedTuple):
-    """The bytes of a piece, or its place in a file."""
+    """The rows of a piece as bytes; or the file that holds them, with the first byte and their
+    number.
+    """
 
     rows: pa.Buffer | None = None
     file: str | None = None
@@ -70,7 +73,9 @@ class PieceWriter:
         self._path = ""
 
     def pack(self, rows: pa.Table) -> Packed:
-        """Return the rows as bytes, or write them to the file."""
+        """Write the rows to the file of this attempt; without a shared directory, return them as
+        bytes.
+        """
         if self._directory is None:
             sink = pa.BufferOutputStream()
             _write(sink, rows)
@@ -94,7 +99,11 @@ class PieceWriter:
 def piece(
     task: int, source: int, number: int, packed: Packed, refused: str | None = None
 ) -> pa.RecordBatch:
-    """Return the row that describes a piece."""
+    """Return the row that describes a piece: the ``task`` that writes it, and its order there,
+    first by ``source`` (the packing task), then by ``number``.
+
+    ``refused`` is the reason why the packing task cannot pass its rows on.
+    """
     values = (task, source, number, None, *packed[1:], refused)
     arrays = [pa.array([value], field.type) for value, field in zip(values, PIECES, strict=True)]
     if packed.rows is not None:
@@ -104,7 +113,9 @@ def piece(
 
 
 def rows_of_pieces(pieces: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of ``pieces``; raise the error of a reader that refused its rows."""
+    """Yield the rows of ``pieces``; raise the error that the packing task stored in place of
+    rows.
+    """
     places = pieces.select(["file", "start", "size", "refused"]).to_pylist()
     for number, place in enumerate(places):
         if place["refused"] is not None:

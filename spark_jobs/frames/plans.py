@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts that tasks read, one for each task, and the work that turns a part into rows."""
+"""Plans of reads: the part that each task reads, and the function that turns a part into rows."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ AnyScan: TypeAlias = "lake.Scan | IcebergScan"
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """Parts that can be pickled, and the work for each."""
+    """Parts, which can be pickled, and the function that reads the rows of a part."""
 
     schema: StructType
     parts: Sequence[Any]
@@ -52,7 +52,7 @@ class ReadPlan:
 
 
 def has_splits(rows: Results) -> TypeGuard[AnyScan]:
-    """Return True for the scan of a table, False for that of a system table."""
+    """Return True for the scan of a table, False for the rows of a system table."""
     return isinstance(rows, lake.Scan) or hasattr(rows, "splits")
 
 
@@ -70,7 +70,7 @@ def plan_splits(
 
 
 def pack_splits(scan: AnyScan, splits: Sequence[Any], at_once: int) -> list[list[Any]]:
-    """Return splits as the parts of tasks, by the table's options."""
+    """Return splits grouped into parts of tasks, of the sizes that the table's options set."""
     if isinstance(scan, lake.Scan):
         options = scan.table_schema.table_options
         target = options.source_split_target_size_bytes
@@ -97,9 +97,11 @@ def plan_changes(
     partitions: Partitions | None = None,
     with_kind: bool = True,
 ) -> ReadPlan:
-    """Return a plan for files in the order of snapshots, or for buckets of two compared states.
+    """Return a plan for the changes after one snapshot and up to another.
 
-    Without ``with_kind``, deleted rows are left out.
+    Parts are files in the order of snapshots or, if two states are compared, buckets of both. An
+    Iceberg table, and ``$binlog``, have a single part. Without ``with_kind``, deleted rows are left
+    out.
     """
     if not with_kind:
         where = _that_stay(where)
@@ -121,7 +123,7 @@ def plan_changes(
 
 
 def plan_results(results: Results, *, with_kind: bool = True) -> ReadPlan:
-    """Return a plan for rows that only one reader can compute."""
+    """Return a plan of one part, for rows that only one task can compute."""
     schema, skipped = _shape(results.schema, with_kind)
     return ReadPlan(schema, [[results]], partial(_read_results, ToSpark(schema), skipped))
 

@@ -21,7 +21,7 @@ _Does = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """One procedure; its arguments are those of its function."""
+    """One procedure; its arguments are those of the function ``does``."""
 
     name: str
     does: _Does

@@ -58,8 +58,8 @@ def publish(
 
 
 def _remove(table: lake.Table, messages: list[lake.CommitMessage]) -> None:
-    """Delete the files; if that fails too, only log the failure, so that the error of the commit is
-    raised.
+    """Delete the files of ``messages``; if that fails too, only log the failure, so that the error
+    of the commit is raised.
     """
     try:
         table.abort(messages)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["read_changes", "read_table"]
 
 _SPARK_READS = ("file", "hdfs", "viewfs")
-"""Storages where Spark finds files without further settings."""
+"""URI schemes of storages whose files Spark reads without further settings."""
 
 
 def read_table(
@@ -86,8 +86,8 @@ def read_changes(
 ) -> DataFrame:
     """Return the changes after one snapshot and up to another, as in ``Table.changes``.
 
-    Tasks read files in the order of snapshots, or buckets of two compared states. The table's
-    options ``source.split.*`` set how much each task reads.
+    Each task reads files in the order of snapshots or, if two states are compared, whole buckets.
+    The table's options ``source.split.*`` set how much each task reads.
     """
     found = find_readable_table(spark, table, warehouse, catalog_options)
     plan = plan_changes(
@@ -106,8 +106,8 @@ def read_changes(
 def frame_of_scan(spark: SparkSession, scan: lake.Scan, *, native: bool | None = None) -> DataFrame:
     """Return the rows of ``scan`` as a DataFrame.
 
-    Spark reads plain files itself where it can: with ``native=True`` on every storage, with
-    ``native=False`` never.
+    Spark itself reads files that need no merge: with ``native=True`` on every storage, with
+    ``native=False`` never, by default on local disks and HDFS.
     """
     splits = scan.splits()
     files: Sequence[PlainFile] = ()
@@ -152,9 +152,10 @@ def _native_condition(scan: lake.Scan) -> tuple[Column, ...] | None:
 
 
 def _can_spark_read(file: PlainFile, native: bool | None) -> bool:
-    """Return True if Spark reads the file; it ignores names that begin with a dot or an underscore.
+    """Return True if Spark reads the file itself; it ignores names that begin with a dot or an
+    underscore.
 
-    Unless ``native`` is True, its storage must be one that Spark surely reads.
+    Unless ``native`` is True, the scheme of its storage must be in ``_SPARK_READS``.
     """
     is_hidden = file.path.rpartition("/")[2].startswith((".", "_"))
     return not is_hidden and (native is True or file.storage.scheme in _SPARK_READS)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routes rows to tasks: one task gets all rows of a bucket, because only one writer may number
-them.
+"""Routes rows to tasks. Only one writer may assign sequence numbers in a bucket, so one task gets
+all rows of a bucket.
 """
 
 from __future__ import annotations
@@ -82,10 +82,11 @@ def writers_of(schema: TableSchema, at_once: int) -> int:
 
 
 def as_routed(schema: TableSchema, tasks: int) -> TableSchema:
-    """Return the schema for routing, in which the key of a row always determines a bucket number.
+    """Return the schema by which rows are routed; in it the key of a row always determines a
+    bucket.
 
-    A partition whose buckets an index assigns gets one bucket, and a partition whose rows get their
-    bucket later gets one per task. So one task gets all rows of a key.
+    A partition whose buckets an index assigns gets one bucket. A partition with postponed buckets
+    gets one per task. So one task gets all rows of a key.
     """
     routed_as = {UNAWARE_BUCKET: 1, POSTPONE_BUCKET: tasks}.get(schema.table_options.bucket)
     if routed_as is None:
@@ -94,7 +95,7 @@ def as_routed(schema: TableSchema, tasks: int) -> TableSchema:
 
 
 def routed(frame: DataFrame, schema: TableSchema) -> DataFrame:
-    """Return the rows routed to their writers: by bucket, or so that few files are written."""
+    """Return the rows in the tasks that write them: by bucket, or so that few files are written."""
     is_ordered = has_ordered_rows(schema)
     if not is_ordered and frame.isStreaming:
         return frame  # a batch of a stream is small, and Spark does not adapt its tasks
@@ -122,7 +123,7 @@ def crosses_partitions(schema: TableSchema) -> bool:
 
 def typed_for_routing(frame: DataFrame, schema: TableSchema) -> DataFrame:
     """Cast the columns that determine the bucket to the table's types, so that equal keys get one
-    bucket.
+    bucket; raise ``InvalidRequestError`` for a cast that may change a value.
     """
     given = {field.name: field.dataType for field in frame.schema.fields}
     for field in _deciding(schema):
@@ -156,7 +157,7 @@ def _partition_fields(schema: TableSchema) -> list[DataField]:
 
 
 def _is_widened(found: spark_types.DataType, wanted: spark_types.DataType) -> bool:
-    """Return True if every number of one type fits the other type."""
+    """Return True if every number of the type ``found`` fits the type ``wanted``."""
     if isinstance(found, _WIDENED) and isinstance(wanted, _WIDENED):
         return _WIDENED.index(type(found)) <= _WIDENED.index(type(wanted))
     return False

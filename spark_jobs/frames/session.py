@@ -24,7 +24,7 @@ def session(
     warehouse: str = DEFAULT_WAREHOUSE,
     catalog_options: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Start Spark on this machine, or as spark-submit chose, and ``register`` the lake."""
+    """Start Spark on this machine, or where spark-submit runs it, and ``register`` the lake."""
     return register(start_session(name, master=master), warehouse, catalog_options)
 
 
@@ -33,7 +33,8 @@ def register(
     warehouse: str = DEFAULT_WAREHOUSE,
     catalog_options: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Register ``format("lake")`` and the warehouse in a session, classic or Connect.
+    """Register ``format("lake")`` and the warehouse in a classic or Spark Connect session; return
+    it.
 
     The options, some of them secret, are sent to the tasks inside the registered class. They appear
     neither in Spark's configuration nor in a plan.

@@ -45,7 +45,7 @@ __all__ = ["RowReader", "require_one_writer", "write_in_task", "write_in_tasks",
 _log = logging.getLogger(__name__)
 
 RowReader: TypeAlias = "Callable[[lake.Table, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]"
-"""Returns the rows that a task writes, from the rows that the task gets."""
+"""Returns the rows that a task writes, from the batches that Spark gives the task."""
 
 # A task returns one row per message, or the reason its rows cannot be written.
 _ANSWER = pa.schema([("message", pa.binary()), ("refused", pa.binary())])
@@ -59,7 +59,7 @@ def write_rows(
     kinds: str | None = None,
     overwrite: Overwritten | None = None,
 ) -> list[lake.CommitMessage]:
-    """Route the rows of a DataFrame to their writers and write them.
+    """Write the rows of a DataFrame in the tasks of their buckets; return the messages to commit.
 
     On one machine tasks pass rows to each other in files, which saves the JVM a shuffle of rows.
     Between machines Spark shuffles the rows, because a shuffle of bytes would not be cheaper.
@@ -102,9 +102,9 @@ def write_in_tasks(
     """Write every partition of ``frame``; nothing is visible until the messages are committed.
 
     Exactly one task must get all rows of a bucket. With ``read_rows``, this function sends the rows
-    to these tasks. Without it, the rows of ``frame`` must already be distributed so; else the write
-    is refused and its files are deleted. A failed attempt deletes its files; a killed one leaves
-    them as orphans.
+    to these tasks. Without it, the caller must have distributed ``frame`` in this way; otherwise
+    the written files are deleted and ``UnsupportedError`` is raised. A failed attempt deletes its
+    files; a killed one leaves them as orphans.
     """
     with ExitStack() as until_written:
         if read_rows is not None and has_ordered_rows(row_schema(table)):
@@ -146,7 +146,9 @@ def _messages_of(
 
 
 def require_one_writer(table: lake.Table, messages: Sequence[lake.CommitMessage]) -> None:
-    """Refuse, and delete, files of several tasks in one bucket: their row numbers would collide."""
+    """Raise ``UnsupportedError`` if several tasks have written one bucket, where their sequence
+    numbers would collide; delete the files of all messages before.
+    """
     if not has_ordered_rows(row_schema(table)):
         return
     seen: set[tuple[bytes, int]] = set()
@@ -165,7 +167,7 @@ def require_one_writer(table: lake.Table, messages: Sequence[lake.CommitMessage]
 
 
 class _Messages(AccumulatorParam[list[bytes]]):
-    """Collects the messages of tasks that succeed, even if their job fails."""
+    """Collects the messages of successful tasks in the driver, also if their job fails."""
 
     def zero(self, value: list[bytes]) -> list[bytes]:
         return []
@@ -186,8 +188,10 @@ def write_in_task(
     overwrite: Overwritten | None,
     read_rows: RowReader | None = None,
 ) -> list[lake.CommitMessage] | lake.LakeError:
-    """Write the rows of one task. A refusal is returned, not raised: Spark would run the task
-    again, with the same result.
+    """Write the rows of one task and return its messages.
+
+    An error about the rows is returned, not raised: Spark would run the task again, with the same
+    result.
     """
     try:
         writer = table.new_writer(overwrite=overwrite)
@@ -215,7 +219,6 @@ def _write_partition(
     written: Accumulator[list[bytes]] | None,
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Write the rows of one partition; runs in a Spark task."""
     first = next(batches, None)
     if first is None:
         return

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sends rows to the tasks that write them, packed in pieces that Spark passes on unread.
 
-A task reads files or gets rows, finds the writing task of each row, and packs all rows for one task
-as Arrow bytes. So Spark moves a few pieces instead of rows, and the order of the rows is kept.
+A packing task reads files or gets rows, finds the writing task of each row, and packs all rows for
+one task as Arrow bytes. So Spark moves a few pieces instead of rows, and the order of the rows is
+kept.
 """
 
 from __future__ import annotations
@@ -55,10 +56,11 @@ def split_rows(
     directory: str | None,
     kinds: str | None = None,
 ) -> DataFrame:
-    """Return pieces of the rows that ``read_rows`` returns, routed to their writers, in order.
+    """Return pieces of the rows that ``read_rows`` returns, in the order of the rows, each in the
+    task that writes it.
 
-    The bytes of pieces are in files of ``directory``, if all tasks share a directory. The column
-    ``kinds`` is kept with the rows.
+    ``tasks`` is the number of writing tasks. The bytes of pieces are in files of ``directory``; if
+    it is None, they are in the pieces. The column ``kinds`` is kept with the rows.
     """
     work = partial(_split, to_send(table), read_rows, tasks, directory, kinds)
     pieces = in_tasks(frame, work, PIECES_DDL)
@@ -67,8 +69,8 @@ def split_rows(
 
 
 def read_pieces(table: lake.Table, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a task's pieces; raise an error that the task which packed them has
-    found.
+    """Yield the rows of the pieces that a writing task gets; raise the error that a packing task
+    stored in a piece.
     """
     for batch in batches:
         yield from rows_of_pieces(batch)
@@ -82,8 +84,8 @@ def _split(
     kinds: str | None,
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Split the rows of a partition; runs in a Spark task. A refusal is returned, not raised: Spark
-    would run the task again, with the same result.
+    """Pack the rows of a partition, in a Spark task. An error about the rows is stored in a piece,
+    not raised: Spark would run the task again, with the same result.
     """
     from pyspark import TaskContext
 
@@ -100,7 +102,9 @@ def _split(
 
 
 class _Splitter:
-    """Holds rows until there are enough to make pieces."""
+    """Holds rows until they have ``_HELD_BYTES``, then divides them into one piece per writing
+    task.
+    """
 
     def __init__(
         self,
@@ -130,7 +134,7 @@ class _Splitter:
         self._bytes = 0
 
     def add(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Add rows, and yield pieces once there are enough."""
+        """Hold the rows of a batch; yield pieces of the held rows if they have ``_HELD_BYTES``."""
         rows = self._checked.add(batch)
         # Text may be dictionary-encoded in one file and not in another; the same with decimals.
         fits = self._bytes + rows.nbytes <= _MOST_BYTES
@@ -143,7 +147,9 @@ class _Splitter:
             yield from self._pieces()
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """Yield the remaining pieces; no rows are added afterwards."""
+        """Yield pieces of the rows that are still held, and close the file; call it once, at the
+        end.
+        """
         last = [*self._pieces()]
         self._writer.close()
         yield from last
@@ -153,7 +159,7 @@ class _Splitter:
         return self._message(0, Packed(), reason)
 
     def _pieces(self) -> Iterator[pa.RecordBatch]:
-        """Yield all held rows as pieces, one for each task."""
+        """Yield all held rows as pieces, one for each writing task that has rows."""
         held, self._held, self._bytes = self._held, [], 0
         first, self._sent = self._sent, self._rows
         if first == self._rows:
@@ -171,7 +177,8 @@ class _Splitter:
             start += int(count)
 
     def _order(self, rows: pa.Table, places: Places, task_of: Positions) -> Positions:
-        """Return the order of the rows: by task, and if there is a key also by bucket and key.
+        """Return the positions of the rows in their new order: by writing task and, if the table
+        has a key, by bucket and key.
 
         The writer sorts the rows again, which is faster if they are nearly in order.
         """
@@ -183,8 +190,8 @@ class _Splitter:
         return sort_roughly(chain([lambda _: rank[places]], by_key), rows.num_rows)
 
     def _task_of(self, number: int) -> int:
-        """Return the task that writes a bucket of a partition; every task computes the same
-        number.
+        """Return the writing task of a bucket of a partition; every packing task computes
+        the same.
         """
         place: Place = self._assign.place(number)
         return (zlib.crc32(place.partition) + place.bucket) % self._tasks

@@ -42,12 +42,12 @@ class Warehouse:
     """Options of the catalog and its storage; some are secret, so the repr shows none."""
 
     def table(self, name: str) -> lake.Table:
-        """Open a table for a write; tables of every format have the same methods."""
+        """Open a table of any format for a write."""
         found: Any = self.table_of_any_format(name)
         return found  # type: ignore[no-any-return]
 
     def table_of_any_format(self, name: str) -> AnyTable:
-        """Open a table; a name with a slash is its directory."""
+        """Open a table of any format for a read; a name with a slash is its directory."""
         options = self.catalog_options
         if "/" in name:
             of_storage = {key: options[key] for key in options if is_storage_option(key)}
@@ -67,7 +67,10 @@ def remember_place(spark: SparkSession, place: Warehouse) -> None:
 def place_of(
     spark: SparkSession, warehouse: str | None, catalog_options: Mapping[str, str] | None
 ) -> Warehouse:
-    """Return the given warehouse, or else that of the session."""
+    """Return the given warehouse with its options; the session supplies an argument that is None.
+
+    The options of the session's warehouse are not used for another warehouse.
+    """
     known = _remembered(spark)
     if warehouse is None and catalog_options is None:
         return known
@@ -78,7 +81,7 @@ def place_of(
 
 
 def _remembered(spark: SparkSession) -> Warehouse:
-    """Return the warehouse of the session, or of the session it was cloned from.
+    """Return the warehouse of the session, or of the session from which it was cloned.
 
     A stream runs in a clone of its session.
     """
@@ -97,9 +100,7 @@ def find_table(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> lake.Table:
-    """Return the table with a name, or the open table itself, for a write; tables of every format
-    have the same methods.
-    """
+    """Return the table with a name, or the open table itself, for a write; of any format."""
     found: Any = find_readable_table(spark, table, warehouse, catalog_options)
     return found  # type: ignore[no-any-return]
 
@@ -110,7 +111,7 @@ def find_readable_table(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> AnyTable:
-    """Return the table with a name, in any format, or the open table itself."""
+    """Return the table with a name, or the open table itself, for a read; of any format."""
     if not isinstance(table, str):
         if warehouse is not None or catalog_options is not None:
             raise lake.InvalidRequestError(

@@ -44,10 +44,11 @@ def write_table(
     """Write all rows in one commit; the same ``commit`` twice publishes once.
 
     ``append`` adds rows, as upserts if the table has a primary key. ``overwrite`` replaces all
-    rows, or those of ``partitions``. ``table``, ``partitions`` and ``dynamic`` replace what the
-    argument ``overwrite`` of ``Table.write`` does. ``kinds`` names the column with the kind of each
-    row ('+I', '-U', '+U' or '-D'). ``upsert_by`` names the columns of a key, for Iceberg tables:
-    rows replace the stored rows with the same key, for which Spark's tasks search.
+    rows, or those of ``partitions``. ``table``, ``partitions`` and ``dynamic`` replace the same
+    rows as these values of the argument ``overwrite`` of ``Table.write``. ``kinds`` names the
+    column with the kind of each row ('+I', '-U', '+U' or '-D'). ``upsert_by`` names the columns of
+    a key, for Iceberg tables: rows replace the stored rows with the same key, which Spark's tasks
+    find.
 
     Rows of a table with buckets are shuffled so that each bucket has one writer, and sorted there.
     A DataFrame has no order: the table's option ``sequence.field`` must decide which of two rows
@@ -86,8 +87,9 @@ def write_stream_batch(
 ) -> Callable[[DataFrame, int], None]:
     """Return a function for ``foreachBatch`` that writes each batch of a stream once.
 
-    It calls ``write_table`` with ``kinds``, ``upsert_by``, and the number of the batch as its
-    commit. ``query`` names the stream in all its runs. Default: the id from its checkpoint.
+    The function calls ``write_table`` with ``kinds`` and ``upsert_by``; its commit identity is
+    ``query`` and the number of the batch. ``query`` names the stream in all its runs. Default: the
+    id from its checkpoint.
     """
 
     def write(frame: DataFrame, batch: int) -> None:
@@ -113,7 +115,9 @@ def _query_id(frame: DataFrame) -> str:
 
 
 def _require_upsert(table: lake.Table, mode: WriteMode, kinds: str | None) -> None:
-    """Refuse ``upsert_by`` for a write that cannot replace rows by their key."""
+    """Raise an error if the table has no upserts, or if ``upsert_by`` is combined with ``kinds`` or
+    a mode other than ``append``.
+    """
     if "upsert" not in table.operations:
         raise refuse_operation(table, "upsert")
     if mode != "append" or kinds is not None:

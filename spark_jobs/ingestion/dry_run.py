@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shows what an ingestion would do."""
+"""The dry run of an ingestion: the files, and the columns that it would create or change."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checkpoint of a stream of files: a directory that records which files were ingested.
 
-For each batch it holds its files with their states (``0.json``, ``1.json``, …), written before the
-batch starts, and a mark that it is committed (``0.done``). An interrupted batch that is resumed
-gets a mark, too (``0.again``): its files may have been changed before they were ingested. The
-identity of a batch's commit is the name of the checkpoint and the number of the batch, and the
-table records the newest batch (``Table.stream_batch``). So a batch that was committed but not
-marked is not published twice.
+For each batch it has a file with the names and states of the batch's files (``0.json``, ``1.json``,
+…), written before the batch starts, and a mark that the batch is committed (``0.done``). An
+interrupted batch that is resumed gets a mark, too (``0.again``): its files may have been changed
+before they were ingested. The commit identity of a batch is the name of the checkpoint and the
+number of the batch, and the table records the newest batch (``Table.stream_batch``). So a batch
+that was committed but not marked is not published twice.
 
 After each ``BATCHES_APART`` batches, one file (such as ``upto-99.json``) lists all files ingested
-so far. It replaces the files of the single batches and the previous file of its kind, which are
+so far. It replaces the files of the single batches and the previous ``upto`` file, which are
 deleted.
 """
 
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 __all__ = ["BATCHES_APART", "Batch", "Checkpoint"]
 
 BATCHES_APART = 100
-"""The number of batches that are merged into one file."""
+"""The number of batches whose records are merged into one file."""
 _UPTO = "upto-"
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Files that are committed together."""
+    """Source files that are committed together."""
 
     number: int
     files: tuple[str, ...]
     states: Mapping[str, FileState] = field(default_factory=dict)
-    """The states in which the files were found."""
+    """The state in which each file was found, by its path."""
     began_millis: int | None = None
     """The start of a batch that began before tables recorded batches, in epoch milliseconds."""
 
@@ -57,16 +57,17 @@ class Checkpoint:
     name: str
     """The unique name of this checkpoint."""
     taken: dict[str, FileState | None] = field(default_factory=dict)
-    """The state of each file when it was ingested; None if it is unknown."""
+    """The state in which each file was ingested, by its path; None if the state is unknown."""
     number: int = -1
-    """The number of the last batch."""
+    """The number of the last batch; -1 before the first one."""
     begun: Batch | None = None
     """The last batch, unless its commit is known."""
 
     @classmethod
     def opened(cls, place: str, wanted: IngestRequest) -> Checkpoint:
-        """Open the checkpoint ``place`` of the wanted table and source; create it if it does not
-        exist.
+        """Open the checkpoint in the directory or URI ``place``; create it if it does not exist.
+
+        Raises ``InvalidRequestError`` if it belongs to another table or source.
         """
         storage, path = open_place(place, wanted.catalog_options)
         storage.make_directory(path)
@@ -84,7 +85,7 @@ class Checkpoint:
         return found
 
     def next(self, states: Mapping[str, FileState]) -> Batch:
-        """Record the files of the next batch; its list of files never changes afterwards."""
+        """Record the files of the next batch and return it; this record never changes."""
         batch = Batch(self.number + 1, tuple(states), states)
         content = {"files": batch.files, "states": batch.states}
         is_first = self._create(f"{batch.number}.json", content)
@@ -99,14 +100,16 @@ class Checkpoint:
         return batch
 
     def resume(self) -> Batch | None:
-        """Return the batch that an earlier process began; None if there is none."""
+        """Return the batch that an earlier process recorded but did not mark as committed; None if
+        there is none.
+        """
         if self.begun is not None:
             self.storage.create(f"{self.path}/{self.begun.number}.again", b"")
             self.taken.update(dict.fromkeys(self.begun.files))
         return self.begun
 
     def commit(self, batch: Batch) -> lake.CommitId:
-        """Return the identity of a batch's commit."""
+        """Return the commit identity of a batch."""
         user = f"stream-{self.name}"
         return lake.CommitId(user, batch.number, first_try_millis=batch.began_millis)
 
@@ -167,8 +170,8 @@ class Checkpoint:
 
 
 def _states(content: Mapping[str, Any]) -> dict[str, FileState | None]:
-    """Return the files of a record with their states, which are None in a record of an older
-    version.
+    """Return the files of a record with their states; a record of an older version has the state
+    None for each.
     """
     states: Mapping[str, tuple[int, int | str]] = content.get("states", {})
     unknown: dict[str, FileState | None] = dict.fromkeys(content["files"])
@@ -176,6 +179,8 @@ def _states(content: Mapping[str, Any]) -> dict[str, FileState | None]:
 
 
 def _upto(names: set[str]) -> int:
-    """Return the last batch in a merged file; -1 if there is none."""
+    """Return the number of the last batch in the newest ``upto`` file among ``names``; -1 without
+    one.
+    """
     stems = [n.removeprefix(_UPTO).removesuffix(".json") for n in names if n.startswith(_UPTO)]
     return max((int(stem) for stem in stems if stem.isdecimal()), default=-1)

@@ -55,7 +55,9 @@ def ingest_stream(wanted: IngestRequest, ingest: _Ingest) -> Outcome:
 
 
 def rounds(poll: str | None) -> Iterator[None]:
-    """Yield once; with ``poll``, yield at that interval until the process is ended."""
+    """Yield once; with ``poll``, such as ``"10 s"``, yield at that interval until the process is
+    ended.
+    """
     yield
     if poll is None:
         return
@@ -66,7 +68,7 @@ def rounds(poll: str | None) -> Iterator[None]:
 
 
 def _batches(checkpoint: Checkpoint, wanted: IngestRequest) -> Iterator[Batch]:
-    """Yield first the batch whose commit may be missing, then batches of new files."""
+    """Yield first the batch whose commit may be missing, then batches of files that are new."""
     if (begun := checkpoint.resume()) is not None:
         yield begun
     for _ in rounds(wanted.poll):

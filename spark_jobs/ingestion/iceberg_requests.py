@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that the job ``ingest`` does not take for an Iceberg table."""
+"""Checks a request of the job ``ingest`` for an Iceberg table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def is_iceberg(wanted: IngestRequest) -> bool:
 
 
 def refuse_for_iceberg(wanted: IngestRequest) -> None:
-    """Raise ``UnsupportedError`` for a key that this version does not take for an Iceberg table."""
+    """Raise ``UnsupportedError`` if the request is for an Iceberg table and has a key, or a value,
+    that the job does not take for one.
+    """
     if not is_iceberg(wanted):
         return
     advice = next((f"{key!r}: {_REFUSED[key]}" for key in _REFUSED if getattr(wanted, key)), None)
@@ -41,10 +43,10 @@ def refuse_for_iceberg(wanted: IngestRequest) -> None:
 
 
 def keys_of_messages(table: Any, wanted: IngestRequest) -> list[str]:
-    """Return the columns of the key by which messages change rows: those of the request, else the
-    identifier fields of the table.
+    """Return the columns of the key by which messages change rows: ``upsert_by`` of the request,
+    else the identifier fields of the table.
 
-    ``table`` is None if the job creates it.
+    ``table`` is None if the job creates it; then ``primary_key`` is the key.
     """
     if wanted.upsert_by is not None:
         return [*wanted.upsert_by]

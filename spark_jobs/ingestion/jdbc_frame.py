@@ -37,9 +37,10 @@ _OF_DRIVER = re.compile(
 
 
 class JdbcFrame:
-    """All rows of one table; ``partitionColumn`` and related options spread them over tasks.
+    """All rows of one SQL table; ``partitionColumn`` and its related options spread them over
+    tasks.
 
-    A table that SQLAlchemy does not find is refused before Spark starts.
+    A table that SQLAlchemy does not find is an error before Spark starts.
     """
 
     def __init__(self, started: Sessions, wanted: IngestRequest) -> None:
@@ -51,7 +52,9 @@ class JdbcFrame:
         self._frame = _mapped(_loaded(started, wanted, options, self._source), wanted.mapping)
 
     def new_columns(self) -> Any:
-        """Return the columns of a new table, the same as with engine ``python``."""
+        """Return the columns of a new table: the same as with engine ``python`` if SQLAlchemy finds
+        the SQL table, else Spark's types.
+        """
         from pyspark.sql.pandas.types import to_arrow_schema
 
         if self._source is not None and not self._has_custom_types:
@@ -79,7 +82,7 @@ class JdbcFrame:
         raise refused
 
     def _require_exact_numbers(self, source: SqlTable) -> None:
-        """Refuse numbers that Spark would round without an error."""
+        """Raise an error for a column of numbers that Spark would round without an error."""
         if source.unbounded_numbers and not self._has_custom_types:
             column = source.unbounded_numbers[0]
             raise lake.InvalidRequestError(
@@ -130,7 +133,7 @@ def _mapped(frame: DataFrame, mapping: ColumnMapping) -> DataFrame:
 
 
 def _refusal(name: str, reason: Exception) -> lake.LakeError:
-    """Return the reason why Spark cannot read a table, without the driver's message, which may
+    """Return the error for a table that Spark cannot read, without the driver's message, which may
     contain a password.
     """
     message = str(reason)
@@ -156,5 +159,7 @@ def _unanswered(name: str, reason: Exception) -> lake.UnavailableError:
 
 
 def _without_case(options: dict[str, str], known: str) -> dict[str, str]:
-    """Return the options; a key that equals ``known`` except for its case gets that name."""
+    """Return the options; a key that differs from ``known`` only in case is renamed to
+    ``known``.
+    """
     return {known if key.lower() == known.lower() else key: each for key, each in options.items()}

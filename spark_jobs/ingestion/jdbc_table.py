@@ -40,10 +40,10 @@ _OF_SPARK = frozenset(
 
 
 def find_jdbc_table(wanted: IngestRequest) -> SqlTable | None:
-    """Find the table of a request; None if only the JDBC driver can look it up.
+    """Find the SQL table of a request with SQLAlchemy; None if only the JDBC driver can find it.
 
-    With None, the Python driver is missing, does not support the address, or gets no answer. The
-    reason is logged, without the driver's message.
+    That is the case if the Python driver is missing, does not support the address, or gets no
+    answer. The reason is logged, without the driver's message.
     """
     try:
         return _reflected(wanted)

@@ -19,7 +19,9 @@ _TEXTS = (T.CHAR, T.VARCHAR)
 
 
 def readable_columns(columns: pa.Schema, fields: Sequence[DataField]) -> pa.Schema:
-    """Return the columns with types that also hold larger numbers than the table's columns."""
+    """Return the columns with their numbers as BIGINT, or as DECIMAL of 38 digits, so that numbers
+    too large for the table's ``fields`` can be read.
+    """
     for field in fields:
         if (wide := _wide_of(field.type)) is not None:
             number = columns.get_field_index(field.name)
@@ -30,8 +32,8 @@ def readable_columns(columns: pa.Schema, fields: Sequence[DataField]) -> pa.Sche
 def needed_types(
     batches: Iterable[pa.RecordBatch], fields: Sequence[DataField]
 ) -> dict[str, DataType]:
-    """Return the narrowest type that holds the values, for each column of numbers or of text with a
-    limited length.
+    """Return a type for each column of integers, DECIMAL or limited text that has a value: the type
+    in ``fields``, widened until it holds all values of ``batches``.
     """
     narrow = {field.name: field.type for field in fields if _is_limited(field.type)}
     needed: dict[str, DataType] = {}
@@ -56,7 +58,7 @@ def _is_limited(type: DataType) -> bool:
 
 
 def _holding(values: pa.Array, type: DataType) -> AtomicType:
-    """Return a type that holds the values, at least as wide as ``type``."""
+    """Return ``type``, widened if it does not hold the values."""
     assert isinstance(type, AtomicType)
     if type.name in _TEXTS:
         longest = pc.max(pc.utf8_length(values)).as_py()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns of a new table as people read them."""
+"""Formats the columns of a new table for logs and reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["column_texts"]
 
 
 def column_texts(columns: Any) -> list[str]:
-    """Return the columns of a new table, each as name and type."""
+    """Format each column of a new table as name and SQL type, such as ``id BIGINT``."""
     if isinstance(columns, pa.Schema):
         return [f"{each.name} {type_to_sql(from_arrow_type(each.type))}" for each in columns]
     return [f"{name} {type}" for name, type in columns]

@@ -21,7 +21,7 @@ _SCHEME = re.compile(r"(?!file:)([A-Za-z][A-Za-z0-9+.-]+:/+[^/*?\[]*)(.*)")
 
 
 def is_remote(path: str) -> bool:
-    """Return True if an address is not in this machine's file system."""
+    """Return True if the path is a URI of a bucket or of HDFS, not a path of this machine."""
     return _SCHEME.fullmatch(path) is not None
 
 

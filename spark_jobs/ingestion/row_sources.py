@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sources of an ingestion whose rows this process reads itself."""
+"""Sources of an ingestion that this process reads itself, without Spark."""
 
 from __future__ import annotations
 
@@ -28,10 +28,12 @@ __all__ = ["FileRows", "MessageRows", "RowSource", "rows_of", "target_table"]
 
 
 class Columns(Protocol):
-    """Rows of a source, which decide the columns that a table needs."""
+    """Rows of a source, as far as they determine the columns of the table."""
 
     def new_columns(self) -> Any:
-        """Return the columns of a table that does not exist yet."""
+        """Return the columns of a new table for the rows, as ``Catalog.create_table`` takes
+        them.
+        """
         ...
 
     def changes_for(self, table: lake.Table) -> list[lake.SchemaChange]:
@@ -40,13 +42,13 @@ class Columns(Protocol):
 
 
 class RowSource(Columns, Protocol):
-    """Rows to write into a table."""
+    """Rows of a source, read in this process."""
 
     kinds: str | None
     """The column with the kind of each row; None if all rows are inserted."""
 
     def batches(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
-        """Yield the rows."""
+        """Yield the rows in the columns of ``table``, before they are written."""
         ...
 
 
@@ -115,8 +117,10 @@ def rows_of(
     paths: Sequence[str] | None = None,
     executor: Executor | None = None,
 ) -> RowSource:
-    """Return the rows of a request, or those of the files ``paths``; an ``executor`` scans change
-    messages.
+    """Return the rows of a request, or only those of the files ``paths``.
+
+    The files of change messages are first scanned for columns: in this process, or in the tasks of
+    ``executor``.
     """
     if wanted.jdbc_url is not None:
         from spark_jobs.ingestion.sql_rows import SqlRows
@@ -133,7 +137,9 @@ def rows_of(
 
 
 def _keys(table: lake.Table | None, wanted: IngestRequest) -> list[str]:
-    """Return the columns of the key by which messages change rows."""
+    """Return the columns of the key by which messages change rows; empty for a table without
+    a key.
+    """
     if is_iceberg(wanted):
         return keys_of_messages(table, wanted)
     return [*(wanted.primary_key or () if table is None else table.schema.primary_keys)]
@@ -142,7 +148,9 @@ def _keys(table: lake.Table | None, wanted: IngestRequest) -> list[str]:
 def target_table(
     catalog: lake.Catalog, table: lake.Table | None, wanted: IngestRequest, rows: Columns
 ) -> lake.Table:
-    """Return the table for the rows; create or change it, unless another run has done so."""
+    """Return the table for the rows: created if ``table`` is None, and with the columns that the
+    rows need. Another run may have done both already.
+    """
     if table is None:
         columns = rows.new_columns()
         if (messages := message_format_of(wanted)) is not None:

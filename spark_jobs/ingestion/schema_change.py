@@ -48,8 +48,8 @@ _HINTS = {
 def changes_for_types(
     table: lake.Table, found: Mapping[str, DataType], on_change: OnSchemaChange
 ) -> list[SchemaChange]:
-    """Return the changes by which a table gets the new columns of rows and, with ``widen``, their
-    wider types.
+    """Return the changes that give a table the new columns in ``found`` and, if ``on_change`` is
+    ``widen``, their wider types.
 
     A type is kept if no type holds all values of both: then the writer checks the values.
     """
@@ -68,8 +68,8 @@ def changes_for_types(
 
 @contextmanager
 def hinting_at_change(wanted: IngestRequest) -> Iterator[None]:
-    """Name in errors about columns the key that would help: the format of change messages, or
-    ``on_schema_change``.
+    """Add to errors of the block about columns the key of the request that would help: ``format``
+    for change messages, or ``on_schema_change``.
     """
     try:
         yield

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the files of a request and their format."""
+"""Finds the source files of a request, and their format."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NO_FILE = (
 
 _NO_ADDRESS = f"no object has this address. {_NO_FILE}"
 _COMPARED = 1000
-"""The most names of a directory that are compared with a wrong name."""
+"""The most names in a directory among which a name similar to a wrong one is searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,15 @@ class SourceFiles:
     """Names and types of columns that differ from the table's."""
 
     def columns(self) -> pa.Schema:
-        """Return the columns of all files together, with the table's names but before the casts."""
+        """Return the columns that the files have together, under the names of the table's columns;
+        casts are not applied.
+        """
         found = self._inferred(pa.schema([]))
         names = self.mapping.names(found.names)
         return pa.schema([each.with_name(name) for each, name in zip(found, names, strict=True)])
 
     def new_columns(self) -> pa.Schema | list[tuple[str, str]]:
-        """Return the columns of a table that does not exist yet."""
+        """Return the columns of a new table for the files, with casts applied."""
         found, casts = self.columns(), self.mapping.casts
         if not casts:
             return found
@@ -71,8 +73,10 @@ class SourceFiles:
         return column_list({**{c.name: from_arrow_type(c.type) for c in found}, **casts})
 
     def types_for(self, schema: TableSchema, *, widens: bool) -> Mapping[str, DataType]:
-        """Return the types of columns that the table may lack; with ``widens`` also the types that
-        values of its own columns need.
+        """Return the types of the files' columns, by the names of the table's columns.
+
+        CSV and JSON files declare no types: the result has only columns that ``schema`` lacks and,
+        with ``widens``, the types that the values of its own columns need.
         """
         mapping = self.mapping
         if self.format == "parquet":
@@ -119,7 +123,7 @@ class SourceFiles:
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the files ``paths``; rows of text files get the columns of ``schema``.
 
-        Columns ``encoded`` may be dictionary arrays.
+        The columns ``encoded`` may be yielded as dictionary arrays.
         """
         from lakeformat.paimon.write.checked_rows import checked_rows
 
@@ -155,7 +159,10 @@ def find_source(
     dialect: TextDialect = CSV_AND_PLAIN,
     mapping: ColumnMapping = BY_NAME,
 ) -> SourceFiles:
-    """Return the files of a path or glob, or only the given files, with their format."""
+    """Return the files of a path or glob, or only the files ``paths``, with their format.
+
+    ``given`` is the format of the request; None derives it from the suffix of the files.
+    """
     paths = find_paths(pattern, options) if paths is None else paths
     formats = {given or format_of(path) for path in paths}
     if len(formats) > 1:
@@ -192,7 +199,7 @@ def find_paths(pattern: str, options: Mapping[str, str] | None = None) -> list[s
 
 
 def find_states(pattern: str, options: Mapping[str, str] | None = None) -> dict[str, FileState]:
-    """Return the size of each file of a path or glob with its ETag, or with its time."""
+    """Return the state of each file of a path or glob, by its path."""
     if is_remote(pattern):
         infos = remote_files(pattern, options)
         return {

@@ -27,7 +27,7 @@ __all__ = ["SparkRows", "changes_written", "spark_rows"]
 
 
 class SparkRows(Columns, Protocol):
-    """Rows that tasks write."""
+    """Rows of a source, read and written by Spark's tasks."""
 
     def written(self, table: lake.Table, overwrite: Overwritten | None) -> list[lake.CommitMessage]:
         """Write the rows in tasks; return the messages to commit them."""
@@ -40,7 +40,9 @@ def spark_rows(
     table: lake.Table | None,
     paths: Sequence[str] | None,
 ) -> SparkRows:
-    """Return the source of a request; listing files does not start Spark."""
+    """Return the source of a request, or only its files ``paths``; listing files does not start
+    Spark.
+    """
     if wanted.jdbc_url is not None:
         from spark_jobs.ingestion.jdbc_frame import JdbcFrame
 
@@ -60,8 +62,8 @@ def changes_written(
 ) -> list[lake.CommitMessage]:
     """Write the next changes of a stream of ``source`` in tasks, in order; return the messages.
 
-    A snapshot that is read in full has a part for each split. A snapshot that is read for its
-    changes has a part for each file.
+    Of a snapshot that is read in full, each task reads splits. Of a snapshot that is read for its
+    changes, each task reads files.
     """
     from spark_jobs.frames.spark_write import write_in_tasks
     from spark_jobs.ingestion.spark_source import parts_frame
@@ -115,7 +117,7 @@ def _read_messages(files: MessageFiles, table: lake.Table, path: str) -> Iterato
 def _read_changes(
     table: lake.Table, part: tuple[lake.Scan, Split] | Results
 ) -> Iterator[pa.RecordBatch]:
-    """Yield rows with their kind; all rows of a split are inserted."""
+    """Yield the rows of a part with their kind; every row of a split has the kind +I."""
     if isinstance(part, Results):
         yield from part.to_batches()
         return

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources in Spark: tasks get files or parts of a table, and read them as engine Python does."""
+"""Sources in Spark: each task gets names of files or parts of a table, and reads them as the engine
+``python`` does.
+"""
 
 from __future__ import annotations
 

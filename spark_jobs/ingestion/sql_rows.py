@@ -22,7 +22,7 @@ _ROWS_AT_A_TIME = 65_536
 
 
 class SqlRows:
-    """All rows that a SQL table has when the read starts."""
+    """The rows that a SQL table has when the read starts."""
 
     kinds: str | None = None
 
@@ -96,7 +96,9 @@ def _connect(url: str, options: dict[str, str]) -> Any:
 
 
 def _chosen(column: Any, wanted: pa.DataType) -> Any:
-    """Return the expression to select: a JSON value for a text column is selected as text."""
+    """Return the SQL expression that selects a column; a JSON value for a text column is cast to
+    text.
+    """
     import sqlalchemy as sql
 
     if isinstance(column.type, sql.Uuid):
@@ -107,8 +109,8 @@ def _chosen(column: Any, wanted: pa.DataType) -> Any:
 
 
 def _array(name: str, values: tuple[Any, ...], wanted: pa.DataType) -> pa.Array:
-    """Return values as an array of their own type: a cast by Arrow would cut fractions, times and
-    zones.
+    """Convert values of a SQL column to an array of the type ``wanted``, without a cast by Arrow,
+    which would cut fractions, times and zones.
     """
     try:
         if pa.types.is_floating(wanted) or pa.types.is_decimal(wanted):

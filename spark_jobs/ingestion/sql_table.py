@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table of a SQL database, as SQLAlchemy describes it: name, columns and their types."""
+"""A table in a SQL database, as SQLAlchemy describes it: name, columns and their types."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class SqlTable:
 
     @property
     def unbounded_numbers(self) -> list[str]:
-        """The columns of decimal numbers without a declared length."""
+        """The decimal columns without a precision, or with more than 38 digits."""
         return [each.name for each in self.columns if _is_unbounded(each.type)]
 
     def new_columns(self) -> list[tuple[str, str]]:
@@ -80,8 +80,10 @@ class SqlTable:
         ]
 
     def types_for(self, table: lake.Table) -> dict[str, DataType]:
-        """Return the types of the columns. A column that ``table`` has already is left out if its
-        SQL type has no equivalent here.
+        """Return the types of the columns, by the names that they have in ``table``.
+
+        A SQL type without an equivalent here raises an error for a new column; an existing column
+        is left out.
         """
         there = {field.name for field in row_schema(table).fields}
         found: dict[str, DataType] = {}
@@ -94,7 +96,9 @@ class SqlTable:
         return found
 
     def require_columns_of(self, table: lake.Table) -> None:
-        """Refuse columns that the target table does not have."""
+        """Raise ``InvalidRequestError`` if the SQL table has columns that ``table`` does not
+        have.
+        """
         known = {field.name for field in row_schema(table).fields}
         if strange := [name for name in self.names if name not in known]:
             raise lake.InvalidRequestError(
@@ -105,7 +109,7 @@ class SqlTable:
 
 
 def find_sql_table(engine: Engine, name: str, mapping: ColumnMapping) -> SqlTable:
-    """Find a table or view by its name; names are only looked up, never executed.
+    """Find a table or view by its name, which is looked up and never executed as SQL.
 
     A part that is not quoted also matches a name that differs from it only by case, if there is
     exactly one.
@@ -135,13 +139,13 @@ def find_sql_table(engine: Engine, name: str, mapping: ColumnMapping) -> SqlTabl
 
 
 def require_table_name(name: str) -> None:
-    """Refuse a query instead of a table: Spark would run it, with the rights of its login."""
+    """Raise an error if the name is a query: Spark would run it, with the rights of its login."""
     if not _NAME.fullmatch(name):
         raise no_table(name)
 
 
 def no_table(name: str, near: str | None = None) -> lake.NotFoundError:
-    """Return the error for a table that does not exist."""
+    """Return the error for a missing table; ``near`` is a similar name that exists."""
     advice = f"did you mean {near!r}?" if near else "correct 'jdbc_table', such as 'schema.table'"
     return lake.NotFoundError(f"the SQL database has no table {name!r}: {advice}")
 
@@ -161,7 +165,9 @@ class _Part:
     is_quoted: bool
 
     def among(self, known: Iterable[str]) -> str | None:
-        """Return the known name that this part of a table name means, or None."""
+        """Return the name in ``known`` that this part matches; None if there is none, or several
+        that differ only by case.
+        """
         names = list(known)
         if self.text in names or self.is_quoted:
             return self.text if self.text in names else None
@@ -210,7 +216,7 @@ def _reflected(
 
 
 def _nearest(inspector: Inspector, schema: _Part | None, table: _Part) -> _Near | None:
-    """Return the table that a name means, else a table with a similar name, else None."""
+    """Return the table that matches the name, else one with a similar name, else None."""
     found = None
     if schema is not None:
         schemas = inspector.get_schema_names()
@@ -227,7 +233,6 @@ def _nearest(inspector: Inspector, schema: _Part | None, table: _Part) -> _Near 
 
 
 def _close(text: str, names: Iterable[str]) -> str | None:
-    """Return the most similar name, or None."""
     folded = {name.casefold(): name for name in names}
     found = get_close_matches(text.casefold(), folded, n=1)
     return folded[found[0]] if found else None
@@ -252,7 +257,9 @@ def _is_unbounded(kind: Any) -> bool:
 
 
 def _type_of(column: Any) -> str:
-    """Return the type of a new column for a column of SQL."""
+    """Return the SQL text of the lake's type for a column of a SQL table; raise
+    ``InvalidRequestError`` if there is none.
+    """
     import sqlalchemy as sql
 
     kind = column.type

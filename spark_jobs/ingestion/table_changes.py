@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the changes of one table into another, each once, even if a process crashes.
 
-The consumer of the source table stores the position, and is moved after the commit. If that fails,
-the snapshot of the commit still records where the reading ended. The identity of a commit is the
-consumer and the end of the previous commit, wherever the reader began. So of two runs at the same
-time only one publishes, even if they skipped other snapshots without rows or read further.
+The position of the reader is stored in a consumer of the source table, which is moved after the
+commit. If moving it fails, the snapshot of the commit still records where the reading ended. The
+commit identity is the consumer and the end of the previous commit, wherever the reader began. So of
+two runs at the same time only one publishes, even if they skipped other snapshots without rows or
+read further.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def follow_changes(
 ) -> Outcome:
     """Ingest new changes once or, with ``poll``, at an interval until the process is ended.
 
-    With Spark, its tasks read and write.
+    ``existing`` opens the target table; None if it must be created. With ``spark``, Spark's tasks
+    read and write.
     """
     done: Outcome | None = None
     for _ in rounds(wanted.poll):
@@ -101,7 +103,7 @@ def _commit(
     run: str | None,
     messages: list[lake.CommitMessage],
 ) -> lake.CommitReport:
-    """Commit the files with the position where the reading ended, which is known only then."""
+    """Commit the files; the snapshot stores the position where the reading ended."""
     properties = {_NEXT: str(stream.next_snapshot), **({} if run is None else {_RUN: run})}
     if noted is None:
         table.abort(messages)
@@ -122,7 +124,7 @@ def _commit(
 
 
 def _fitted(catalog: lake.Catalog, table: lake.Table, source: lake.Table, name: str) -> lake.Table:
-    """Return the table with all columns of the source, each at least as wide as in the source."""
+    """Widen the table until it has all columns of the source, each at least as wide as there."""
     columns = MessageColumns()
     columns.declare({each.name: Declared(each.type) for each in source.schema.fields})
     changes = changes_for(table, columns, texts_hold_all=False)
@@ -144,7 +146,7 @@ def _finish_earlier(table: lake.Table, source: lake.Table, consumer: str) -> lak
     """Move the consumer past the commit of an earlier run that crashed before it moved the
     consumer.
 
-    Return the identity of the next commit.
+    Return the commit identity of the next changes.
     """
     user = _user(source, consumer)
     ended = next((_end_of(s) for s in reversed(table.snapshots()) if s.commit_user == user), None)
@@ -167,12 +169,12 @@ def _move(table: lake.Table, source: lake.Table, consumer: str, report: lake.Com
 
 
 def _end_of(snapshot: lake.Snapshot) -> int:
-    """Return the source snapshot to read next, as a commit of the target table records it."""
+    """Return the number of the source snapshot to read next, which the commit stores."""
     return int((snapshot.properties or {})[_NEXT])
 
 
 def _position(source: lake.Table, consumer: str) -> int:
-    """Return the next snapshot of the consumer; 0 before its first run."""
+    """Return the number of the snapshot that the consumer reads next; 0 before its first run."""
     return next((each.next_snapshot for each in source.consumers.list() if each.id == consumer), 0)
 
 
@@ -188,7 +190,9 @@ def _run_of(wanted: IngestRequest) -> str | None:
 
 
 def _done_by_run(table: lake.Table, wanted: IngestRequest) -> Outcome | None:
-    """Return the newest commit of an earlier attempt of the same run; None without one."""
+    """Return the outcome of an earlier attempt of the same run; None if there is none, or if the
+    request names no run.
+    """
     run = _run_of(wanted)
     if run is None:
         return None
@@ -205,7 +209,9 @@ def _done_by_run(table: lake.Table, wanted: IngestRequest) -> Outcome | None:
 
 
 def _create_like(catalog: lake.Catalog, source: lake.Table, wanted: IngestRequest) -> lake.Table:
-    """Create a table with the source's columns and keys, unless the request sets them."""
+    """Create a table with the columns of the source, and with its keys, partitions and buckets
+    unless the request sets them.
+    """
     schema = source.schema
     columns = [(each.name, declaration(each.type)) for each in schema.fields]
     catalog.create_database(wanted.table.partition(".")[0], exist_ok=True)

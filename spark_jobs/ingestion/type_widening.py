@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds a type that holds every value of two types, without any loss."""
+"""Finds a type that holds every value of two types unchanged."""
 
 from __future__ import annotations
 

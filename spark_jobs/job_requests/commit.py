@@ -17,8 +17,8 @@ class StagedCommitRequest(CommitRequest):
     """Publish staged results in one snapshot, once."""
 
     staged: Sequence[str]
-    """Addresses of staged results, as returned by the job that staged them. Without a commit pair
-    the addresses identify the commit: the same list is published once.
+    """Addresses of staged results, as returned by the job that staged them. Without a commit
+    identity the addresses identify the commit: the same list is published once.
     """
 
     def __post_init__(self) -> None:

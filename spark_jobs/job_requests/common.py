@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys that several jobs share: the table, and the identity of the commit."""
+"""Keys that several jobs share: the warehouse, the table, and the commit identity."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 Engine: TypeAlias = Literal["python", "spark"]
 Partitions: TypeAlias = Mapping[str, Value] | Sequence[Mapping[str, Value]]
-"""The values of some partition columns, or a list of such objects."""
+"""The values of some partition columns by column name, or a list of such dicts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,12 +73,12 @@ class PartitionsRequest(TableRequest):
 
 @dataclass(frozen=True, kw_only=True)
 class CommitKeys:
-    """The identity of a commit, by which a retry finds what an earlier attempt published."""
+    """The commit identity, by which a retry finds what an earlier attempt published."""
 
     commit_user: str | None = None
-    """The name of the run, such as a UUID. A retry with the same ``commit_user`` and
-    ``commit_identifier`` (the commit pair) publishes nothing twice. A job on a database uses one
-    pair for all tables: each table records it on its own.
+    """The name of the run, such as a UUID. With ``commit_identifier`` it is the commit identity: a
+    retry with the same identity publishes nothing twice. A job on a database uses one identity
+    for all tables: each table records it on its own.
     """
     commit_identifier: int | None = None
     """The number of the commit in that run, such as 1. Give both keys or neither."""
@@ -94,8 +94,8 @@ class CommitKeys:
     """
     commit_replaces: int | None = None
     """For ``ingest`` and ``commit``: the number of the snapshot in which the same ``commit_user``
-    published an earlier version of these rows, with a lower identifier. This commit takes them out.
-    If that is not possible, nothing is written. An overwrite ignores this key.
+    published an earlier version of these rows, with a lower identifier. This commit removes that
+    version. If that is not possible, nothing is written. An overwrite ignores this key.
     """
 
     def __post_init__(self) -> None:
@@ -107,7 +107,7 @@ class CommitKeys:
         self.commit_id()  # refuses an invalid pair
 
     def commit_id(self) -> CommitId | None:
-        """Return the identity of the commit; None if the request has none."""
+        """Return the commit identity; None if the request has none."""
         if self.commit_user is None or self.commit_identifier is None:
             return None
         from lakeformat import CommitId

@@ -89,7 +89,7 @@ _ONLY_TO_CREATE = ("primary_key", "partition_by", "table_options")
 @dataclass(frozen=True, kw_only=True)
 class IngestRequest(CommitRequest):
     """Add rows to a table: from files, change messages, a SQL table, or the changes of another lake
-    table. With the same commit pair the rows are added once.
+    table. With the same commit identity the rows are added once.
     """
 
     source: str | None = None
@@ -150,8 +150,8 @@ class IngestRequest(CommitRequest):
     checkpoint: str | None = None
     """With ``source``: the path or URI of a directory that records which files have been ingested,
     so that each file is ingested once and a later run ingests only new files. A file that has
-    changed since is refused. The checkpoint has its own commit identity: a commit pair has no
-    effect.
+    changed since is refused. The checkpoint has its own commit identity: ``commit_user`` and
+    ``commit_identifier`` have no effect.
     """
     files_per_batch: Numbered | None = None
     """With ``checkpoint``: the largest number of files in one commit."""
@@ -221,8 +221,8 @@ class IngestRequest(CommitRequest):
             self._require_address(self.jdbc_url, self.source_options or {})
 
     def _require_address(self, url: str, options: Mapping[str, str]) -> None:
-        """Refuse an address of another engine; no message shows it, because it may hold a
-        password.
+        """Raise an error for an address of another engine; no message shows it, because it may hold
+        a password.
         """
         is_of_spark = self.engine == "spark"
         if url.startswith("jdbc:") != is_of_spark:
@@ -269,7 +269,9 @@ class IngestRequest(CommitRequest):
         self._require_plain_rows()
 
     def _require_plain_rows(self) -> None:
-        """Refuse keys for the columns of files and SQL tables where they have no meaning."""
+        """Raise an error for a key about the columns of files and SQL tables that the source
+        ignores.
+        """
         if self.on_schema_change != "fail" and self.holds_messages:
             raise refusal(
                 f"key 'on_schema_change' cannot be used with format {self.format!r}: change "
@@ -288,7 +290,7 @@ class IngestRequest(CommitRequest):
             )
 
     def _require_all_rows(self) -> None:
-        """Refuse an overwrite by a source that may hold only a part of the rows."""
+        """Raise an error for an overwrite by a source that may hold only a part of the rows."""
         if self.checkpoint is not None:
             raise refusal(
                 "keys 'overwrite' and 'checkpoint' exclude each other: only new files are read, so "
@@ -306,7 +308,7 @@ class IngestRequest(CommitRequest):
             )
 
     def _require_upserts(self) -> None:
-        """Refuse ``upsert_by`` where rows cannot be replaced by a key."""
+        """Raise an error for ``upsert_by`` if rows cannot be replaced by a key."""
         for name in ("overwrite", "stage"):
             if getattr(self, name):
                 raise refusal(
@@ -315,14 +317,18 @@ class IngestRequest(CommitRequest):
 
     @property
     def dialect(self) -> TextDialect:
-        """The form of text files."""
+        """The keys that describe text files: delimiter, quote, escape, header, null values,
+        encoding and compression.
+        """
         from lakeformat.files.foreign.dialect import TextDialect
 
         return TextDialect.of({name: getattr(self, name) for name in DIALECT_NAMES})
 
     @property
     def mapping(self) -> ColumnMapping:
-        """The names and types of columns that differ from the table's."""
+        """The keys ``columns`` and ``casts``: names and types of columns that differ from the
+        table's.
+        """
         from lakeformat.files.foreign.column_mapping import ColumnMapping
         from lakeformat.types.type_text import parse_type
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a request: each key is declared once, and every other key is refused by name."""
+"""Reads a request: each key is declared once, and an unknown key is an error that names the
+nearest.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ __all__ = [
 _Request = TypeVar("_Request")
 
 JsonObject: TypeAlias = Mapping[str, Any]
-"""Plain values by key, before they are read into a request."""
+"""A request as it is given: plain values by key, not yet checked."""
 
 _MILLIS = range(10**10, 10**13)
 """Numbers up to the year 2286, because epoch seconds have ten digits and microseconds sixteen."""
@@ -54,9 +56,7 @@ _MILLIS = range(10**10, 10**13)
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule for values that their type alone does not express: the second argument of
-    ``Annotated``.
-    """
+    """A rule for the values of a key beyond their type: the second argument of ``Annotated``."""
 
     wanted: str
     """The allowed values, in words."""
@@ -93,7 +93,9 @@ def given_keys(request: Any) -> dict[str, Any]:
 
 
 def check_values(kind: type[Any], given: JsonObject) -> None:
-    """Refuse values that are wrong by themselves, independent of the other keys."""
+    """Raise ``InvalidRequestError`` for values that are wrong in any request, whichever other keys
+    it has.
+    """
     if problems := [*_values(kind, given)]:
         raise refusal("; ".join(problems))
 
@@ -131,7 +133,7 @@ def wanted_text(hint: Any) -> str:
 
 
 def shown(hint: Any, value: Any) -> str:
-    """Return a refused value for a message, without possible secrets.
+    """Format a wrong value for a message, without possible secrets.
 
     Possible secrets are the values of a dict, a text in place of a dict, and a list of dicts.
     """
@@ -148,7 +150,7 @@ def shown(hint: Any, value: Any) -> str:
 
 
 def alternatives(hint: Any) -> tuple[Any, ...]:
-    """Return the types that a value may have, without rules."""
+    """Return each type that a value may have; ``hint`` may be a union, and may have a rule."""
     if get_origin(hint) is Annotated:
         return alternatives(get_args(hint)[0])
     if get_origin(hint) in (Union, types.UnionType):
@@ -162,9 +164,9 @@ def is_moment(hint: Any) -> bool:
 
 
 def plain_value(hint: Any, value: Any) -> Any:
-    """Return a value of Python's own types as the text that ``hint`` takes, other values unchanged.
+    """Convert a date, time, duration or path to the text that ``hint`` takes.
 
-    These types are dates and times, durations and paths, alone or as values of a dict.
+    Values of a dict are converted as well; any other value is returned unchanged.
     """
     if isinstance(value, date) and is_moment(hint):
         return _moment_text(hint, value)
@@ -183,7 +185,7 @@ def plain_value(hint: Any, value: Any) -> Any:
 
 
 def _names_values(kind: Any) -> bool:
-    """Return True for a dict of values that may be text, such as those of a partition."""
+    """Return True for the type of a dict whose values may be text, such as those of a partition."""
     return get_origin(kind) is Mapping and str in alternatives(get_args(kind)[1])
 
 

@@ -16,8 +16,8 @@ _TARGETS = ("snapshot", "tag", "as_of", "watermark")
 
 @dataclass(frozen=True, kw_only=True)
 class RollbackRequest(CommitRequest):
-    """Restore an earlier snapshot: by number, tag, time or watermark. With the same commit pair the
-    table is restored once.
+    """Restore an earlier snapshot: by number, tag, time or watermark. With the same commit identity
+    the table is restored once.
     """
 
     snapshot: Numbered | None = None

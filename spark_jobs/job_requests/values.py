@@ -147,7 +147,7 @@ def _tag_name(value: str) -> None:
 
 
 def check_consumer_name(value: str) -> None:
-    """Refuse an invalid name of a consumer."""
+    """Raise an error for a name that a consumer cannot have."""
     from lakeformat.tables.file_name_part import check_new_file_name_part
 
     check_new_file_name_part("consumer id", value)
@@ -165,7 +165,9 @@ def _encoding(value: str) -> None:
 
 
 def _dialect_character(value: str) -> None:
-    """Refuse longer texts; ``TextDialect`` checks the characters together."""
+    """Check that the text is at most one character; ``TextDialect`` checks the characters
+    together.
+    """
     if len(value) > 1 and value != r"\t":
         raise ValueError(f"it has {len(value)} characters")
 

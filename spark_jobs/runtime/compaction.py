@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The common part of jobs that compact: how to run a compaction, and its progress."""
+"""The common part of jobs that compact: the executor, the compaction or its plan, and progress."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def compact_table(
     order_strategy: str | None = None,
     **more: Any,
 ) -> Outcome:
-    """Compact a table, or return the plan in a dry run."""
+    """Compact a table; in a dry run, return its plan. ``more`` are further arguments of the table's
+    method.
+    """
     before = newest_snapshot(table)
     if wanted.dry_run:
         plan = table.plan_compaction(
@@ -101,7 +103,7 @@ def compact_table(
 
 
 def warning_of_empty_choice(table: Table, wanted: PartitionsRequest, outcome: Outcome) -> Outcome:
-    """Return an outcome, with a warning if nothing was done because no chosen partition has
+    """Return ``outcome``, with a warning if nothing was done because no chosen partition has
     rows.
     """
     if not outcome.skipped:

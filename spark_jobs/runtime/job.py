@@ -50,13 +50,15 @@ class Outcome:
     skipped: bool = False
     """True if there was nothing to do; work of an earlier attempt does not count as skipped."""
     snapshot_ids: Sequence[int] = ()
-    """The snapshots that this job has published, or the earlier attempt that it repeats."""
+    """The ids of the snapshots that this job, or the earlier attempt that it repeats, has
+    published.
+    """
     newest_before: int | None = None
     """The table's newest snapshot when the job began, for jobs that publish none."""
     numbered: bool = True
     """False for Iceberg tables, whose snapshot ids do not grow from commit to commit."""
     replayed: bool = False
-    """True if an earlier attempt with the same commit pair had already done the work."""
+    """True if an earlier attempt with the same commit identity had already done the work."""
     more: Mapping[str, Any] = field(default_factory=dict)
     """Members of the result that only this job has."""
 
@@ -143,9 +145,7 @@ class Job(Generic[_Request]):
     """The operation of a table that the job needs, by the name of its method."""
 
     def answer(self, asked: _Request | JsonObject, act: Callable[[_Request], Outcome]) -> JobResult:
-        """Do the work of a request, which may be a JSON object, and return the result, ready for
-        JSON.
-        """
+        """Read the request, do the work with ``act``, and return the result, ready for JSON."""
         began = time.monotonic()
         wanted = read_request(self.request, asked)
         try:
@@ -209,7 +209,9 @@ def _snapshot_before(table: Table, snapshot_id: int) -> int | None:
 
 
 def _subject(wanted: JobRequest) -> dict[str, str]:
-    """Return the table or database of a request."""
+    """Return the key ``table`` or ``database`` of a request with its value; empty if it has
+    neither.
+    """
     for name in ("table", "database"):
         if getattr(wanted, name, None) is not None:
             return {name: getattr(wanted, name)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table that a job creates if it does not exist: as requested, and not left behind empty."""
+"""A table that a job creates if it does not exist, and drops if it gets no rows."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def _difference(what: str, there: object, asked: object) -> str:
 def dropping_if_empty(catalog: Catalog, name: str, existing: Table | None) -> Iterator[None]:
     """Let the block create a table unless it exists; drop it if the work fails before a commit.
 
-    The table is kept if the outcome of a commit is unknown. If another run has opened it
-    meanwhile, its commit is refused, and its retry creates the table again.
+    The table is kept if the outcome of a commit is unknown. If another run has opened it meanwhile,
+    the commit of that run fails, and its retry creates the table again.
     """
     try:
         yield

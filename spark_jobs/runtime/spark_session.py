@@ -99,8 +99,8 @@ def _print_application(session: SparkSession) -> None:
 
 
 def _place(master: str) -> _Settings:
-    """Return settings for a driver on this machine; executors on other machines could not
-    find it.
+    """Return settings that are possible only on one machine, such as the driver's address; none for
+    a cluster, whose executors could not reach the driver.
     """
     if not re.match(r"local\b|spark://(localhost|127\.)", master):
         return {}

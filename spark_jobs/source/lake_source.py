@@ -81,8 +81,8 @@ class LakeDataSource(DataSource):
         return self._asked
 
     def _opened_as(self, schema: StructType) -> ReadRequest:
-        """Return the source; refuse a schema of the user, because Spark would match columns by
-        position.
+        """Return the request of a read; raise ``InvalidRequestError`` if the user gave another
+        schema, whose columns Spark would match by position.
         """
         asked = self._opened()
         there, given = (", ".join(s.fieldNames()) for s in (asked.schema, schema))
@@ -94,7 +94,7 @@ class LakeDataSource(DataSource):
         return asked
 
     def _fitting(self, schema: StructType) -> lake.Table:
-        """Return the table, checked for writing rows with these columns."""
+        """Return the table for a write; raise an error if the columns do not fit it."""
         table = self._table()
         require_fitting(schema, row_schema(table), self._options.get("kinds"))
         return table

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of ``format("lake")``, each declared once; all other options are refused by name."""
+"""The options of ``format("lake")``, each declared once; an unknown option is an error."""
 
 from __future__ import annotations
 
@@ -149,7 +149,10 @@ _BY_NAME = {option.name: option for option in OPTIONS}
 
 
 def read_options(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the given options by name; refuse an unknown one."""
+    """Return the given options with their names in lower case, without Spark's own.
+
+    Raises ``InvalidRequestError`` for an unknown option, and for a table that is given twice.
+    """
     options = {str(key).lower(): str(value) for key, value in given.items()}
     options = {name: value for name, value in options.items() if name not in _OF_SPARK}
     for name in options:
@@ -170,7 +173,7 @@ def read_options(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def require_fit(options: Iterable[str], use: Use) -> None:
-    """Refuse an option that has no effect for this use."""
+    """Raise ``InvalidRequestError`` for an option that has no effect for ``use``."""
     for name in options:
         if use not in _BY_NAME[name].uses:
             others = ", ".join(option.name for option in OPTIONS if use in option.uses)

@@ -33,12 +33,12 @@ _TRAVELS = (
     "scan.timestamp-millis",
     "scan.watermark",
 )
-"""Options that name a snapshot."""
+"""Options that choose the snapshot to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """The ends of an incremental read, and where its changes come from."""
+    """The ends of an incremental read, and the mode of ``Table.changes``."""
 
     after: WindowEnd
     upto: WindowEnd
@@ -47,7 +47,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
-    """The request of a read; it is pickled to the process that plans the read."""
+    """A read of a table by the source; it is pickled to the process that plans the read."""
 
     table: AnyTable
     columns: Sequence[str] | None
@@ -115,7 +115,9 @@ def request_of_options(table: AnyTable, options: Mapping[str, str]) -> ReadReque
 
 
 def truth(name: str, text: str) -> bool:
-    """Return the value of an option as a bool; refuse any text but true and false."""
+    """Return the value of an option as a bool; raise ``InvalidRequestError`` unless it is true or
+    false.
+    """
     if text.lower() not in ("true", "false"):
         raise lake.InvalidRequestError(f"option {name!r} must be true or false, got {text!r}")
     return text.lower() == "true"

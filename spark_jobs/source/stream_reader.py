@@ -85,7 +85,7 @@ class LakeStreamReader(DataSourceStreamReader):
         whose end sets the position.
         """
         self._found: dict[str, Any] | None = None
-        """The start of a stream that begins in this process."""
+        """The offset where a new stream begins, once it is found."""
         self._first_end: Position | None = None
         """The end of the first batch of this process."""
 
@@ -173,7 +173,9 @@ class LakeStreamReader(DataSourceStreamReader):
         return plans
 
     def _beginning(self) -> dict[str, Any]:
-        """Return the start of the stream; found once, because Spark may ask for an end first."""
+        """Return the offset where a new stream begins; found once, because Spark may ask for an end
+        first.
+        """
         if self._found is None:
             options = self._options
             stream = self._table.stream(
@@ -189,9 +191,10 @@ class LakeStreamReader(DataSourceStreamReader):
         return self._found
 
     def _beginning_if_any(self) -> dict[str, Any]:
-        """Return the start, or nothing if finding it fails, for example because it has expired.
+        """Return the offset where a new stream begins; empty if that fails, for example because its
+        snapshot has expired.
 
-        A running stream does not need the start; a new one gets the error in ``partitions``.
+        A running stream does not need it; a new one gets the error in ``partitions``.
         """
         try:
             return {_BEGAN: self._beginning()}
@@ -207,14 +210,14 @@ class LakeStreamReader(DataSourceStreamReader):
         return self._table.position(offset)
 
     def _first_read(self, offset: dict[str, Any]) -> Position:
-        """Return the position right before the first snapshot that is read after an offset."""
+        """Return the position right before the first snapshot that is read after ``offset``."""
         if offset[_FULL] is None:
             return self._place_of(offset)
         return self._table.position(offset[_FULL]).before
 
     def _require_same_history(self, *offsets: dict[str, Any]) -> None:
-        """Raise if the table has another history: a rollback, or a new table, reuses snapshot
-        numbers.
+        """Raise ``NotFoundError`` if the table has another history than when the stream read it: a
+        rollback, or a new table, reuses snapshot numbers.
         """
         for position in map(self._place_of, offsets):
             found = self._table.snapshot(position)
@@ -239,7 +242,9 @@ class LakeStreamReader(DataSourceStreamReader):
             self._table.consumers.set(self._consumer, after=position)
 
     def _table_now(self, at: Position | None = None) -> lake.Table:
-        """Return the current table; refuse a dropped table, and changed columns."""
+        """Open the table again; raise an error if it was dropped, or if its columns have
+        changed.
+        """
         where = _shown(self._position if at is None else at)
         try:
             now = self._place.table(self._name)
@@ -286,7 +291,9 @@ def _shown(position: Position | None) -> str:
 
 
 def _mode(options: Mapping[str, str]) -> str:
-    """Return the start mode of a stream; refuse options of another mode."""
+    """Return the start mode of a stream; raise ``InvalidRequestError`` for an option of another
+    mode.
+    """
     mode = options.get("scan.mode", "latest-full").lower()
     for name, modes in _MODES_AT.items():
         if name in options and mode not in modes:

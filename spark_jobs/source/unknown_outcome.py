@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marks commits with an unknown outcome, so that another process of the driver finds the mark.
+"""Marks commits whose outcome is unknown, so that another process of the driver keeps their files.
 
 Spark commits and aborts in two processes. Only this user can enter the directory of the marks. If
 another user could delete a mark, files that a snapshot may need would be deleted.
@@ -29,7 +29,7 @@ def mark_unknown(commit: lake.CommitId) -> None:
 
 
 def is_unknown(commit: lake.CommitId) -> bool:
-    """Return True if the files of a commit must be kept, also because the marks cannot be
+    """Return True if the files of a commit must be kept: it has a mark, or the marks cannot be
     trusted.
     """
     directory = _directory()

@@ -43,11 +43,11 @@ class Written:
     commit: lake.CommitId = field(
         default_factory=lambda: lake.CommitId(f"spark-{SYSTEM.new_id()}", 1)
     )
-    """The commit identity of a batch."""
+    """The commit identity of a batch write; a stream has one for each of its batches."""
 
 
 class TaskAnswer(WriterCommitMessage):
-    """The messages of a task, or the refusal of its rows."""
+    """The messages of a task, or the error about its rows."""
 
     def __init__(
         self, messages: Sequence[bytes], refused: lake.LakeError | None, query: str | None
@@ -149,9 +149,7 @@ class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
     """Commits each batch of a stream; a repeated batch publishes nothing twice."""
 
     def __init__(self, table: lake.Table, how: Written, now: Callable[[], lake.Table]) -> None:
-        """Take a function that opens the table again, because columns may be dropped while a stream
-        runs.
-        """
+        """``now`` opens the table again, because columns may be dropped while a stream runs."""
         super().__init__(table, how)
         self._now = now
 
@@ -172,7 +170,9 @@ class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
             self._abort(messages, self._commit_id(messages, batchId))
 
     def _require_columns(self, batch: int) -> None:
-        """Refuse a batch with a dropped column: its values would be written and never read."""
+        """Raise an error for a batch with a dropped column: its values would be written and never
+        read.
+        """
         where = f"the stream stops, before its batch {batch}"
         try:
             now = self._now().schema
