@@ -97,7 +97,7 @@ def _require_needed(table: lake.Table, columns: MessageColumns) -> None:
         raise lake.InvalidRequestError(
             f"the rows do not fit {table.location}, and nothing was changed: they have no column "
             f"{', '.join(map(repr, lacking))}, which is NOT NULL in the table. Their columns are "
-            + ", ".join(columns.by_name)
+            + f"{', '.join(columns.by_name)}. Correct the names, or send the missing columns"
         )
 
 

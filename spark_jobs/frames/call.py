@@ -46,7 +46,10 @@ def _catalog(
 ) -> lake.Catalog:
     if spark is None:
         if warehouse is None:
-            raise lake.InvalidRequestError("without a session, argument 'warehouse' is needed")
+            raise lake.InvalidRequestError(
+                "call() without a Spark session needs the argument 'warehouse', such as "
+                "warehouse='/data/warehouse'"
+            )
         return lake.open_catalog(warehouse, options=options)
     from spark_jobs.frames.tables import place_of
 

@@ -115,7 +115,8 @@ def find_readable_table(
     if not isinstance(table, str):
         if warehouse is not None or catalog_options is not None:
             raise lake.InvalidRequestError(
-                f"{table!r} is already open: leave out warehouse and catalog_options"
+                f"the table {table.location} is already open: leave out the arguments 'warehouse' "
+                "and 'catalog_options'"
             )
         return table
     return place_of(spark, warehouse, catalog_options).table_of_any_format(table)

@@ -88,10 +88,16 @@ def _connect(url: str, options: dict[str, str]) -> Any:
         if "password" in options:
             address = address.set(password=options["password"])
         return sql.create_engine(address, hide_parameters=True)
-    except (sql.exc.ArgumentError, ModuleNotFoundError) as reason:
+    except ModuleNotFoundError as reason:
         raise lake.InvalidRequestError(
-            f"key 'jdbc_url' is not an SQLAlchemy address, or its driver is missing "
-            f"({type(reason).__name__}): check the address and install the driver"
+            f"key 'jdbc_url' needs the Python driver {reason.name!r}, which is not installed: "
+            "install it, or name another driver in the address, such as "
+            "postgresql+psycopg2://host/db"
+        ) from None
+    except sql.exc.ArgumentError:
+        raise lake.InvalidRequestError(
+            "key 'jdbc_url' is not an address that SQLAlchemy can open: write one such as "
+            "postgresql+psycopg2://host/db, or install the SQLAlchemy dialect of the database"
         ) from None
 
 

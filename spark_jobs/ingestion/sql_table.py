@@ -265,8 +265,8 @@ def _type_of(column: Any) -> str:
     kind = column.type
     if _is_unbounded(kind):
         raise lake.InvalidRequestError(
-            f"column {column.name!r} is a number without a declared length: create the table "
-            "first, with a DECIMAL for it"
+            f"column {column.name!r} is a number without a declared length: set its type in key "
+            "'casts', such as 'DECIMAL(20, 4)', or create the table before the ingestion"
         )
     if isinstance(kind, sql.Float):
         return "DOUBLE"
@@ -278,6 +278,6 @@ def _type_of(column: Any) -> str:
         if parent.__name__ in _PLAIN:
             return _PLAIN[parent.__name__]
     raise lake.InvalidRequestError(
-        f"column {column.name!r} has the SQL type {kind}, for which there is no default: create "
-        "the table first"
+        f"column {column.name!r} has the SQL type {kind}, which has no equivalent here: set its "
+        "type in key 'casts', or create the table before the ingestion"
     )

@@ -101,7 +101,8 @@ def request_of_options(table: AnyTable, options: Mapping[str, str]) -> ReadReque
     with_kind = between is not None if kind is None else truth("rowkind", kind)
     if is_plain and (kind is not None or between is not None):
         raise lake.InvalidRequestError(
-            f"{table!r} is a system table: leave out 'rowkind' and 'incremental-between'"
+            f"options 'rowkind' and 'incremental-between' do not apply to a system table of "
+            f"{table.location}: leave them out"
         )
     return ReadRequest(
         table=table,

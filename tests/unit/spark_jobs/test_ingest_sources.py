@@ -361,7 +361,7 @@ def test_what_a_sql_table_lacks_or_has_more_is_named(tmp_path, catalog, shop):
     ("more", "words"),
     [
         ({"jdbc_url": "jdbc:postgresql://h/d"}, "needs engine 'spark'"),
-        ({"jdbc_url": "nonsense"}, "not an SQLAlchemy address"),
+        ({"jdbc_url": "nonsense"}, "not an address that SQLAlchemy can open"),
         ({"source_options": {"fetchsize": "9"}}, "'user' and 'password'"),
         ({"jdbc_table": None}, "key 'jdbc_table' must be|jdbc_url' needs key 'jdbc_table'"),
         ({"source": "*.csv"}, "give exactly one of the keys"),

@@ -127,7 +127,7 @@ def test_what_is_wrong_is_said_with_what_there_is(do, procedure, arguments, word
 
 
 def test_without_a_session_a_warehouse_is_needed():
-    with pytest.raises(lake.InvalidRequestError, match="argument 'warehouse' is needed"):
+    with pytest.raises(lake.InvalidRequestError, match="needs the argument 'warehouse'"):
         call(None, "compact", table="shop.days")
 
 
