@@ -33,8 +33,8 @@ class FirstRow:
         if retracts.any() and not self.ignore_delete:
             row = int(groups.order[retracts.argmax()])
             raise InvalidRequestError(
-                "merge engine 'first-row' cannot apply the delete or update-before of "
-                f"{key_text(rows, self.keys, row)} to its other rows; set 'ignore-delete' to "
-                "'true', or write no such rows"
+                "merge engine 'first-row' cannot delete or update rows, but a row of "
+                f"{key_text(rows, self.keys, row)} has the kind -D or -U; to ignore these kinds, "
+                "set the table option 'ignore-delete' to 'true'"
             )
         return take_rows(rows, without(groups, retracts).oldest)

@@ -144,10 +144,11 @@ class RowByRow:
             self._remove(slots[removes], rows[removes])
         elif len(rows):
             raise InvalidRequestError(
-                "merge engine 'partial-update' cannot apply the delete or update-before of "
-                f"{self._key(int(rows[0]))} to its other rows; set 'ignore-delete' or "
-                "'partial-update.remove-record-on-delete' to 'true', or list the columns that a "
-                "delete sets to null in 'fields.<column>.sequence-group'"
+                "merge engine 'partial-update' cannot delete or update rows by the kinds -D and -U "
+                f"in this table, but a row of {self._key(int(rows[0]))} has one of them; to ignore "
+                "these kinds, set the table option 'ignore-delete' to 'true'. For deletes, create "
+                "the table with 'partial-update.remove-record-on-delete' = 'true' or with "
+                "'fields.<column>.sequence-group'"
             )
 
     def _retract_in_groups(self, slots: Positions, rows: Positions) -> None:

@@ -19,6 +19,7 @@ from lakeformat.paimon.metadata.manifest import FileKind, read_manifest_bytes
 from lakeformat.paimon.metadata.record_file import (
     decode_record_file,
     encode_record_file,
+    fault_of,
     optional_field,
 )
 from lakeformat.paimon.options import TableOptions
@@ -111,7 +112,7 @@ def read_index_manifest(
         return [index_entry_from_record(record) for record in records]
     except (KeyError, TypeError, ValueError) as reason:
         raise CorruptTableError(
-            f"{uri} is not an index manifest: {reason!r}; "
+            f"{uri} is not an index manifest: {fault_of(reason)}; "
             "restore the file from a backup or roll the table back to an earlier snapshot"
         ) from None
 

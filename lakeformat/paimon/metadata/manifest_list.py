@@ -21,6 +21,7 @@ from lakeformat.paimon.metadata.manifest_meta import ManifestMeta
 from lakeformat.paimon.metadata.record_file import (
     decode_record_file,
     encode_record_file,
+    fault_of,
     optional_field,
 )
 from lakeformat.paimon.metadata.referrer import referred_to_by
@@ -161,7 +162,7 @@ def _read(
         return [_from_record(record, f"{uri}{whose}") for record in records]
     except (KeyError, TypeError) as reason:
         raise CorruptTableError(
-            f"{uri} is not a manifest list: {reason!r}; "
+            f"{uri} is not a manifest list: {fault_of(reason)}; "
             "restore the file from a backup or roll the table back to an earlier snapshot"
         ) from None
 

@@ -38,6 +38,7 @@ __all__ = [
     "decode_record_file",
     "encode_avro_file",
     "encode_record_file",
+    "fault_of",
     "manifest_codec",
     "optional_field",
 ]
@@ -145,6 +146,11 @@ def _records(blocks: AvroBlocks, version: int | None, uri: str) -> Iterator[dict
         if version is not None:
             check_version(record, version, uri)
         yield record
+
+
+def fault_of(reason: Exception) -> str:
+    """Return what is wrong with a record, given the error of reading its fields."""
+    return f"a record lacks the field {reason}" if isinstance(reason, KeyError) else str(reason)
 
 
 def check_version(record: Mapping[str, Any], version: int, uri: str) -> None:

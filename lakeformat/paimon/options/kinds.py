@@ -123,7 +123,7 @@ def _statistics_mode(text: str) -> str:
     found = re.fullmatch(r"truncate\((\d+)\)", value)
     if value in ("none", "counts", "full") or (found and int(found[1]) > 0):
         return value
-    raise ValueError("no other option sets the statistics")
+    raise ValueError("n is a whole number from 1; there are no other modes")
 
 
 def _file_name_part(text: str) -> str:

@@ -69,7 +69,11 @@ class OrphanOptions:
             raise InvalidRequestError(f"max_share must be above 0 and at most 1, got {share!r}")
         for message in self.in_use:
             if not isinstance(message, CommitMessage):
-                raise InvalidRequestError(f"in_use must contain CommitMessages, got {message!r}")
+                raise InvalidRequestError(
+                    "in_use must contain CommitMessages, but one item is a "
+                    f"{type(message).__name__}: pass the messages of writer.prepare(); convert "
+                    "bytes with CommitMessage.from_bytes"
+                )
 
 
 def remove_orphans(

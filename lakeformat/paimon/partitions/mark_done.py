@@ -115,7 +115,8 @@ def _checked(handle: TableHandle, partitions: Sequence[PartitionSpec]) -> list[P
     keys = handle.schema.partition_keys
     if not keys:
         raise InvalidRequestError(
-            f"{handle.uri} has no partition columns, so no partition can be marked as done"
+            f"{handle.uri} has no partition columns, so no partition can be marked as done: "
+            "create a tag to show that its rows are complete"
         )
     if not partitions or not is_list(partitions):
         raise InvalidRequestError(

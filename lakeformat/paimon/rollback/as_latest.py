@@ -115,7 +115,10 @@ def publish_return(
             _publish(handle, plan, snapshot, is_repeatable=commit is not None)
     write_hints(handle.storage, handle.layout, snapshot.id)
     handle.observe_commit()
-    _log.info("%s has the rows of snapshot %d as %d", handle.uri, target.snapshot.id, snapshot.id)
+    _log.info(
+        "rolled %s back to the rows of snapshot %d, as snapshot %d",
+        *(handle.uri, target.snapshot.id, snapshot.id),
+    )
     return report_return(handle, plan, snapshot.id, name)
 
 

@@ -54,7 +54,8 @@ def cut_history(
     _point_hint(handle, number)
     remove_old_fences(storage, layout, handle.environment.now_millis())
     handle.observe_upkeep()
-    _log.info("%s was rolled back to snapshot %d; deleted snapshots: %s", handle.uri, number, gone)
+    deleted = ", ".join(map(str, gone)) or "none"
+    _log.info("rolled %s back to snapshot %d; deleted snapshots: %s", handle.uri, number, deleted)
     return tuple(gone)
 
 

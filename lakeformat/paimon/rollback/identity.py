@@ -14,6 +14,7 @@ from lakeformat.paimon.commit.deltas import delta_of
 from lakeformat.paimon.commit.identity import EarlierCommits
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.fence import KEPT_MILLIS, create_fence, read_fence, write_fence
+from lakeformat.paimon.metadata.record_file import fault_of
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.reference_reports import RollbackReport
@@ -180,8 +181,8 @@ def find_cut(handle: TableHandle, commit: CommitId, snapshot: int | None) -> Sta
     except (AttributeError, KeyError, TypeError) as reason:
         path = handle.layout.fence(f"{first.fence}{_DONE}")
         raise CorruptTableError(
-            f"{handle.storage.uri(path)} does not hold the report of a rollback: {reason!r}; "
-            "restore the file from a backup"
+            f"{handle.storage.uri(path)} does not hold the report of a rollback: "
+            f"{fault_of(reason)}; restore the file from a backup"
         ) from None
     return StartedCut(handle, commit, target, removed, report)
 

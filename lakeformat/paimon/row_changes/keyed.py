@@ -21,21 +21,23 @@ from lakeformat.rows.row_kinds import DELETE, UPDATE_AFTER, UPDATE_BEFORE
 
 __all__ = ["find_keyed_rows", "require_deletable", "require_updatable", "write_keyed_rows"]
 
+_OVERWRITE = "overwrite the table, or their partitions, without these rows"
+
 
 def require_deletable(handle: TableHandle) -> None:
     """Raise InvalidRequestError if a row of kind ``-D`` does not delete its key in this table."""
     options, remedy = handle.options, None
     if options.ignore_delete:
-        remedy = "the table ignores deletes ('ignore-delete' = 'true')"
+        remedy = f"the table ignores deletes ('ignore-delete' = 'true'): {_OVERWRITE}"
     elif options.merge_engine == "first-row":
-        remedy = "merge engine 'first-row' cannot delete rows"
+        remedy = f"merge engine 'first-row' cannot delete rows: {_OVERWRITE}"
     elif options.merge_engine == "aggregation":
         if not options.remove_record_on_delete_of_aggregation:
-            remedy = "set 'aggregation.remove-record-on-delete' = 'true' to allow it"
+            remedy = _allowed_by("aggregation.remove-record-on-delete")
     elif options.merge_engine == "partial-update" and not (
         options.remove_record_on_delete_of_partial_update or options.remove_record_on_sequence_group
     ):
-        remedy = "set 'partial-update.remove-record-on-delete' = 'true' to allow it"
+        remedy = _allowed_by("partial-update.remove-record-on-delete")
     _refuse(handle, "DELETE", remedy or _kinds_in_a_column(handle))
 
 
@@ -108,6 +110,13 @@ def _kinds_in_a_column(handle: TableHandle) -> str | None:
     return (
         f"column {handle.options.row_kind_field!r} ('rowkind.field') holds the kind of each row: "
         "write rows of the kind you want"
+    )
+
+
+def _allowed_by(option: str) -> str:
+    return (
+        f"it needs the option {option!r} = 'true', which cannot be set once a table has a "
+        f"snapshot: {_OVERWRITE}, or create a new table with the option and copy the rows"
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.types.type_text import type_to_json
+from lakeformat.types.type_text import type_to_sql
 from lakeformat.types.types import ArrayType, DataField, DataType, MapType, RowType
 
 __all__ = ["Fields", "edit_siblings", "edit_type", "position_of", "put", "shown"]
@@ -95,4 +95,4 @@ def put(fields: Fields, position: int, field: DataField) -> Fields:
 
 
 def _named(data_type: DataType) -> str:
-    return str(type_to_json(data_type))
+    return type_to_sql(data_type)

@@ -11,7 +11,7 @@ from lakeformat.paimon.schema_changes.changes import ColumnPlace, ColumnPosition
 from lakeformat.paimon.schema_changes.column_path import shown
 from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.casts import can_cast, cast_array
-from lakeformat.types.type_text import type_to_json
+from lakeformat.types.type_text import type_to_sql
 from lakeformat.types.types import AtomicType, DataField, DataType, TypeName
 
 __all__ = [
@@ -140,4 +140,4 @@ def _refuse_primary_key(schema: TableSchema, path: Path, what: str) -> None:
 
 
 def _text(data_type: DataType) -> str:
-    return str(type_to_json(data_type))
+    return type_to_sql(data_type)

@@ -12,7 +12,7 @@ from lakeformat.paimon.file_index_types import INDEXABLE, is_indexable
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.options.option import ColumnOption, Option
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.types.type_text import type_to_json
+from lakeformat.types.type_text import type_to_sql
 from lakeformat.types.types import DataField
 
 __all__ = ["check_file_indexes", "indexed_columns", "indexed_fields"]
@@ -80,11 +80,12 @@ def check_file_indexes(schema: TableSchema) -> None:
                 reason = _NO_COLUMN
             elif not is_indexable(index_type, types[name]):
                 held = ", ".join(sorted(INDEXABLE[index_type]))
-                reason = f"it is {type_to_json(types[name])}; a {index_type} index takes {held}"
+                reason = f"it is {type_to_sql(types[name])}; a {index_type} index takes {held}"
             else:
                 continue
             raise InvalidRequestError(
-                f"option {_COLUMNS[index_type].key!r} names {name!r}, but {reason}"
+                f"option {_COLUMNS[index_type].key!r} names {name!r}, but {reason}; "
+                "set the option to other columns, or leave it out"
             )
         if index_type == "bloom-filter":
             for name in columns:

@@ -11,7 +11,7 @@ from lakeformat.errors import UnsupportedError
 from lakeformat.files.codecs import CODECS
 from lakeformat.paimon.options import TableOptions
 from lakeformat.types.arrow_types import to_arrow_type
-from lakeformat.types.type_text import type_to_json
+from lakeformat.types.type_text import type_to_sql
 from lakeformat.types.types import (
     MAX_LENGTH,
     ArrayType,
@@ -75,7 +75,7 @@ def require_format_holds(
         for part in _parts(field.type):
             if _refuses(file_format)(part):
                 raise UnsupportedError(
-                    f"{file_format} files cannot hold {type_to_json(part)} of column "
+                    f"{file_format} files cannot hold {type_to_sql(part)} of column "
                     f"{field.name!r}; set {keys.format!r} to parquet or change the column"
                 )
         if file_format == AVRO:

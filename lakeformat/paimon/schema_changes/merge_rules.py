@@ -17,7 +17,7 @@ from lakeformat.paimon.schema_changes.changelog_rules import (
 )
 from lakeformat.paimon.schema_changes.column_options import referenced_columns
 from lakeformat.paimon.schema_changes.partial_update_rules import check_partial_update
-from lakeformat.types.type_text import type_to_json
+from lakeformat.types.type_text import type_to_sql
 from lakeformat.types.types import AtomicType, DataField, TypeName
 
 __all__ = ["check_merging", "check_sequence_columns"]
@@ -153,7 +153,7 @@ def _check_row_kind_field(schema: TableSchema) -> None:
         return
     column = _column(schema, name)
     if column is None or not _is_text(column):
-        reason = "is not a column" if column is None else f"is {type_to_json(column.type)}"
+        reason = "is not a column" if column is None else f"is {type_to_sql(column.type)}"
         raise InvalidRequestError(
             f"option 'rowkind.field' names {name!r}, which {reason}; name a STRING column that "
             "holds +I, -U, +U or -D"

@@ -8,7 +8,7 @@ from lakeformat.paimon.aggregate_rules import check_function
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.schema_changes.sequence_groups import SequenceGroup, sequence_groups
-from lakeformat.types.type_text import type_to_json
+from lakeformat.types.type_text import type_to_sql
 from lakeformat.types.types import AtomicType, DataField, TypeName
 
 __all__ = ["check_partial_update"]
@@ -51,7 +51,7 @@ def _check_group(schema: TableSchema, group: SequenceGroup) -> None:
             reason = "a column of the primary key, which never changes; leave it out of the group"
         elif name in group.sequence and not _is_sequence(by_name[name]):
             reason = (
-                f"which is {type_to_json(by_name[name].type)}, as the sequence of a group; take a "
+                f"which is {type_to_sql(by_name[name].type)}, as the sequence of a group; take a "
                 "column of numbers, dates, times or timestamps"
             )
         else:

@@ -20,7 +20,7 @@ from lakeformat.paimon.schema_changes.format_rules import (
 from lakeformat.paimon.schema_changes.merge_rules import check_merging
 from lakeformat.paimon.schema_changes.time_travel_rules import named_state
 from lakeformat.types.type_rules import check_fields, names_a_directory
-from lakeformat.types.type_text import type_to_json
+from lakeformat.types.type_text import type_to_sql
 from lakeformat.types.types import AtomicType, DataField, TypeName
 
 __all__ = ["check_bucket_key", "check_external_paths", "check_table"]
@@ -65,16 +65,17 @@ def _check_key_types(schema: TableSchema) -> None:
     ):
         for name in keys:
             if not _has_order(by_name[name]):
-                shown = type_to_json(by_name[name].type)
+                shown = type_to_sql(by_name[name].type)
                 raise InvalidRequestError(
                     f"column {name!r} is {shown}, which cannot be in {what}: its values have "
-                    "no order"
+                    "no order; choose another column"
                 )
     for name in schema.partition_keys:
         if not names_a_directory(by_name[name].type):
             raise InvalidRequestError(
-                f"column {name!r} is {type_to_json(by_name[name].type)}, which cannot be in the "
-                "partition keys: its values have no text for the name of a directory"
+                f"column {name!r} is {type_to_sql(by_name[name].type)}, which cannot be in the "
+                "partition keys: its values have no text for the name of a directory; choose "
+                "another column"
             )
 
 
@@ -131,11 +132,11 @@ def check_bucket_key(schema: TableSchema, keys: tuple[str, ...]) -> None:
         elif schema.primary_keys and name not in schema.primary_keys:
             reason = f"it is not in the primary key {_listed(schema.primary_keys)}"
         elif not isinstance(by_name[name].type, AtomicType):
-            reason = f"it is {type_to_json(by_name[name].type)}"
+            reason = f"it is {type_to_sql(by_name[name].type)}"
         else:
             continue
         raise InvalidRequestError(
-            f"option 'bucket-key' names {name!r}, but {reason}; the columns are "
+            f"option 'bucket-key' names {name!r}, but {reason}; choose from the columns "
             f"{', '.join(schema.column_names)}"
         )
 
@@ -146,7 +147,8 @@ def _check_mod(schema: TableSchema, keys: tuple[str, ...]) -> None:
     if len(types) != 1 or not isinstance(types[0], AtomicType) or types[0].name not in _MOD_KEYS:
         raise InvalidRequestError(
             f"option 'bucket-function.type' is 'mod', which takes one INT or BIGINT column; the "
-            f"bucket key is {_listed(names)}"
+            f"bucket key is {_listed(names)}: set 'bucket-key' to such a column, or remove the "
+            "option"
         )
 
 
@@ -163,7 +165,7 @@ def _check_files(schema: TableSchema) -> None:
         if option.key in schema.options:
             raise InvalidRequestError(
                 f"option {option.key!r} is for tables with a primary key: other tables have "
-                "no levels or changelog files"
+                "no levels or changelog files; remove the option"
             )
     require_format_holds(schema.fields, options, DATA_FILES)
 

@@ -129,7 +129,10 @@ def _entries(
     gone: list[str] = []
     yield from manifest_batches(handle, _manifests(handle, snapshot, *which), gone.append)
     if gone:
-        _log.info("%d manifests of snapshot %d were removed before", len(gone), snapshot.id)
+        _log.info(
+            "skipped %d manifests of snapshot %d of %s, which an earlier attempt has deleted",
+            *(len(gone), snapshot.id, handle.uri),
+        )
 
 
 def _manifests(handle: TableHandle, snapshot: Snapshot, *which: ListKind) -> list[ManifestMeta]:

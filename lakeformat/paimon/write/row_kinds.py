@@ -85,8 +85,8 @@ def written_rows(schema: TableSchema, kinds: Kinds, first_row: int) -> Mask | No
         _refuse_retracts(
             kinds,
             numbers,
-            "which merge engine 'first-row' does not accept; remove such rows, or create the table "
-            "with 'ignore-delete' = 'true'",
+            "which merge engine 'first-row' does not accept; remove such rows, or set the table "
+            "option 'ignore-delete' to 'true'",
         )
     return accepted
 

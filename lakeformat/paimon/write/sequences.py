@@ -145,7 +145,8 @@ class SequenceNumbers:
             )
         raise InvalidRequestError(
             f"{has}, but option 'bucket' is '{count}': rows can only be added with the same bucket "
-            "count. Rescale it, which keeps its rows, overwrite it, or set the option back"
+            "count. Rescale it with Table.rescale or `lake rescale`, which keeps its rows, "
+            f"overwrite it, or set the option to '{entry.total_buckets}'"
         )
 
     def _newest_count(self) -> int | None:

@@ -211,7 +211,10 @@ class Column:
         matches.
         """
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-            raise InvalidRequestError(f"isin of {self.name!r} takes a list, got {values!r}")
+            raise InvalidRequestError(
+                f"col({self.name!r}).isin takes a list of values, as in isin([1, 2]), "
+                f"got {values!r}"
+            )
         if isinstance(values, pa.Array | pa.ChunkedArray) and not pa.types.is_temporal(values.type):
             # Times remain Arrow values: those of Python have no nanoseconds.
             values = values.to_pylist()
@@ -238,12 +241,13 @@ class Column:
         r"""True if the whole text matches a SQL pattern; ``\%`` is a literal ``%``."""
         if not all(isinstance(said, str) for said in (pattern, escape)) or len(escape) != 1:
             raise InvalidRequestError(
-                f"like of {self.name!r} takes a text and one character to escape with, "
-                f"got {pattern!r} and {escape!r}"
+                f"col({self.name!r}).like takes a pattern, as in like('a%'), and one escape "
+                f"character, got {pattern!r} and {escape!r}"
             )
         if not (is_text(pattern) and is_text(escape)):
             raise InvalidRequestError(
-                f"like of {self.name!r} takes a text that UTF-8 can hold, got {pattern!r}"
+                f"col({self.name!r}).like takes a pattern that UTF-8 can hold, got {pattern!r}: "
+                "leave out half surrogate pairs"
             )
         return Like(self.name, pattern, escape)
 
@@ -276,7 +280,7 @@ def col(name: str) -> Column:
     """Return a column, for conditions such as ``(col("dt") == "2024-01-01") &
     ~col("note").is_null()``."""
     if not (name and isinstance(name, str)):
-        raise InvalidRequestError(f"the name of a column must be text, got {name!r}")
+        raise InvalidRequestError(f"col takes the name of a column, as in col('id'), got {name!r}")
     return Column(name)
 
 
@@ -295,9 +299,12 @@ def _predicate(other: object) -> Predicate:
 
 
 def _plain(name: str, text: str) -> str:
-    """Return a LIKE pattern that matches exactly ``text``; ``name`` is the method, for errors."""
+    """Return a LIKE pattern that matches exactly ``text``; ``name`` is the column, for errors."""
     if not isinstance(text, str):
-        raise InvalidRequestError(f"the text to search for in {name!r} must be a str, got {text!r}")
+        raise InvalidRequestError(
+            f"col({name!r}).startswith, endswith and contains take a str, got {text!r}; compare "
+            "other values with =="
+        )
     return re.sub(r"[\\%_]", r"\\\g<0>", text)
 
 

@@ -29,7 +29,7 @@ from lakeformat.paimon.metadata.manifest_columns.entries import (
 from lakeformat.paimon.metadata.manifest_columns.schema import COLUMN_PATHS, MANIFEST_SHAPE
 from lakeformat.paimon.metadata.manifest_columns.shape import FieldShape, parse_shape
 from lakeformat.paimon.metadata.manifest_entry import FORMAT_VERSION, FileKind, ManifestEntry
-from lakeformat.paimon.metadata.record_file import decode_record_file
+from lakeformat.paimon.metadata.record_file import decode_record_file, fault_of
 
 __all__ = [
     "OpenManifest",
@@ -125,7 +125,7 @@ def decode_manifest_by_record(content: bytes, uri: str) -> list[ManifestEntry]:
         return [_from_record(record) for record in records]
     except (KeyError, TypeError, ValueError, AttributeError) as reason:
         raise CorruptTableError(
-            f"{uri} is not a manifest: {reason!r}; "
+            f"{uri} is not a manifest: {fault_of(reason)}; "
             "restore the file from a backup or roll the table back to an earlier snapshot"
         ) from None
 

@@ -265,7 +265,8 @@ def test_the_smallest_number_is_a_sequence_like_any_other():
 def test_who_refuses_a_delete_says_which_key_and_what_to_do():
     rows = table_of([("+I", dict.fromkeys(COLUMNS, 7)), ("-D", dict.fromkeys(COLUMNS, 7))])
     engine = PartialUpdate(replace(PLAIN, keys=("k",)))
-    with pytest.raises(lake.InvalidRequestError, match=r"key k = 7 .* set 'ignore-delete'"):
+    wanted = r"key k = 7 .* set the table option 'ignore-delete' to 'true'"
+    with pytest.raises(lake.InvalidRequestError, match=wanted):
         engine.merge(rows, MergeOrder(("k",)).group(rows))
 
 

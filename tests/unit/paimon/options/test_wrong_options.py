@@ -55,7 +55,8 @@ def test_a_sequence_field_that_is_no_column_is_named_with_the_columns(with_optio
 @pytest.mark.parametrize("name", ["gone", " id"])
 def test_a_bucket_key_that_is_no_column_refuses_writes_and_no_reads(with_options, name):
     table = with_options(**{"bucket-key": name})
-    wanted = rf"'bucket-key' names '{name}', but the table has no such column; the columns are id"
+    why = "but the table has no such column; choose from the columns id"
+    wanted = rf"'bucket-key' names '{name}', {why}"
     with pytest.raises(lake.InvalidRequestError, match=wanted):
         OPERATIONS["written"](table)
     assert table.scan().to_arrow().to_pylist() == [{"id": 1, "v": 2}]
