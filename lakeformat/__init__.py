@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
     from lakeformat.iceberg.health import IcebergHealthReport
     from lakeformat.iceberg.table import IcebergTable
+    from lakeformat.mixed.table import MixedTable
     from lakeformat.paimon.analyze.analyze_report import AnalyzeReport
     from lakeformat.paimon.commit.commit_report import CommitReport
     from lakeformat.paimon.compact.compact_report import CompactReport
@@ -160,6 +161,7 @@ __all__ = [
     "MigrateReport",
     "MissingFilesReport",
     "MissingManifestsReport",
+    "MixedTable",
     "NotFoundError",
     "OrphanReport",
     "OtherCompactor",
@@ -248,6 +250,7 @@ _MODULE_OF = {
     "MigrateReport": "catalog.transfer.transfer_reports",
     "MissingFilesReport": "paimon.orphans.missing",
     "MissingManifestsReport": "paimon.orphans.missing_manifests",
+    "MixedTable": "mixed.table",
     "OrphanReport": "tables.orphan_report",
     "OtherCompactor": "paimon.compact.other_compactor",
     "Position": "tables.position",

@@ -22,7 +22,9 @@ from lakeformat.storage.links import within
 from lakeformat.tables.position import MAIN_BRANCH
 
 if TYPE_CHECKING:
+    from lakeformat.iceberg.commit.directory_pointer import DirectoryPointer
     from lakeformat.iceberg.table import IcebergTable
+    from lakeformat.mixed.table import MixedTable
 
 __all__ = ["alter_table_at", "open_table"]
 
@@ -37,11 +39,12 @@ def open_table(
     branch: str = MAIN_BRANCH,
     environment: Environment = SYSTEM,
     external_roots: Iterable[str] = (),
-) -> Table | IcebergTable:
+) -> Table | IcebergTable | MixedTable:
     """Open the table at a path or URI, without a catalog.
 
     The files show the format. For an Iceberg table, ``location`` may also be a metadata file;
-    otherwise the newest metadata file in its directory is read. A table of another format raises
+    otherwise the newest metadata file in its directory is read. The directory of the base store of
+    a Mixed table opens both of its stores as one table. A table of another format raises
     ``UnsupportedError``, which names the format.
 
     ``options`` are those of the storage, and ``metadata.iceberg.*`` for the catalogs in which a
@@ -61,7 +64,10 @@ def open_table(
     directory, _, name = root.rpartition("/")
     if name.endswith(_METADATA_FILE) and directory.endswith(_METADATA):
         table = directory.removesuffix(_METADATA)
-        return _iceberg_table(storage, table, roots, branch, environment, root)
+        from lakeformat.iceberg.table import load_iceberg_table  # not needed by a Paimon table
+
+        there = within(storage, table)
+        return load_iceberg_table(there, table, roots, branch, root, environment)
     try:
         publication = CatalogOptions(published).publication()
         return load_table(storage, TableLayout(root, branch), environment, roots, publication)
@@ -73,17 +79,24 @@ def open_table(
 
 
 def _iceberg_table(
-    storage: Storage,
-    root: str,
-    roots: ExternalRoots,
-    branch: str,
-    environment: Environment,
-    file: str | None = None,
-) -> IcebergTable:
-    # A Paimon table does not need this module.
+    storage: Storage, root: str, roots: ExternalRoots, branch: str, environment: Environment
+) -> IcebergTable | MixedTable:
+    """Open the Iceberg table in a directory, or the Mixed table whose base store is there."""
+    # A Paimon table does not need these modules.
+    from lakeformat.iceberg.commit.directory_pointer import DirectoryPointer
+    from lakeformat.iceberg.commit.handle import TableHandle
     from lakeformat.iceberg.table import load_iceberg_table
+    from lakeformat.mixed.stores.properties import TABLE_STORE
 
-    return load_iceberg_table(within(storage, root), root, roots, branch, file, environment)
+    def pointer(directory: str) -> DirectoryPointer:
+        return DirectoryPointer(within(storage, directory), directory, roots, environment)
+
+    handle = TableHandle(pointer(root), branch, environment)
+    if TABLE_STORE not in handle.load().metadata.properties:
+        return load_iceberg_table(within(storage, root), root, roots, branch, None, environment)
+    from lakeformat.mixed.table import open_stored  # not needed by a plain Iceberg table
+
+    return open_stored(handle, lambda name: pointer(f"{root.rpartition('/')[0]}/{name}"))
 
 
 def alter_table_at(

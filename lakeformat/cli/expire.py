@@ -129,7 +129,7 @@ def expire(
 
 
 def _expire_table(
-    table: lake.Table | lake.IcebergTable,
+    table: lake.Table | lake.IcebergTable | lake.MixedTable,
     name: str,
     how: dict[str, Any],
     keep: Callable[[Removal], None],

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands that print metadata, for an Iceberg table: the columns are those of Iceberg."""
+"""The commands that print metadata, for an Iceberg table or a Mixed one, which is a pair of them:
+the columns are those of their system tables.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,7 @@ _REFERENCES = {"tags": "TAG", "branches": "BRANCH"}
 
 
 def print_iceberg_metadata(
-    table: lake.IcebergTable,
+    table: lake.IcebergTable | lake.MixedTable,
     command: str,
     limit: int | None,
     *,
@@ -62,21 +64,28 @@ def print_iceberg_metadata(
     snapshot: int | None,
     tag: str | None,
 ) -> None:
-    """Print what a command such as ``lake files`` shows of an Iceberg table, or refuse it."""
+    """Print what a command such as ``lake files`` shows of a table, or refuse it."""
     rows = _rows(table, command, snapshot, tag)
     if limit is not None:
         rows = rows.slice(max(rows.num_rows - limit, 0))
     if as_json:
         print_json(plain_rows(rows), plain_value)
         return
-    names = _SHOWN.get(command, tuple(rows.column_names))
+    names = tuple(rows.column_names)
+    if isinstance(table, lake.IcebergTable):
+        names = _SHOWN.get(command, names)
     shown = rows.select([name for name in names if name in rows.column_names])
     print_table(_with_short_paths(shown, table))
 
 
-def _with_short_paths(rows: pa.Table, table: lake.IcebergTable) -> pa.Table:
-    """Return the rows with the paths of files relative to the table's directory."""
-    root = re.escape(unquote(urlsplit(table.location).path))
+def _with_short_paths(rows: pa.Table, table: lake.IcebergTable | lake.MixedTable) -> pa.Table:
+    """Return the rows with the paths of files relative to the table's directory, or to that of
+    both stores.
+    """
+    directory = unquote(urlsplit(table.location).path)
+    if not isinstance(table, lake.IcebergTable):
+        directory = directory.rpartition("/")[0]
+    root = re.escape(directory)
     for place, name in enumerate(rows.column_names):
         if name in _PATHS:
             short = pc.replace_substring_regex(rows.column(name), f"^[^/]*/*?{root}/", "")
@@ -85,7 +94,10 @@ def _with_short_paths(rows: pa.Table, table: lake.IcebergTable) -> pa.Table:
 
 
 def _rows(
-    table: lake.IcebergTable, command: str, snapshot: int | None, tag: str | None
+    table: lake.IcebergTable | lake.MixedTable,
+    command: str,
+    snapshot: int | None,
+    tag: str | None,
 ) -> pa.Table:
     if command == "options":
         options = sorted(table.properties.items())
@@ -93,6 +105,14 @@ def _rows(
         return pa.table(
             {"key": pa.array(keys, pa.string()), "value": pa.array(values, pa.string())}
         )
+    if not isinstance(table, lake.IcebergTable):
+        if command not in table.system_tables:
+            raise UnsupportedError(
+                f"{table.location} is a Mixed table, which has nothing for `lake {command}` to "
+                f"show. Name one of its stores: {table.base.location} or {table.change.location}"
+            )
+        of_both: pa.Table = table.system_table(command).scan(snapshot=snapshot, tag=tag).to_arrow()
+        return of_both
     if command in _REFERENCES:
         found: pa.Table = table.system_table("refs").scan().to_arrow()
         return found.filter(pc.equal(found.column("type"), _REFERENCES[command]))

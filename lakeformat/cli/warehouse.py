@@ -186,7 +186,9 @@ def named_table(context: typer.Context, name: str) -> lake.Table:
     raise _refuse_format(context, found)
 
 
-def named_table_of_any_format(context: typer.Context, name: str) -> lake.Table | lake.IcebergTable:
+def named_table_of_any_format(
+    context: typer.Context, name: str
+) -> lake.Table | lake.IcebergTable | lake.MixedTable:
     """Return the table ``name`` of the catalog, for a command that only reads.
 
     A name with a slash is a table's path.
@@ -194,7 +196,10 @@ def named_table_of_any_format(context: typer.Context, name: str) -> lake.Table |
     found = _table_at(context, name) if "/" in name else _table_in_catalog(context, name)
     if isinstance(found, lake.Table) and not isinstance(found, lake.SystemTable):
         return found
-    if isinstance(found, lake.IcebergTable):  # asked second: it loads modules of its own
+    # Asked later, because each loads modules of its own.
+    if isinstance(found, lake.IcebergTable):
+        return found
+    if isinstance(found, lake.MixedTable):
         return found
     return _refuse_system_table(name)
 
@@ -234,7 +239,9 @@ def _storage_options(context: typer.Context) -> dict[str, str]:
     return {key: value for key, value in given.items() if is_storage_option(key)}
 
 
-def _table_at(context: typer.Context, name: str) -> lake.Table | lake.IcebergTable:
+def _table_at(
+    context: typer.Context, name: str
+) -> lake.Table | lake.IcebergTable | lake.MixedTable:
     location, branch = _address(context, name)
     return lake.open_table(
         location,
@@ -320,11 +327,17 @@ def _is_listed(catalog: lake.Catalog | IcebergCatalog, name: str) -> bool:
         return False
 
 
-def _refuse_format(context: typer.Context, table: lake.IcebergTable) -> UnsupportedError:
+def _refuse_format(
+    context: typer.Context, table: lake.IcebergTable | lake.MixedTable
+) -> UnsupportedError:
     """Return the error for a command that works on Paimon tables only."""
+    if table.format == "mixed":
+        kind, advice = "a Mixed", "`lake scan`, `lake snapshots` and `lake files` read it"
+    else:
+        kind, advice = "an Iceberg", _advice(context)
     return UnsupportedError(
-        f"{table.location} is an Iceberg table, on which `lake {_command_path(context)}` does not "
-        f"work: {_advice(context)}"
+        f"{table.location} is {kind} table, on which `lake {_command_path(context)}` does not "
+        f"work: {advice}"
     )
 
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-__all__ = ["PuffinWriter"]
+from lakeformat.errors import CorruptTableError, UnsupportedError
+
+__all__ = ["PuffinWriter", "read_blobs"]
 
 _MAGIC = b"PFA1"
 _PLAIN_FOOTER = b"\0\0\0\0"
 """The flags of a footer that is not compressed."""
+_FOOTER_END = 12
+"""The bytes after the JSON of the footer: its size, the flags and the magic bytes."""
 _INHERITED = -1
 """Stands for the snapshot and sequence number of a blob that is written before its snapshot exists.
 """
@@ -69,3 +73,53 @@ class PuffinWriter:
     def _write(self, content: bytes) -> None:
         self._stream.write(content)
         self.size += len(content)
+
+
+def read_blobs(content: bytes, uri: str) -> Iterator[tuple[Mapping[str, Any], bytes]]:
+    """Yield each blob of a Puffin file: its description and its content.
+
+    Raise ``CorruptTableError`` for a damaged file, ``UnsupportedError`` for a compressed one.
+    """
+    for blob in _described(content, uri):
+        offset, length = blob.get("offset"), blob.get("length")
+        if (
+            type(offset) is not int
+            or type(length) is not int
+            or not 0 <= offset <= offset + length <= len(content)
+        ):
+            raise _damaged(uri, f"it describes a blob without a place in the file: {blob!r}")
+        if (codec := blob.get("compression-codec")) is not None:
+            raise UnsupportedError(
+                f"{uri} has a blob that is compressed with {codec!r}, which this version does not "
+                "read: use the engine that wrote it"
+            )
+        yield blob, content[offset : offset + length]
+
+
+def _described(content: bytes, uri: str) -> list[Mapping[str, Any]]:
+    """Return the descriptions of all blobs from the footer."""
+    end = len(content) - _FOOTER_END
+    if end < 2 * len(_MAGIC) or not (content.startswith(_MAGIC) and content.endswith(_MAGIC)):
+        raise _damaged(uri, "it does not begin and end as a Puffin file")
+    if content[end + 4 : end + 8] != _PLAIN_FOOTER:
+        raise UnsupportedError(
+            f"{uri} has a compressed footer, which this version does not read: use the engine that "
+            "wrote it"
+        )
+    [size] = struct.unpack("<i", content[end : end + 4])
+    first = end - size
+    if size < 0 or first < 2 * len(_MAGIC) or content[first - len(_MAGIC) : first] != _MAGIC:
+        raise _damaged(uri, f"its footer of {size} bytes has no beginning")
+    try:
+        blobs = json.loads(content[first:end])["blobs"]
+    except (ValueError, RecursionError, KeyError, TypeError) as reason:
+        raise _damaged(uri, f"its footer lists no blobs: {reason!r}") from None
+    if not isinstance(blobs, list) or not all(isinstance(each, dict) for each in blobs):
+        raise _damaged(uri, "its footer lists no blobs")
+    return blobs
+
+
+def _damaged(uri: str, reason: str) -> CorruptTableError:
+    return CorruptTableError(
+        f"{uri} is not a complete Puffin file: {reason}; restore the file from a backup"
+    )

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from lakeformat.iceberg.read.scan import Scan as IcebergScan
+    from lakeformat.mixed.read.scan import MixedScan
 
 __all__ = [
     "AnyScan",
@@ -38,7 +39,7 @@ __all__ = [
     "schema_of",
 ]
 
-AnyScan: TypeAlias = "lake.Scan | IcebergScan"
+AnyScan: TypeAlias = "lake.Scan | IcebergScan | MixedScan"
 """A scan of a table whose splits tasks can read."""
 
 

@@ -26,8 +26,8 @@ __all__ = [
     "require_paimon",
 ]
 
-AnyTable: TypeAlias = "lake.Table | lake.IcebergTable"
-TableName: TypeAlias = "str | lake.Table | lake.IcebergTable"
+AnyTable: TypeAlias = "lake.Table | lake.IcebergTable | lake.MixedTable"
+TableName: TypeAlias = "str | lake.Table | lake.IcebergTable | lake.MixedTable"
 """``database.table``, the directory of a table, or an open table."""
 
 DEFAULT_WAREHOUSE = "warehouse"
@@ -123,10 +123,10 @@ def find_readable_table(
 
 
 def require_paimon(table: AnyTable) -> lake.Table:
-    """Return the table; ``UnsupportedError`` for an Iceberg table."""
+    """Return the table; ``UnsupportedError`` for a table of another format."""
     if isinstance(table, lake.Table):
         return table
     raise lake.UnsupportedError(
-        f"{table.location} is an Iceberg table, from which Spark does not stream here: read "
-        "batches with read_changes, or stream with Iceberg's own Spark runtime"
+        f"{table.location} has the format {table.format!r}, from which Spark does not "
+        "stream here: read batches with read_changes, or stream with Iceberg's own Spark runtime"
     )

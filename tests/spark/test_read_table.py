@@ -13,6 +13,7 @@ from spark_jobs.frames.columns import spark_type
 from tests.evolved_rows import DATA_EVOLUTION, EvolvedRows
 from tests.golden.foreign import unpack_foreign
 from tests.golden.iceberg import iceberg_table
+from tests.golden.mixed import mixed_table
 from tests.golden.tables import HOW_TO_UNSKIP, golden_tables
 from tests.hostile import Ground
 
@@ -217,6 +218,15 @@ ICEBERG = ["equality_deletes", "mor_position_deletes", "v3_deletion_vectors", "s
 def test_an_iceberg_table_is_read_without_its_deleted_rows(lake_spark, name):
     """By ``format("lake")`` and as a function, by its directory and as an open table."""
     place = iceberg_table(name).location
+    table = lake.open_table(place)
+    rows = in_order(table.scan().to_arrow())
+    assert in_order(lake_spark.read.format("lake").load(place).toArrow()) == rows
+    assert in_order(read_table(lake_spark, table).toArrow()) == rows
+    assert count_table(lake_spark, place) == len(rows)
+
+
+def test_a_mixed_table_is_read_as_merged_rows(lake_spark):
+    place = mixed_table("t1_t6_overwrite").location
     table = lake.open_table(place)
     rows = in_order(table.scan().to_arrow())
     assert in_order(lake_spark.read.format("lake").load(place).toArrow()) == rows

@@ -53,6 +53,7 @@ PROMISED = [
     "MigrateReport",
     "MissingFilesReport",
     "MissingManifestsReport",
+    "MixedTable",
     "NotFoundError",
     "OrphanReport",
     "OtherCompactor",

@@ -10,9 +10,15 @@ from lakeformat.catalog.iceberg.metastore import Metastore
 from lakeformat.catalog.names import TableName, parse_nested_name
 from lakeformat.catalog.texts import require_texts
 from lakeformat.environment import SYSTEM, Environment
-from lakeformat.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
+from lakeformat.errors import (
+    AlreadyExistsError,
+    InvalidRequestError,
+    NotFoundError,
+    UnsupportedError,
+)
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.table.table import IcebergTable
+from lakeformat.mixed.stores.properties import TABLE_STORE, is_keyed_store
 from lakeformat.types.closest import closest
 from lakeformat.types.count_text import counted
 
@@ -21,6 +27,8 @@ if TYPE_CHECKING:
     from lakeformat.catalog.iceberg.drop_plan import IcebergDropPlan
     from lakeformat.iceberg.metadata.table_metadata import TableMetadata
     from lakeformat.iceberg.table.system_table import IcebergSystemTable
+    from lakeformat.mixed.table import MixedTable
+    from lakeformat.mixed.table.system_table import MixedSystemTable
 
 __all__ = ["IcebergCatalog"]
 
@@ -122,14 +130,16 @@ class IcebergCatalog:
         self._require_database(database)
         return sorted(self._metastore.tables(database))
 
-    def table(self, name: str) -> IcebergTable | IcebergSystemTable:
+    def table(self, name: str) -> IcebergTable | IcebergSystemTable | MixedTable | MixedSystemTable:
         """Open ``database.table``, its branch ``…$branch_dev``, or its system table ``…$files``.
+
+        The name of the base store of a Mixed table opens both of its stores as one table.
 
         Each operation on the table asks the catalog for the current metadata file.
         """
         parsed = parse_nested_name(name)
         try:
-            found = self._open(parsed)
+            found = self._open_any(parsed)
         except NotFoundError:
             self._require_table(parsed)
             raise
@@ -198,6 +208,7 @@ class IcebergCatalog:
             if missing_ok:
                 return
             raise
+        self._require_no_store(parsed)
         if not purge or self._metastore.deletes_files:
             self._metastore.remove_table(parsed, purge=purge)
             return
@@ -218,6 +229,7 @@ class IcebergCatalog:
 
         parsed = self._plain_name(name)
         self._require_table(parsed)
+        self._require_no_store(parsed)
         self._metastore.require_removable(parsed, purge=purge)
         loaded = self._handle(parsed).load()
         found = files_to_purge(loaded) if purge else None
@@ -244,6 +256,7 @@ class IcebergCatalog:
         """Rename a table, in the same database or into another one; its files are not moved."""
         source, target = self._plain_name(old), self._plain_name(new)
         self._require_table(source)
+        self._require_no_store(source)
         self._require_database(target.database)
         if target.table in self._metastore.tables(target.database):
             raise AlreadyExistsError(
@@ -257,6 +270,28 @@ class IcebergCatalog:
         found = IcebergTable(self._handle(name))
         found.snapshots()  # raises if the table or the branch does not exist
         return found
+
+    def _open_any(self, name: TableName) -> IcebergTable | MixedTable:
+        """Open a table, or the Mixed table whose base store has this name."""
+        found = self._open(name)
+        if TABLE_STORE not in found.properties:
+            return found
+        from lakeformat.mixed.table import open_stored  # a plain Iceberg table does not need it
+
+        return open_stored(
+            self._handle(name),
+            lambda store: self._metastore.pointer(TableName(name.database, store)),
+        )
+
+    def _require_no_store(self, name: TableName) -> None:
+        """Refuse to drop or rename one store of a Mixed table without the other."""
+        properties = self._open(name).properties
+        if TABLE_STORE not in properties or not is_keyed_store(properties):
+            return
+        raise UnsupportedError(
+            f"table '{name}' is the {properties[TABLE_STORE]} store of a Mixed table, so it is not "
+            "dropped or renamed without the other one: do that with Amoro"
+        )
 
     def _plain_name(self, name: str) -> TableName:
         parsed = parse_nested_name(name)

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans a scan of a Mixed table: a split for each node of a partition.
+
+A split has the data files of one node, and the deletes of the change store that may apply to them:
+those of the node, of its ancestors and of the nodes inside it. So the memory for deletes is that of
+one node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.iceberg.read.entry_columns import spec_of
+from lakeformat.iceberg.read.plan import FilePlan, plan_files
+from lakeformat.mixed.file_names import FileKind
+from lakeformat.mixed.read.key_nodes import NodeFilter
+from lakeformat.mixed.read.state import MixedState
+from lakeformat.mixed.read.store_files import StoreFile, base_files, change_files
+from lakeformat.mixed.tree_node import TreeNode
+from lakeformat.rows.prune import Conjunction, on_columns
+
+__all__ = ["MixedPlan", "NodeSplit", "plan_nodes"]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSplit:
+    """The files of one node of a partition; it can be read alone, on any machine."""
+
+    snapshot_ids: tuple[int | None, int | None]
+    """The snapshots of the base store and of the change store that are read."""
+    partition: str
+    node: TreeNode
+    files: tuple[StoreFile, ...]
+    """The files with rows: base files and inserts."""
+    deletes: tuple[StoreFile, ...]
+    """The files whose rows are deleted, if they may delete rows of ``files``."""
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of all files, so that large splits can start first."""
+        return sum(each.split.file.size_bytes for each in (*self.files, *self.deletes))
+
+
+@dataclass(frozen=True, slots=True)
+class MixedPlan:
+    """The splits of a scan, and what each store has."""
+
+    base: FilePlan
+    change: FilePlan
+    merged_changes: int
+    """The number of files of the change store that are left out, because the base store already
+    has their rows."""
+    left_out_by_node: int
+    """The number of data files that are left out, because no key of the condition is in their
+    node."""
+    splits: Sequence[NodeSplit]
+
+
+def plan_nodes(state: MixedState, conditions: Conjunction) -> MixedPlan:
+    """Plan the splits with rows that may meet all conditions."""
+    base = plan_files(state.base, conditions)
+    change = plan_files(state.change, conditions)
+    of_keys = on_columns(conditions, {each.name for each in state.key})
+    # A condition on another column must not exclude a delete, which may lack the column's value.
+    only_keys = [*of_keys] == [*conditions]
+    all_deletes = change if only_keys else plan_files(state.change, of_keys)
+    inserts, deletes, merged = [], [], 0
+    for each in change_files(state.change, change):
+        if each.sequence <= state.merged.sequence(each.partition):
+            merged += 1
+        elif each.kind is FileKind.INSERT:
+            inserts.append(each)
+    for each in change_files(state.change, all_deletes):
+        is_newer = each.sequence > state.merged.sequence(each.partition)
+        if is_newer and each.kind is FileKind.CHANGE_DELETE:
+            deletes.append(each)
+    rows = [*base_files(state.base, base), *inserts]
+    _require_one_spec(state, (base, change, all_deletes))
+    nodes = NodeFilter.of(state.key, conditions)
+    kept = [each for each in rows if nodes.may_have_keys(each.node)]
+    splits = sorted(_splits(state, kept, deletes), key=lambda each: (each.partition, each.node))
+    return MixedPlan(base, change, merged, len(rows) - len(kept), splits)
+
+
+def _require_one_spec(state: MixedState, plans: Sequence[FilePlan]) -> None:
+    """Refuse files of several partition specs: a delete applies only to its own partition."""
+    stores = (state.base, state.change, state.change)
+    specs = {
+        tuple((each.source_ids, each.transform) for each in spec_of(store.metadata, table).fields)
+        for store, plan in zip(stores, plans, strict=True)
+        for table in plan.entries
+    }
+    if len(specs) > 1:
+        raise UnsupportedError(
+            f"the files of the Mixed table {state.base.places.uri} have {len(specs)} different "
+            "partition specs, so a delete cannot be matched with the rows of another spec: run a "
+            "full optimizing with Amoro, which writes all files with the current spec"
+        )
+
+
+def _splits(
+    state: MixedState, rows: Iterable[StoreFile], deletes: Iterable[StoreFile]
+) -> Iterator[NodeSplit]:
+    nodes: dict[tuple[str, TreeNode], list[StoreFile]] = {}
+    for each in rows:
+        nodes.setdefault((each.partition, each.node), []).append(each)
+    of_nodes: dict[str, dict[TreeNode, list[StoreFile]]] = {}
+    for each in deletes:
+        of_nodes.setdefault(each.partition, {}).setdefault(each.node, []).append(each)
+    for (partition, node), files in nodes.items():
+        oldest = min(each.transaction for each in files)
+        applied = [
+            each
+            for other, listed in of_nodes.get(partition, {}).items()
+            if node.may_share_keys(other)
+            for each in listed
+            if each.transaction >= oldest
+        ]
+        yield NodeSplit(state.snapshot_ids, partition, node, tuple(files), tuple(applied))

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The live data files of both stores with their partition, node, kind and transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from lakeformat.errors import CorruptTableError
+from lakeformat.iceberg.read.data_file import FileSplit
+from lakeformat.iceberg.read.file_splits import plan_splits
+from lakeformat.iceberg.read.plan import FilePlan, TableState
+from lakeformat.mixed.file_names import FileKind, name_columns
+from lakeformat.mixed.stores.partition_path import partition_paths
+from lakeformat.mixed.tree_node import ROOT, TreeNode
+
+__all__ = ["StoreFile", "base_files", "change_files"]
+
+_OF_CHANGES = (FileKind.INSERT, FileKind.CHANGE_DELETE)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreFile:
+    """A live data file of one store."""
+
+    split: FileSplit
+    """The file, with the delete files of Iceberg that apply to it."""
+    partition: str
+    """The path of the partition; empty in a table without partitions."""
+    node: TreeNode
+    kind: FileKind
+    transaction: int
+    """The id of the transaction that wrote the rows."""
+
+    @property
+    def path(self) -> str:
+        """The URI of the file."""
+        return self.split.file.path
+
+    @property
+    def in_change(self) -> bool:
+        """True if the file is in the change store."""
+        return self.kind is not FileKind.BASE
+
+    @property
+    def sequence(self) -> int:
+        """The sequence number of the file in its store."""
+        return self.split.file.sequence_number
+
+
+def base_files(state: TableState, plan: FilePlan) -> Iterator[StoreFile]:
+    """Yield the data files of the base store.
+
+    A file with a foreign name was in the table before it became a Mixed table: it may have rows of
+    every node, and is older than every change.
+    """
+    for split, partition, parts in _named(state, plan):
+        if parts is None:
+            yield StoreFile(split, partition, ROOT, FileKind.BASE, 0)
+        else:
+            node = TreeNode.of_id(parts["node"])
+            yield StoreFile(split, partition, node, FileKind.BASE, parts["transaction"])
+
+
+def change_files(state: TableState, plan: FilePlan) -> Iterator[StoreFile]:
+    """Yield the data files of the change store; raise ``CorruptTableError`` for a foreign name."""
+    for split, partition, parts in _named(state, plan):
+        if parts is None or parts["kind"] not in _OF_CHANGES:
+            raise CorruptTableError(
+                f"{split.file.path} is a file of the change store {state.places.uri}, but its name "
+                "does not contain the kind and the node of its changes: a program that does not "
+                "know Mixed tables has added it. Roll the change store back to a snapshot before "
+                "it with Iceberg's procedures in Spark, then write its rows to the Mixed table"
+            )
+        transaction = parts["transaction"] or split.file.sequence_number
+        node = TreeNode.of_id(parts["node"])
+        yield StoreFile(split, partition, node, FileKind(parts["kind"]), transaction)
+
+
+def _named(
+    state: TableState, plan: FilePlan
+) -> Iterator[tuple[FileSplit, str, dict[str, Any] | None]]:
+    """Yield each file of a plan with its partition and the parts of its name."""
+    partitions: dict[str, str] = {}
+    for entries in plan.entries:
+        paths = entries.column("file_path").to_pylist()
+        partitions.update(zip(paths, partition_paths(state.metadata, entries), strict=True))
+    splits = plan_splits(state, plan)
+    names = name_columns(pa.array([each.file.path for each in splits], pa.string()))
+    for split, parts in zip(splits, names.to_pylist(), strict=True):
+        yield split, partitions[split.file.path], parts

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The record of the base store about each partition: the sequence number of the change store up to
+which its rows are merged, and the time of that.
+
+A base snapshot that changed this has a mark in its summary, and a statistics file with the record;
+later snapshots inherit it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lakeformat.errors import CorruptTableError, UnsupportedError
+from lakeformat.files.puffin import read_blobs
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.tables.json_file import NO_JSON, RESTORE
+
+__all__ = ["NOTHING_MERGED", "OptimizedSequences", "optimized_sequences"]
+
+_SEQUENCES, _TIMES = "optimized-sequence", "base-optimized-time"
+"""The types of the blobs."""
+_MARK = ".exist"
+"""The suffix of the marks in summaries, after the type of a blob."""
+_EARLIER_FORM = "table.partition-properties"
+"""The table property in which old versions of Amoro kept the record."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizedSequences:
+    """The record at one base snapshot, by the path of the partition."""
+
+    sequences: Mapping[str, int]
+    """The sequence number of the change store up to which the base store has the rows."""
+    times: Mapping[str, int]
+    """The time of the newest optimizing of the base store, in epoch milliseconds."""
+
+    def sequence(self, partition: str) -> int:
+        """Return the sequence number of a partition; 0 if nothing was merged yet."""
+        return self.sequences.get(partition, 0)
+
+
+NOTHING_MERGED = OptimizedSequences({}, {})
+
+
+def optimized_sequences(base: LoadedMetadata, snapshot: Snapshot | None) -> OptimizedSequences:
+    """Return what the base store records at a snapshot; nothing if it has none."""
+    if snapshot is None:
+        return NOTHING_MERGED
+    found = [_record(base, snapshot, kind) for kind in (_SEQUENCES, _TIMES)]
+    if not found[0] and _EARLIER_FORM in base.metadata.properties:
+        raise UnsupportedError(
+            f"{base.places.uri} records its optimized sequences in the table property "
+            f"{_EARLIER_FORM!r}, as old versions of Amoro did. Run one optimizing with a "
+            "newer Amoro, which records them in statistics files"
+        )
+    return OptimizedSequences(*found)
+
+
+def _record(base: LoadedMetadata, snapshot: Snapshot, kind: str) -> dict[str, int]:
+    oldest = snapshot
+    for each in base.metadata.ancestry(snapshot.snapshot_id):
+        if each.summary.get(f"{kind}{_MARK}") == "true":
+            return _read(base, each.snapshot_id, kind)
+        oldest = each
+    if oldest.parent_id is not None:
+        raise CorruptTableError(
+            f"no snapshot of {base.places.uri} from {snapshot.snapshot_id} back to "
+            f"{oldest.snapshot_id} records which changes are merged ({kind}), and older ones have "
+            "expired, so its rows cannot be merged correctly: restore the metadata file from a "
+            "backup, and expire base snapshots only with Amoro"
+        )
+    return {}
+
+
+def _read(base: LoadedMetadata, snapshot_id: int, kind: str) -> dict[str, int]:
+    for file in base.metadata.statistics:
+        if file.snapshot_id == snapshot_id and any(
+            blob.get("type") == kind for blob in file.blob_metadata
+        ):
+            path = file.statistics_path
+            for described, content in read_blobs(base.places.read(path), path):
+                if described.get("type") == kind:
+                    return _numbers(content, path)
+    raise CorruptTableError(
+        f"snapshot {snapshot_id} of {base.places.uri} is marked with {kind}{_MARK}, but no "
+        f"statistics file of it has this record; {RESTORE}"
+    )
+
+
+def _numbers(content: bytes, path: str) -> dict[str, int]:
+    try:
+        members = json.loads(content)
+    except NO_JSON as reason:
+        raise CorruptTableError(
+            f"a record in {path} ({len(content)} bytes) is not JSON: {reason}; {RESTORE}"
+        ) from None
+    if not isinstance(members, dict) or not all(type(each) is int for each in members.values()):
+        raise CorruptTableError(
+            f"a record in {path} is {members!r}, not a number for each partition; {RESTORE}"
+        )
+    return members

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table properties by which the stores of a Mixed table name their role, each other and the
+key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lakeformat.errors import CorruptTableError
+
+__all__ = [
+    "BASE",
+    "CHANGE",
+    "CHANGE_IDENTIFIER",
+    "PRIMARY_KEY",
+    "TABLE_STORE",
+    "change_store_name",
+    "is_keyed_store",
+]
+
+TABLE_STORE = "mixed-format.table-store"
+"""The role of a store: ``base`` or ``change``."""
+PRIMARY_KEY = "mixed-format.primary-key-fields"
+"""The names of the key columns, with commas."""
+CHANGE_IDENTIFIER = "mixed-format.change.identifier"
+"""The name of the change store, as ``database.table``; only in a base store with a key."""
+BASE, CHANGE = "base", "change"
+
+
+def is_keyed_store(properties: Mapping[str, str]) -> bool:
+    """Return True for the properties of one store of a pair."""
+    return properties.get(TABLE_STORE) == CHANGE or CHANGE_IDENTIFIER in properties
+
+
+def change_store_name(properties: Mapping[str, str], uri: str) -> str | None:
+    """Return the name of the change store beside a base store; None for any other table.
+
+    A Mixed table without a key has only a base store, which is a plain Iceberg table.
+    """
+    identifier = properties.get(CHANGE_IDENTIFIER)
+    if properties.get(TABLE_STORE) != BASE or identifier is None:
+        return None
+    name = identifier.rpartition(".")[2]
+    if not name or "/" in name or "\\" in name:
+        raise CorruptTableError(
+            f"{uri} is the base store of a Mixed table, but its property {CHANGE_IDENTIFIER!r} is "
+            f"{identifier!r}, which names no table beside it: correct the property"
+        )
+    return name

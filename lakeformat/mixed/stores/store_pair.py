@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The base store and the change store of one table, loaded and checked together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lakeformat.errors import CorruptTableError, NotFoundError
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.commit.pointer import MetadataPointer
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.types import Field
+from lakeformat.mixed.stores.properties import CHANGE, PRIMARY_KEY, TABLE_STORE
+
+__all__ = ["LoadedPair", "StorePair"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPair:
+    """The metadata of both stores. That of the change store is the newer one, so that no change
+    is missing that an optimizing has not yet moved to the base store.
+    """
+
+    base: LoadedMetadata
+    change: LoadedMetadata
+
+    @property
+    def key(self) -> tuple[Field, ...]:
+        """The key columns, in the order of the key."""
+        schema = self.base.metadata.schema
+        names = _key_names(self.base)
+        found = {each.name: each for each in schema.fields}
+        if not names or (unknown := [name for name in names if name not in found]):
+            raise CorruptTableError(
+                f"the property {PRIMARY_KEY!r} of {self.base.places.uri} is "
+                f"{self.base.metadata.properties.get(PRIMARY_KEY)!r}, but the columns are "
+                f"{', '.join(found)}: correct the property"
+                + (f", which names {unknown[0]!r}" if names else "")
+            )
+        return tuple(found[name] for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class StorePair:
+    """The handles of both stores."""
+
+    base: TableHandle
+    change: MetadataPointer
+
+    def load(self) -> LoadedPair:
+        """Return the current metadata of both stores; raise ``CorruptTableError`` if they are no
+        pair.
+        """
+        base = self.base.load()
+        try:
+            change = self.change.load()
+        except NotFoundError:
+            raise CorruptTableError(
+                f"{self.base.uri} is the base store of a Mixed table, but its change store "
+                f"{self.change.uri} does not exist: {self._way_out(base)}"
+            ) from None
+        self._require_role(base, change)
+        self._require_same_columns(base, change)
+        return LoadedPair(base, change)
+
+    def _require_role(self, base: LoadedMetadata, change: LoadedMetadata) -> None:
+        role = change.metadata.properties.get(TABLE_STORE)
+        if role != CHANGE:
+            raise CorruptTableError(
+                f"{self.base.uri} names {self.change.uri} as its change store, but that is none: "
+                f"its property {TABLE_STORE!r} is {role!r}, not {CHANGE!r}. {self._way_out(base)}"
+            )
+        keys = [_key_names(each) for each in (base, change)]
+        if keys[0] != keys[1]:
+            raise CorruptTableError(
+                f"the stores of the Mixed table {self.base.uri} have different keys: "
+                f"{', '.join(keys[0])} in the base store, {', '.join(keys[1])} in "
+                f"{self.change.uri}. Correct the property {PRIMARY_KEY!r} of one of them"
+            )
+
+    def _require_same_columns(self, base: LoadedMetadata, change: LoadedMetadata) -> None:
+        """Refuse a change of the schema that was made in the base store alone, or differently."""
+        theirs = {each.id: each for each in change.metadata.schema.fields}
+        for field in base.metadata.schema.fields:
+            other = theirs.get(field.id)
+            if other is None or (other.name, other.type) != (field.name, field.type):
+                found = "lacks it" if other is None else f"has {other.name!r} of {other.type}"
+                raise CorruptTableError(
+                    f"column {field.name!r} of {field.type} of the Mixed table {self.base.uri} has "
+                    f"the id {field.id}, for which the change store {self.change.uri} {found}: a "
+                    "change of the schema reached only one store. Make the same change in the "
+                    "other one"
+                )
+
+    def _way_out(self, base: LoadedMetadata) -> str:
+        return (
+            "restore it from a backup. The base store alone, without newer changes, is "
+            f"lake.open_table({base.metadata_file!r})"
+        )
+
+
+def _key_names(loaded: LoadedMetadata) -> list[str]:
+    text = loaded.metadata.properties.get(PRIMARY_KEY, "")
+    return [name.strip() for name in text.split(",") if name.strip()]

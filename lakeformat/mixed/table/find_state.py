@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the state of both stores that a scan reads: the newest, or one by position or time."""
+
+from __future__ import annotations
+
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.iceberg.read.plan import TableState
+from lakeformat.iceberg.schema import Schema
+from lakeformat.mixed.read.state import MixedState
+from lakeformat.mixed.stores.optimized_sequences import optimized_sequences
+from lakeformat.mixed.stores.store_pair import LoadedPair
+from lakeformat.mixed.table.mixed_history import MixedHistory
+from lakeformat.tables.moment import Moment
+from lakeformat.tables.position import AnyPosition, Position
+
+__all__ = ["find_state"]
+
+
+def find_state(
+    pair: LoadedPair,
+    history: MixedHistory,
+    *,
+    snapshot: AnyPosition | None = None,
+    as_of: Moment | None = None,
+) -> MixedState:
+    """Return the newest state; with ``snapshot`` or ``as_of`` an earlier one, with the columns that
+    the table had then.
+    """
+    if snapshot is None and as_of is None:
+        base, change = pair.base.metadata.current_snapshot, pair.change.metadata.current_snapshot
+        return _state(pair, base, change, pair.base.metadata.schema, history.head)
+    if snapshot is not None:
+        found = history.at(snapshot)
+    else:
+        assert as_of is not None
+        found = history.at_time(as_of)
+    schema = _schema_at(pair, found.base, found.change)
+    return _state(pair, found.base, found.change, schema, found.position)
+
+
+def _state(
+    pair: LoadedPair,
+    base: Snapshot | None,
+    change: Snapshot | None,
+    schema: Schema,
+    position: Position,
+) -> MixedState:
+    return MixedState(
+        base=_store(pair.base, base, schema),
+        change=_store(pair.change, change, schema),
+        key=pair.key,
+        merged=optimized_sequences(pair.base, base),
+        position=position,
+    )
+
+
+def _store(loaded: LoadedMetadata, snapshot: Snapshot | None, schema: Schema) -> TableState:
+    return TableState(loaded.places, loaded.metadata, snapshot, schema)
+
+
+def _schema_at(pair: LoadedPair, base: Snapshot | None, change: Snapshot | None) -> Schema:
+    """Return the schema of the newer of two snapshots."""
+    if base is None or (change is not None and change.timestamp_ms > base.timestamp_ms):
+        return pair.change.metadata.schema_at(change) if change else pair.base.metadata.schema
+    return pair.base.metadata.schema_at(base)

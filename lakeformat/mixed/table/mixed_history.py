@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The history of a Mixed table: the snapshots of both stores in the order of their commits.
+
+A position has the sequence number of the change store, then that of the base store. Both only grow,
+so positions have an order. Snapshots of different stores are ordered by their times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.iceberg.branch_history import BranchHistory, BranchSnapshot, history_of
+from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.mixed.stores.store_pair import LoadedPair
+from lakeformat.tables.moment import Moment, moment_text, to_millis
+from lakeformat.tables.position import MAIN_BRANCH, AnyPosition, Position
+from lakeformat.tables.since import Since
+
+__all__ = ["MixedHistory", "MixedSnapshot", "mixed_history"]
+
+_NUMBERS = 2
+_PRODUCER, _OPTIMIZE = "snapshot.producer", "OPTIMIZE"
+
+
+@dataclass(frozen=True, slots=True)
+class MixedSnapshot:
+    """A snapshot of one store, and the position of the table right after it."""
+
+    store: str
+    """``base`` or ``change``."""
+    of_store: BranchSnapshot
+    change: Snapshot | None
+    """The newest snapshot of the change store at the position."""
+    base: Snapshot | None
+    """The newest snapshot of the base store at the position."""
+    position: Position
+
+    @property
+    def snapshot_id(self) -> int:
+        """The id of the snapshot in its store."""
+        return self.of_store.snapshot_id
+
+    @property
+    def id(self) -> int:
+        """The id of the snapshot in its store."""
+        return self.of_store.snapshot_id
+
+    @property
+    def identity(self) -> str:
+        """The ids of the newest snapshots of both stores; no other state of the table has them."""
+        assert self.position.identity is not None
+        return self.position.identity
+
+    @property
+    def commit_kind(self) -> str:
+        """``COMPACT`` for an optimizing, else ``APPEND`` or ``OVERWRITE``."""
+        is_optimizing = self.of_store.summary.get(_PRODUCER) == _OPTIMIZE
+        return "COMPACT" if is_optimizing else self.of_store.commit_kind
+
+    @property
+    def operation(self) -> str | None:
+        """The operation in Iceberg's words."""
+        return self.of_store.operation
+
+    @property
+    def time_millis(self) -> int:
+        """The time of the commit, in epoch milliseconds."""
+        return self.of_store.time_millis
+
+    @property
+    def schema_id(self) -> int | None:
+        """The id of the schema that the commit used."""
+        return self.of_store.schema_id
+
+    @property
+    def delta_record_count(self) -> int:
+        """The number of rows that the commit added to its store minus those that it removed there.
+
+        A delete in the change store adds a row to that store.
+        """
+        return self.of_store.delta_record_count
+
+    @property
+    def changelog_record_count(self) -> None:
+        """None: the change store is the changelog."""
+
+    @property
+    def watermark(self) -> None:
+        """None: snapshots have no watermarks."""
+
+    @property
+    def commit_user(self) -> str | None:
+        """The user in the identity of the commit; None if another program made the commit."""
+        return self.of_store.commit_user
+
+
+@dataclass(frozen=True, slots=True)
+class MixedHistory:
+    """The snapshots of both stores that have not expired, oldest first."""
+
+    snapshots: Sequence[MixedSnapshot]
+    beginning: Position
+    oldest: Position
+    """The position before the first of ``snapshots``; later than the beginning if some have
+    expired."""
+    uri: str
+
+    @property
+    def head(self) -> Position:
+        """The newest position."""
+        return self.snapshots[-1].position if self.snapshots else self.beginning
+
+    def parse(self, position: AnyPosition) -> Position:
+        """Return a position of this table; a number is the id of a snapshot of either store."""
+        if isinstance(position, int) and position != 0:
+            return self._of_snapshot(position).position
+        given = Position.parse(position)
+        if given.numbers == (0,):
+            return self.beginning
+        if len(given.numbers) != _NUMBERS:
+            raise InvalidRequestError(
+                f"{given} is no position of the Mixed table {self.uri}, whose positions have the "
+                f"sequence numbers of both stores, such as {self.head}"
+            )
+        _ = given >= self.beginning  # raises for another branch or table
+        return Position(given.numbers, MAIN_BRANCH, given.identity, self.uri)
+
+    def between(self, after: AnyPosition, upto: AnyPosition | None) -> list[MixedSnapshot]:
+        """Return the snapshots after ``after`` and up to ``upto``, oldest first."""
+        first = self.parse(after)
+        last = self.head if upto is None else self.parse(upto)
+        return [each for each in self.snapshots if first < each.position <= last]
+
+    def since(self, after: AnyPosition, upto: AnyPosition | None) -> Since[MixedSnapshot]:
+        """Return the snapshots after a position, and signs that a reader at the position missed
+        some.
+        """
+        given = self.parse(after)
+        pairs = [*zip(given.numbers, self.oldest.numbers, strict=True)]
+        missed = any(mine < oldest for mine, oldest in pairs)
+        return Since(tuple(self.between(given, upto)), missed, self._rewound(given))
+
+    def at(self, position: AnyPosition) -> MixedSnapshot:
+        """Return the newest snapshot at a position; raise ``NotFoundError`` if it has expired."""
+        given = self.parse(position)
+        found = [each for each in self.snapshots if each.position.numbers == given.numbers]
+        if not found or self._rewound(given):
+            raise NotFoundError(
+                f"{self.uri} has no snapshots at position {given}: one of them may have expired. "
+                f"snapshots() lists the positions that are left, up to {self.head}"
+            )
+        return found[-1]
+
+    def at_time(self, as_of: Moment) -> MixedSnapshot:
+        """Return the newest snapshot that the table had at a time."""
+        millis = to_millis(as_of)
+        found = [each for each in self.snapshots if each.time_millis <= millis]
+        if found:
+            return found[-1]
+        since = "no snapshot"
+        if self.snapshots:
+            since = f"its history begins at {moment_text(self.snapshots[0].time_millis)}"
+        raise NotFoundError(f"{self.uri} had no snapshot at {as_of}: {since}")
+
+    def _of_snapshot(self, snapshot_id: int) -> MixedSnapshot:
+        for each in self.snapshots:
+            if each.snapshot_id == snapshot_id:
+                return each
+        raise NotFoundError(
+            f"no store of {self.uri} has a snapshot {snapshot_id}: it may have expired; "
+            "snapshots() lists those that are left"
+        )
+
+    def _rewound(self, position: Position) -> bool:
+        """Return True if a store no longer has a snapshot of the position, after a rollback."""
+        if any(
+            mine > newest for mine, newest in zip(position.numbers, self.head.numbers, strict=True)
+        ):
+            return True
+        if position.identity is None or position < self.oldest:
+            return False
+        same = [each for each in self.snapshots if each.position.numbers == position.numbers]
+        return bool(same) and all(each.identity != position.identity for each in same)
+
+
+def mixed_history(pair: LoadedPair) -> MixedHistory:
+    """Return the history of a table from the metadata of its stores."""
+    uri = pair.base.places.uri
+    change, base = (
+        history_of(each.metadata, MAIN_BRANCH, each.places.uri) for each in (pair.change, pair.base)
+    )
+    numbers = (_before(change), _before(base))
+    oldest = Position(numbers, MAIN_BRANCH, None, uri)
+    newest: dict[str, Snapshot | None] = {"change": None, "base": None}
+    found = []
+    for store, snapshot in _in_order(change, base):
+        newest[store] = snapshot.snapshot
+        found.append(_snapshot(store, snapshot, newest, oldest))
+    return MixedHistory(found, Position((0, 0), MAIN_BRANCH, None, uri), oldest, uri)
+
+
+def _snapshot(
+    store: str, snapshot: BranchSnapshot, newest: dict[str, Snapshot | None], oldest: Position
+) -> MixedSnapshot:
+    change, base = newest["change"], newest["base"]
+    numbers = tuple(
+        before if each is None else each.sequence_number
+        for each, before in zip((change, base), oldest.numbers, strict=True)
+    )
+    identity = "-".join("" if each is None else str(each.snapshot_id) for each in (change, base))
+    position = Position(numbers, MAIN_BRANCH, identity, oldest.table)
+    return MixedSnapshot(store, snapshot, change, base, position)
+
+
+def _before(history: BranchHistory) -> int:
+    """Return the sequence number before the oldest snapshot; 0 if none has expired."""
+    if not history.snapshots or history.snapshots[0].snapshot.parent_id is None:
+        return 0
+    return history.snapshots[0].snapshot.sequence_number - 1
+
+
+def _in_order(change: BranchHistory, base: BranchHistory) -> list[tuple[str, BranchSnapshot]]:
+    """Return the snapshots of both stores by time; those of one store keep their order."""
+    found: list[tuple[str, BranchSnapshot]] = []
+    waiting = [*base.snapshots]
+    for snapshot in change.snapshots:
+        while waiting and waiting[0].time_millis < snapshot.time_millis:
+            found.append(("base", waiting.pop(0)))
+        found.append(("change", snapshot))
+    return [*found, *(("base", each) for each in waiting)]

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opens the table to which an Iceberg table belongs: a Mixed table, if it is one of its stores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.commit.pointer import MetadataPointer
+from lakeformat.iceberg.table.table import IcebergTable
+from lakeformat.mixed.stores.properties import CHANGE, TABLE_STORE, change_store_name
+from lakeformat.mixed.stores.read_only import read_only_store
+from lakeformat.mixed.stores.store_pair import StorePair
+from lakeformat.mixed.table.table import MixedTable
+from lakeformat.tables.position import MAIN_BRANCH
+
+__all__ = ["open_stored"]
+
+
+def open_stored(
+    handle: TableHandle, beside: Callable[[str], MetadataPointer]
+) -> MixedTable | IcebergTable:
+    """Return the Mixed table whose base store ``handle`` opens; ``beside`` finds the change store
+    by its name.
+
+    A change store alone is read-only. A table without a key has no change store: it is a plain
+    Iceberg table.
+    """
+    properties = handle.load().metadata.properties
+    if properties.get(TABLE_STORE) == CHANGE:
+        return read_only_store(handle, CHANGE)
+    name = change_store_name(properties, handle.uri)
+    if name is None:
+        return IcebergTable(handle)
+    if handle.branch != MAIN_BRANCH:
+        raise UnsupportedError(
+            f"{handle.uri} is a Mixed table, whose stores have the branch {MAIN_BRANCH!r} only, "
+            f"not {handle.branch!r}: open it without a branch"
+        )
+    table = MixedTable(StorePair(handle, beside(name)))
+    table.snapshots()
+    return table

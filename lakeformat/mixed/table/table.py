@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The public class of a Mixed table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.iceberg.schema import Schema
+from lakeformat.iceberg.table.table import IcebergTable
+from lakeformat.mixed.stores.properties import BASE, CHANGE
+from lakeformat.mixed.stores.read_only import read_only_store
+from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
+from lakeformat.mixed.table.mixed_history import MixedHistory, MixedSnapshot, mixed_history
+from lakeformat.mixed.table.not_here import NOT_HERE
+from lakeformat.tables.position import AnyPosition, Position
+from lakeformat.tables.since import Since
+from lakeformat.tables.table import Table, offering_arguments, refuse_operation
+
+if TYPE_CHECKING:
+    from lakeformat.mixed.read.scan import MixedScan
+    from lakeformat.mixed.table.system_table import MixedSystemTable
+    from lakeformat.rows.conditions.filter import Where
+    from lakeformat.tables.arguments import Partitions
+    from lakeformat.tables.checks import CheckRequest
+    from lakeformat.tables.moment import Moment
+    from lakeformat.tables.row_checks.check_report import CheckReport
+
+__all__ = ["MixedTable"]
+
+
+class MixedTable(Table):
+    """A Mixed table: two Iceberg tables that are read as one; every call uses their newest
+    metadata.
+    """
+
+    format = "mixed"
+    numbers_snapshots = False
+    instead = MappingProxyType({**NOT_HERE})
+
+    def __init__(self, pair: StorePair) -> None:
+        self._pair = pair
+
+    def __repr__(self) -> str:
+        return f"<MixedTable {self.location}>"
+
+    @property
+    def location(self) -> str:
+        """The URI of the base store, which is that of the table."""
+        return self._pair.base.uri
+
+    @property
+    def schema(self) -> Schema:
+        """The current columns."""
+        return self._loaded().base.metadata.schema
+
+    @property
+    def primary_key(self) -> list[str]:
+        """The names of the key columns."""
+        return [each.name for each in self._loaded().key]
+
+    @property
+    def partition_by(self) -> list[str]:
+        """The columns and transforms by which new files of both stores are partitioned."""
+        return self.base.partition_by
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The table properties of the base store."""
+        return self._loaded().base.metadata.properties
+
+    @property
+    def base(self) -> IcebergTable:
+        """The base store: the rows up to the newest optimizing, as a read-only Iceberg table."""
+        return read_only_store(self._pair.base, BASE)
+
+    @property
+    def change(self) -> IcebergTable:
+        """The change store: inserted and deleted rows, as a read-only Iceberg table."""
+        return read_only_store(replace(self._pair.base, pointer=self._pair.change), CHANGE)
+
+    # ------------------------------------------------------------------ history
+
+    def snapshots(self, *, after: AnyPosition | None = None) -> list[MixedSnapshot]:
+        """Return the snapshots of both stores that have not expired, oldest first.
+
+        With ``after`` only those after that position.
+        """
+        history = self._history()
+        return [*history.snapshots] if after is None else history.between(after, None)
+
+    def latest_snapshot(self, known: MixedSnapshot | None = None) -> MixedSnapshot | None:
+        """Return the newest snapshot of the table; None if it has none.
+
+        If ``known`` is still the newest, it is returned.
+        """
+        found = self.snapshots()
+        newest = found[-1] if found else None
+        return known if newest == known else newest
+
+    def position(self, named: Any = None) -> Position:
+        """Return the newest position; with ``named``, convert a stored position or a snapshot id.
+
+        A position has the sequence numbers of the change store and of the base store.
+        """
+        history = self._history()
+        return history.head if named is None else history.parse(named)
+
+    def snapshot_id_at(self, position: Position) -> int:
+        """Return the id of the newest snapshot of both stores up to a position; 0 at the
+        beginning.
+        """
+        history = self._history()
+        upto = history.between(history.beginning, position)
+        return upto[-1].snapshot_id if upto else 0
+
+    def positions(
+        self, *, after: AnyPosition | None = None, upto: AnyPosition | None = None, limit: int
+    ) -> list[Position]:
+        """Return at most ``limit`` positions after ``after`` and up to ``upto``: the newest ones,
+        oldest first.
+        """
+        history = self._history()
+        found = history.between(history.beginning if after is None else after, upto)
+        return [each.position for each in found[-limit:]] if limit > 0 else []
+
+    def advance(self, after: AnyPosition, limit: int | None = None) -> Position:
+        """Return the position up to which a reader at ``after`` can read at most ``limit``
+        snapshots.
+        """
+        history = self._history()
+        if limit is None:
+            return history.head
+        newer = history.between(after, None)[:limit]
+        return newer[-1].position if newer else min(history.head, history.parse(after))
+
+    def since(self, after: AnyPosition, upto: AnyPosition | None = None) -> Since[MixedSnapshot]:
+        """Return the snapshots after ``after``, oldest first, up to ``upto`` or to the newest."""
+        return self._history().since(after, upto)
+
+    # ------------------------------------------------------------------ rows
+
+    @offering_arguments
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        where: Where | None = None,
+        partitions: Partitions | None = None,
+        snapshot: AnyPosition | None = None,
+        tag: str | None = None,
+        as_of: Moment | None = None,
+        watermark: int | None = None,
+        newest: bool = False,
+        limit: int | None = None,
+    ) -> MixedScan:
+        """Scan the merged rows of both stores, at their newest snapshots or at a chosen state.
+
+        Of each key, a row survives unless a delete of the key has a larger transaction, or the same
+        and a larger offset. ``where`` is a SQL condition, or one made with ``lake.col``; files of
+        both stores are skipped by it, and with values of the whole key those of other nodes.
+        ``snapshot`` is a position, or the id of a snapshot of either store. ``tag`` and
+        ``watermark`` are refused; ``newest`` has no effect.
+        """
+        from lakeformat.iceberg.read.where import row_filter
+        from lakeformat.mixed.read.scan import MixedScan
+        from lakeformat.mixed.table.find_state import find_state
+        from lakeformat.tables.scan_arguments import check_limit
+
+        for name, value in (("tag", tag), ("watermark", watermark)):
+            if value is not None:
+                raise UnsupportedError(
+                    f"{self.location} is a Mixed table, which has no {name}s: use as_of, or "
+                    "snapshot with a position"
+                )
+        if snapshot is not None and as_of is not None:
+            raise InvalidRequestError("give only one of snapshot, as_of, got snapshot and as_of")
+        pair = self._loaded()
+        state = find_state(pair, mixed_history(pair), snapshot=snapshot, as_of=as_of)
+        asked = row_filter(state.base.metadata, state.schema, where, partitions)
+        return MixedScan(state, columns, asked, check_limit(limit))
+
+    def system_table(self, name: str) -> MixedSystemTable:
+        """Return a system table: ``"snapshots"`` or ``"files"`` of both stores."""
+        from lakeformat.mixed.table.system_table import MixedSystemTable
+
+        return MixedSystemTable(name, self._loaded)
+
+    @property
+    def system_tables(self) -> list[str]:
+        """The names of the system tables."""
+        from lakeformat.mixed.table.system_table import SYSTEM_TABLES
+
+        return [*SYSTEM_TABLES]
+
+    def write(self, *arguments: Any, **options: Any) -> NoReturn:
+        """Refuse to write: this version only reads Mixed tables."""
+        raise refuse_operation(self, "write")
+
+    def _check(self, request: CheckRequest) -> CheckReport:
+        from lakeformat.mixed.read.checked_rows import check_rows
+        from lakeformat.mixed.table.find_state import find_state
+
+        if request.staged is not None:
+            raise UnsupportedError(
+                f"{self.location} is a Mixed table, which has no staged results: leave out staged "
+                "to check the published rows"
+            )
+        pair = self._loaded()
+        return check_rows(
+            find_state(pair, mixed_history(pair)),
+            request,
+            self._pair.base.environment.now_millis(),
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse by name what Iceberg tables have and this table has not."""
+        if not name.startswith("_") and (name in self.instead or hasattr(IcebergTable, name)):
+            raise refuse_operation(self, name)
+        raise AttributeError(f"a Mixed table has no attribute {name!r}", name=name, obj=self)
+
+    def _loaded(self) -> LoadedPair:
+        return self._pair.load()
+
+    def _history(self) -> MixedHistory:
+        return mixed_history(self._loaded())

@@ -1,0 +1,283 @@
+"""Pairs of stores are opened as one table; half a pair is refused, and so are plain commits."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import lakeformat as lake
+from lakeformat.cli.app import app
+from lakeformat.iceberg.table import load_iceberg_table
+from lakeformat.storage import LocalStorage
+from lakeformat.tables.table import OPERATIONS
+from tests.golden.mixed import MixedTable, mixed_copy, mixed_table
+
+runner = CliRunner()
+
+
+def newest_metadata(store: Path) -> Path:
+    number = (store / "metadata/version-hint.text").read_text().strip()
+    return store / f"metadata/v{number}.metadata.json"
+
+
+def edit(store: Path, **members: Any) -> None:
+    """Change members of the newest metadata; of ``properties`` only those that are given."""
+    path = newest_metadata(store)
+    found = json.loads(path.read_text())
+    for name, value in members.items():
+        found[name] = found[name] | value if name == "properties" else value
+    path.write_text(json.dumps(found))
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> MixedTable:
+    return mixed_copy("keyed_int", tmp_path / "db")
+
+
+def refusal(golden: MixedTable) -> str:
+    with pytest.raises(lake.CorruptTableError) as refused:
+        lake.open_table(golden.location)
+    return str(refused.value)
+
+
+# Half a pair
+
+
+def test_a_base_store_without_its_change_store_is_refused_with_a_way_to_its_rows(pair):
+    shutil.rmtree(pair.root / "t_change_")
+    message = refusal(pair)
+    assert re.search(r"/t is the base store of a Mixed table, but .*/t_change_ does not", message)
+    [way] = re.findall(r"lake\.open_table\('(.*)'\)", message)
+    assert lake.open_table(way.removeprefix("file:")).scan().count() == 0
+
+
+def test_a_table_that_is_no_change_store_is_not_taken_for_one(pair):
+    edit(pair.root / "t_change_", properties={"mixed-format.table-store": "base"})
+    assert "its property 'mixed-format.table-store' is 'base', not 'change'" in refusal(pair)
+
+
+def test_stores_with_different_keys_are_refused(pair):
+    edit(pair.root / "t_change_", properties={"mixed-format.primary-key-fields": "name"})
+    assert "have different keys: id in the base store, name in" in refusal(pair)
+
+
+def test_a_key_that_is_no_column_is_refused(pair):
+    for store in ("t", "t_change_"):
+        edit(pair.root / store, properties={"mixed-format.primary-key-fields": "id,no"})
+    table = lake.open_table(pair.location)
+    with pytest.raises(lake.CorruptTableError, match="correct the property, which names 'no'"):
+        table.scan()
+
+
+def test_a_column_that_was_added_to_the_base_store_alone_is_refused(pair):
+    schema = json.loads(newest_metadata(pair.root / "t").read_text())["schemas"][0]
+    schema["fields"].append({"id": 4, "name": "more", "required": False, "type": "int"})
+    edit(pair.root / "t", schemas=[schema], **{"last-column-id": 4})
+    message = refusal(pair)
+    assert "column 'more' of int of the Mixed table" in message
+    assert "lacks it: a change of the schema reached only one store" in message
+
+
+def test_a_column_that_the_change_store_has_alone_is_left_out(pair):
+    """The change store is altered first, so it may be ahead."""
+    schema = json.loads(newest_metadata(pair.root / "t_change_").read_text())["schemas"][0]
+    schema["fields"].append({"id": 4, "name": "more", "required": False, "type": "int"})
+    edit(pair.root / "t_change_", schemas=[schema], **{"last-column-id": 4})
+    assert lake.open_table(pair.location).scan().to_arrow().column_names == ["id", "name", "n"]
+
+
+@pytest.mark.parametrize("identifier", ["db.", "db.a/../../b"])
+def test_a_name_that_leads_elsewhere_is_refused(pair, identifier):
+    edit(pair.root / "t", properties={"mixed-format.change.identifier": identifier})
+    assert "names no table beside it" in refusal(pair)
+
+
+def test_a_branch_of_a_pair_is_refused(pair):
+    with pytest.raises(lake.UnsupportedError, match="stores have the branch 'main' only, not 'x'"):
+        lake.open_table(pair.location, branch="x")
+
+
+# Files and records that do not fit
+
+
+def plain(golden: MixedTable, store: str) -> lake.IcebergTable:
+    """One store, opened as a program that does not know Mixed tables opens it."""
+    return load_iceberg_table(LocalStorage(), str(golden.root / store))
+
+
+def test_a_file_that_another_program_added_to_the_change_store_is_named(pair):
+    plain(pair, "t_change_").write(pa.table({"id": pa.array([77], pa.int32())}))
+    with pytest.raises(lake.CorruptTableError, match="a program that does not know Mixed tables"):
+        lake.open_table(pair.location).scan().count()
+
+
+def test_a_file_that_another_program_added_to_the_base_store_is_older_than_every_change(pair):
+    rows = {"id": pa.array([1, 77], pa.int32()), "name": ["old", "kept"], "n": [0, 0]}
+    before = lake.open_table(pair.location).scan().to_arrow()
+    plain(pair, "t").write(pa.table(rows))
+    found = lake.open_table(pair.location).scan().to_arrow()
+    assert found.num_rows == before.num_rows + 1
+    assert found.filter(pa.compute.equal(found["id"], 77))["name"].to_pylist() == ["kept"]
+
+
+def test_a_mark_without_its_record_is_refused(tmp_path):
+    golden = mixed_copy("t1_t6_overwrite", tmp_path)
+    edit(golden.root / "t", statistics=[])
+    with pytest.raises(lake.CorruptTableError, match=r"is marked with optimized-sequence\.exist"):
+        lake.open_table(golden.location).scan()
+
+
+def test_a_record_that_has_expired_is_not_taken_for_an_empty_one(tmp_path):
+    golden = mixed_copy("t1_t6_overwrite", tmp_path)
+    newest = json.loads(newest_metadata(golden.root / "t").read_text())["snapshots"][-1]
+    newest["summary"] = {"operation": "append"}
+    edit(golden.root / "t", snapshots=[newest | {"parent-snapshot-id": 5}])
+    with pytest.raises(lake.CorruptTableError, match="records which changes are merged"):
+        lake.open_table(golden.location).scan()
+
+
+# Operations
+
+
+def test_a_mixed_table_has_the_operations_that_it_can_do_and_refuses_the_others_by_name():
+    table = lake.open_table(mixed_table("keyed_int").location)
+    assert table.format == "mixed"
+    assert table.operations == {"scan", "check", "system_table"}
+    for name in OPERATIONS - table.operations - {"rollback", "write"}:
+        with pytest.raises(lake.UnsupportedError, match=f"a Mixed table, which has no .*'{name}'"):
+            getattr(table, name)
+    for call in (table.write, table.rollback):
+        with pytest.raises(lake.UnsupportedError, match="is a Mixed table, which has no operation"):
+            call()
+    with pytest.raises(lake.UnsupportedError, match="'delete': this version only reads"):
+        table.delete("id = 1")
+    with pytest.raises(AttributeError, match="a Mixed table has no attribute 'snapshot'"):
+        _ = table.snapshot
+
+
+def test_stores_are_read_alone_and_never_written():
+    golden = mixed_table("t1_t6_overwrite")
+    table = lake.open_table(golden.location)
+    assert table.base.scan().count() == 3
+    assert table.change.scan().count() == len(golden.expected["change_rows"])
+    for store, kind in ((table.base, "base"), (table.change, "change")):
+        with pytest.raises(lake.UnsupportedError, match=f"is the {kind} store of a Mixed table"):
+            store.write(pa.table({"id": pa.array([1], pa.int32())}))
+        with pytest.raises(lake.UnsupportedError, match="plain Iceberg commits would damage"):
+            store.compact()
+    change = lake.open_table(str(golden.root / "t_change_"))
+    assert isinstance(change, lake.IcebergTable)
+    with pytest.raises(lake.UnsupportedError, match="is the change store of a Mixed table"):
+        change.expire_snapshots()
+
+
+def test_a_duplicate_of_a_key_is_found_by_a_check():
+    late = lake.open_table(mixed_table("late_low_tx").location)
+    assert [each.name for each in late.check(unique=["id"]).failed] == ["unique(id)"]
+    good = lake.open_table(mixed_table("minor_major_full").location)
+    assert good.check(unique=[["k", "p"]], not_null=["k"]).failed == ()
+    with pytest.raises(lake.UnsupportedError, match="has no staged results"):
+        good.check(staged=["x"], not_null=["k"])
+
+
+# History
+
+
+def test_positions_name_states_of_both_stores():
+    table = lake.open_table(mixed_table("minor_major_full").location)
+    snapshots = table.snapshots()
+    positions = [each.position for each in snapshots]
+    assert positions == sorted(positions)
+    assert len({each.numbers for each in positions}) == len(positions)
+    assert table.position() == positions[-1] == table.advance(0)
+    kept = table.position(str(positions[2]))
+    since = table.since(kept)
+    assert [each.position for each in since.snapshots] == positions[3:]
+    assert (since.missed, since.rewound) == (False, False)
+    assert table.positions(after=positions[0], upto=positions[3], limit=2) == positions[2:4]
+    assert table.advance(positions[0], 2) == positions[2]
+    assert table.snapshot_id_at(positions[1]) == snapshots[1].snapshot_id
+    assert table.position(snapshots[1].snapshot_id) == positions[1]
+    assert table.since(positions[-1]).snapshots == ()
+    assert {each.commit_kind for each in snapshots} == {"APPEND", "COMPACT"}
+
+
+def test_a_state_is_chosen_by_position_snapshot_or_time_and_others_are_refused():
+    table = lake.open_table(mixed_table("t1_t6_overwrite").location)
+    third = table.snapshots()[2]
+    rows = table.scan(snapshot=third.position).to_arrow()
+    assert table.scan(snapshot=third.snapshot_id).to_arrow() == rows
+    assert table.scan(as_of=third.time_millis).to_arrow() == rows
+    with pytest.raises(lake.NotFoundError, match=r"has no snapshots at position main/9\.9"):
+        table.scan(snapshot=lake.Position((9, 9)))
+    with pytest.raises(lake.NotFoundError, match="had no snapshot at"):
+        table.scan(as_of=1)
+    with pytest.raises(lake.NotFoundError, match=r"no store of .* has a snapshot 5"):
+        table.scan(snapshot=5)
+    with pytest.raises(lake.InvalidRequestError, match="3 is no position of the Mixed table"):
+        table.position("3")
+    with pytest.raises(lake.UnsupportedError, match="which has no tags: use as_of"):
+        table.scan(tag="v1")
+    with pytest.raises(lake.InvalidRequestError, match="got snapshot and as_of"):
+        table.scan(snapshot=third.position, as_of=third.time_millis)
+    with pytest.raises(lake.InvalidRequestError, match="use a scan of the split's position"):
+        next(table.scan().read(table.scan(snapshot=third.position).splits()[0]))
+
+
+def test_expired_snapshots_of_a_store_are_missed_and_lost_ones_are_rewound(tmp_path):
+    golden = mixed_copy("keyed_int", tmp_path)
+    table = lake.open_table(golden.location)
+    first, *_, last = table.snapshots()
+    metadata = json.loads(newest_metadata(golden.root / "t_change_").read_text())
+    edit(golden.root / "t_change_", snapshots=metadata["snapshots"][3:], **{"snapshot-log": []})
+    again = lake.open_table(golden.location)
+    assert again.since(first.position).missed
+    assert not again.since(last.position).missed
+    other = lake.Position(last.position.numbers, "main", "1-")
+    assert again.since(other).rewound
+
+
+# Commands and catalogs
+
+
+def show(*arguments: str) -> str:
+    shown = runner.invoke(app, [*arguments], env={"COLUMNS": "200"})
+    assert shown.exit_code == 0, shown.output
+    return shown.output
+
+
+def test_commands_show_merged_rows_and_the_metadata_of_both_stores():
+    golden = mixed_table("multi_key_buckets")
+    table = lake.open_table(golden.location)
+    lines = show("scan", golden.location, "--json").splitlines()
+    assert len(lines) == table.scan().count()
+    files = json.loads(show("files", golden.location, "--json"))
+    assert {each["store"] for each in files} == {"base", "change"}
+    assert "t_change_/data/" in show("files", golden.location)
+    assert show("snapshots", golden.location).count("COMPACT") == 2
+    assert "MIXED_ICEBERG" in show("options", golden.location)
+    refused = runner.invoke(app, ["compact", golden.location])
+    assert "Amoro's self-optimizing merges changes" in str(refused.exception)
+    refused = runner.invoke(app, ["manifests", golden.location])
+    assert "Name one of its stores: " in str(refused.exception)
+
+
+def test_a_catalog_opens_the_pair_by_the_name_of_its_base_store_and_drops_no_half(pair):
+    catalog = lake.open_catalog(str(pair.root.parent), format="iceberg")
+    table = catalog.table("db.t")
+    assert isinstance(table, lake.MixedTable)
+    assert table.scan().count() == len(pair.steps[-1]["merged_rows"])
+    assert catalog.table("db.t$files").scan().to_arrow().num_rows == 15
+    for name in ("t", "t_change_"):
+        with pytest.raises(lake.UnsupportedError, match="is not dropped or renamed without"):
+            catalog.drop_table(f"db.{name}", purge=True)
+        with pytest.raises(lake.UnsupportedError, match="store of a Mixed table"):
+            catalog.plan_drop_table(f"db.{name}", purge=True)
+    assert sorted(each.name for each in pair.root.iterdir()) == ["t", "t_change_"]
