@@ -14,7 +14,9 @@ from lakeformat.types.arrow_types import in_full
 __all__ = ["in_full_columns", "with_dictionaries"]
 
 _MAX_DISTINCT_FRACTION = 0.1
-"""The largest share of distinct values in a sample; small dictionaries fit into the CPU cache."""
+"""Texts are encoded if at most this share of a sample is distinct: small dictionaries fit into the
+CPU cache.
+"""
 _LONGEST = 256
 _FEWEST_ROWS = 4 * SAMPLE_ROWS
 

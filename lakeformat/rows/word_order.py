@@ -42,7 +42,9 @@ _DIGIT_BITS = 0x0F0F0F0F0F0F0F0F
 _WIDE = 20
 """A column of words with more bits than this is searched for bits that are equal in all values."""
 MOST_FALLS = 64
-"""Up to this number of falls, sorted runs are merged; with more, all numbers are sorted again."""
+"""Up to this number of places where a number is less than the one before, sorted runs are merged;
+with more, all numbers are sorted again.
+"""
 _SAMPLE = 256
 """About the number of values in a sample that shows most of the differing bits."""
 
@@ -167,7 +169,9 @@ def _sort_beside_positions(values: Words, position_bits: int) -> tuple[Positions
 
 
 def _fastest_sort(values: Words) -> Kind:
-    """Return the kind of numpy's sort that is faster, by the number of falls (see the module)."""
+    """Return the faster kind of numpy's sort: merging if at most ``MOST_FALLS`` numbers are less
+    than the one before.
+    """
     falls = int(np.count_nonzero(values[1:] < values[:-1]))
     return "stable" if falls <= MOST_FALLS else "quicksort"
 
@@ -179,7 +183,7 @@ def _differs_from_before(values: Words) -> Mask:
 
 
 def _refine(order: Positions, is_first: Mask, word: KeyWord) -> None:
-    """Sort the rows with equal words so far by one more word, in place.
+    """Sort the rows that are equal in all words before by one more word, in place.
 
     ``is_first`` marks the first row of each group of equal rows; it is updated, too.
     """

@@ -28,7 +28,7 @@ class MergeEngine(Protocol):
         """Return one row per key, in key order, with the columns of ``rows``.
 
         A merged row may be a retract: reads drop it, writers keep it. Its sequence number is that
-        of the last row that was not ignored. A key whose rows were all ignored because of ``ignore-
-        delete`` has no row in the result.
+        of the last row that was not ignored. A key whose rows were all ignored because of
+        ``ignore-delete`` has no row in the result.
         """
         ...

@@ -33,9 +33,9 @@ number of rows in a row group.
 """
 
 Round: TypeAlias = list[tuple[int, list[pa.RecordBatch]]]
-"""The rows of the keys of one round.
+"""Rows that are merged together: all rows of some keys.
 
-For each run with such rows, oldest first: the number of the run, and the batches.
+For each run that has some of them, oldest first: the number of the run, and the batches.
 """
 
 Key: TypeAlias = tuple[tuple[bool, object], ...]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds snapshots that still name a changelog which has expired.
+"""Finds snapshots that name a changelog list which has expired.
 
 A tag keeps rows but no changelog: the changelog of its snapshot is deleted when that snapshot
-expires. If a branch or a rollback starts at such a tag, its first snapshot names a missing
-changelog list, as in other engines. Any other missing list is damage.
+expires. If a branch or a rollback starts at a tag, its first snapshot may name a missing changelog
+list, as in other engines. Any other missing list is damage.
 """
 
 from __future__ import annotations

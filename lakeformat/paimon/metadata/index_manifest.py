@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Index manifests: ``manifest/index-manifest-<uuid>-<n>``, each with all index files of a snapshot.
 
-Unlike a data manifest, an index manifest has the whole state: a new one is written when any index
-file changes. A snapshot without such a change names the previous file again.
-``paimon/index/combination.py`` computes the next state.
+A commit that changes an index file writes a new index manifest with all index files, also the
+unchanged ones. Other snapshots name the previous index manifest again.
+``paimon/index/combination.py`` computes the new list of index files.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _state_record(entry: IndexManifestEntry) -> dict[str, Any]:
 
 
 def index_entry_record(entry: IndexManifestEntry) -> dict[str, Any]:
-    """Return one entry as an Avro record."""
+    """Return the Avro record of an entry, by field name."""
     plain = {avro: getattr(entry, name) for avro, (name, _) in _PLAIN.items()}
     ranges = entry.ranges
     meta = entry.global_index

@@ -38,7 +38,7 @@ class CommitKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """One published state of the table; members that older writers omit are None."""
+    """One snapshot of the table, as its file has it; members that older writers omit are None."""
 
     id: int
     schema_id: int

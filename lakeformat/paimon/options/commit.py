@@ -23,7 +23,9 @@ from lakeformat.paimon.options.option import Group, Option
 __all__ = ["AT_TABLE", "PUBLISHED_PREFIX", "CommittingOptions", "PublicationOptions"]
 
 PUBLISHED_PREFIX = "metadata.iceberg."
-"""The beginning of all options about published metadata, of tables and of connections."""
+"""The beginning of the keys of all options for published Iceberg metadata, in tables and
+connections.
+"""
 
 AT_TABLE, AT_WAREHOUSE = "table-location", "catalog-location"
 

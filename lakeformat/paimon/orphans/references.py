@@ -179,7 +179,9 @@ class _Branch:
         self._ownership = ChangelogOwnership(self._storage, self._layout)
 
     def read(self, state: _BranchReferences, known: _BranchReferences) -> None:
-        """Read the snapshots, changelogs and tags of ``state`` that are not in ``known`` yet."""
+        """Read those snapshots, changelogs, tags and staged results of ``state`` that ``known``
+        lacks.
+        """
         self._first = min(state.snapshots, default=0)
         self._add_snapshots(sorted(state.snapshots - known.snapshots))
         for number in sorted(state.changelogs - known.changelogs):

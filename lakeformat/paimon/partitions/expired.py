@@ -92,7 +92,10 @@ def _time_of(
 def partition_value_texts(
     schema: TableSchema, rows: Sequence[bytes]
 ) -> list[tuple[str | None, ...]]:
-    """Return the values of each partition as SQL casts them to text: a date is '2024-01-31'."""
+    """Return the values of each partition as SQL casts them to text: a date is '2024-01-31'.
+
+    A null value is None.
+    """
     fields = partition_fields(schema)
     framed = FramedRows(pa.array(rows, pa.large_binary()), [field.type for field in fields])
     columns = [

@@ -86,10 +86,10 @@ class Scan(Results):
         self._limit = limit
         self._planned: list[Split] | None = None
         self.report = ScanReport()
-        """Counts of what the scan has read so far."""
+        """The numbers of files, row groups and bytes that the scan has read."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for pickling, without the planned splits."""
+        """Return the attributes for pickling, without the planned splits."""
         return {**self.__dict__, "_planned": None}
 
     @property

@@ -251,8 +251,9 @@ class _ChangeAttempt:
         return cls(handle, request, snapshot, where, assignments)
 
     def plan(self) -> Round[ChangeUnit, _FoundRows] | None:
-        """Return the files to search; no files for a primary-key table, where a scan finds the
-        rows.
+        """Return the files to search: none for a primary-key table, because a scan finds its rows.
+
+        Return None if the table has no commit, and none has to be made.
         """
         if self.snapshot is None and not self._is_recorded:
             return None
@@ -288,7 +289,9 @@ class _ChangeAttempt:
             self.result = self._of_files(self._found, messages, self._commit(messages, None))
 
     def _take_out(self, found: Sequence[_FoundRows]) -> list[CommitMessage]:
-        """Return the messages of all buckets, and the messages of the rows with new values."""
+        """Delete the found rows and, for an UPDATE, write them with their new values; return all
+        messages.
+        """
         messages: list[CommitMessage] = []
         writer = None if self.assignments is None else OwnRowsWriter(self.handle)
         take = None if writer is None else self._into(writer)
@@ -329,7 +332,9 @@ class _ChangeAttempt:
         return self.request.commit is not None and not self.request.dry_run
 
     def _record(self) -> CommitReport | None:
-        """Commit an empty snapshot for a change that meets no row, if ``_is_recorded``."""
+        """Commit an empty snapshot for a change that meets no row; return None unless
+        ``_is_recorded``.
+        """
         if not self._is_recorded or self._found:
             return None
         return self._commit([], None)

@@ -38,7 +38,7 @@ class SystemTableDeclaration(Generic[R]):
     name: str
     columns: tuple[SystemColumn[R], ...]
     open: Callable[[Source], R]
-    """Returns the object of which the functions of the columns make values."""
+    """Returns the object from which the functions of the columns take their values."""
     of_snapshot: bool
     """True if the table shows one snapshot, so that a scan may choose an older one."""
 

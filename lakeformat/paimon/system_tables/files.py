@@ -60,8 +60,9 @@ class _Files(LiveFiles):
         ]
 
     def keys(self, member: str) -> list[str | None]:
-        """Return the smallest or the largest key of each file as text; ``member`` is the manifest
-        column.
+        """Return the smallest or the largest key of each file as text; None for files without keys.
+
+        ``member`` is the manifest column.
         """
 
         def texts(files: ManifestColumns) -> list[str | None]:

@@ -53,10 +53,10 @@ class TableOrphans(TableReads):
         Writes in progress have unreferenced files. So a time within one day, or after
         ``running_since``, is refused unless ``allow_younger`` confirms that no writer is active.
         ``running_since`` is the start of the oldest write in progress. An old file is kept if its
-        writer also wrote one after that time. The files of the messages ``in_use`` and files with
-        unknown names are kept, too. Removing more than ``max_share`` of the table's files or bytes
-        is refused. ``external_paths`` also checks external paths, where no other table may keep
-        files. ``on_progress`` is called with every file.
+        writer also wrote a file that is not old enough. The files of the messages ``in_use`` and
+        files with unknown names are kept, too. Removing more than ``max_share`` of the table's
+        files or bytes is refused. ``external_paths`` also checks external paths, where no other
+        table may keep files. ``on_progress`` is called with every file.
 
         ``executor`` reads manifests and lists directories: ``"threads"`` (as many as the option
         ``file-operation.thread-num``), ``"serial"``, or an object such as

@@ -92,7 +92,7 @@ class TablePartitions(TableReads):
         value.
 
         The snapshots are those after ``after`` up to and including ``upto``. A compaction counts
-        for the partitions that it rewrote.
+        for the partitions that it rewrote. A null value is None.
         """
         from lakeformat.paimon.partitions.touched import touched_partitions
 

@@ -200,15 +200,16 @@ class TableReads:
         where: Where | None = None,
         partitions: Partitions | None = None,
     ) -> Changes:
-        """Return the changes after one snapshot up to and including another, by default the newest.
+        """Return the changes of the snapshots after ``after`` up to ``upto``, by default the
+        newest.
 
         Both are positions, snapshot numbers, tag names or datetimes; ``after=0`` is before the
-        first.
+        first snapshot.
 
-        ``mode="delta"`` returns the rows as they were written, ``"changelog"`` those of changelog
-        files, ``"diff"`` compares two states by key. ``"auto"`` compares two tags; otherwise it
-        reads the changelog if the table keeps one, else the delta. The first column, ``rowkind``,
-        is the kind of each row; ``where`` may use it, too.
+        ``mode="delta"`` returns the rows as they were written, ``"changelog"`` the rows of
+        changelog files, ``"diff"`` compares two snapshots by key. ``"auto"`` compares two tags;
+        otherwise it reads the changelog if the table keeps one, else the delta. The first column,
+        ``rowkind``, is the kind of each row; ``where`` may use it, too.
         """
         from lakeformat.paimon.read.changes.changes import Changes
         from lakeformat.paimon.read.changes.rows import changed_rows

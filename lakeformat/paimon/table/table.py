@@ -417,7 +417,9 @@ class RowSystemTable(ReadOnlyTable):
         newest: bool = False,
         limit: int | None = None,
     ) -> Scan | Rows:
-        """Scan the rows of a snapshot, chosen as in the scan of the table."""
+        """Return a scan of this view of a snapshot's rows; the arguments are those of
+        ``Table.scan``.
+        """
         from lakeformat.paimon.system_tables import RowSelection
         from lakeformat.tables.scan_arguments import check_limit
 
@@ -440,7 +442,9 @@ class RowSystemTable(ReadOnlyTable):
         where: Where | None = None,
         partitions: Partitions | None = None,
     ) -> Rows:
-        """Return the changes after one snapshot up to another, like ``Table.changes``."""
+        """Return this view of the changes between two snapshots; the arguments are those of
+        ``Table.changes``.
+        """
         from lakeformat.paimon.read.changes.window import find_window
         from lakeformat.paimon.system_tables import RowSelection
 

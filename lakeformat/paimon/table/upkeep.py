@@ -36,8 +36,9 @@ class TableUpkeep(TableReads):
     def health(self, *, time_travel: bool = True, unknown: bool = False) -> HealthReport:
         """Check the health: facts about the newest snapshot, a score, and reasons with advice.
 
-        ``time_travel`` checks every snapshot, tag and branch for the bytes that only they keep.
-        ``unknown`` lists the directories to find orphan files, and missing or truncated files.
+        ``time_travel`` also reads every snapshot, tag and branch, to count the bytes that only they
+        keep. ``unknown`` also lists the directories, to find orphan files, and missing or truncated
+        files.
         """
         from lakeformat.paimon.health import check_health
 
@@ -61,8 +62,8 @@ class TableUpkeep(TableReads):
         or an age such as ``"2 d"``.
 
         ``obstacles`` of the report lists what still prevents good health, and what to do about it.
-        A ``dry_run`` changes nothing and reports what each step would do. Repeat an interrupted run
-        to do the rest.
+        A ``dry_run`` changes nothing and reports what each step would do. After an interruption,
+        call it again: finished steps have nothing left to do.
         """
         from lakeformat.paimon.maintain import maintain
         from lakeformat.tables.maintain.request import MaintainRequest

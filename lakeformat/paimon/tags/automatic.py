@@ -37,9 +37,7 @@ _BATCH = "batch"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutomaticTagsReport(Report):
-    """The automatic tags that were created, and those deleted because of ``tag.num-retained-
-    max``.
-    """
+    """The automatic tags that were created, and those that ``tag.num-retained-max`` deleted."""
 
     table: str
     created: tuple[str, ...]

@@ -30,7 +30,7 @@ _LOOKED_UP = 100
 
 
 class SequenceNumbers:
-    """Assigns the sequence numbers after those of the live files of each bucket.
+    """Assigns sequence numbers to the rows of each bucket, above the numbers of its live files.
 
     Of rows with one key, the row with the higher number is newer. Manifests are read when a
     partition is first needed. If the snapshot has expired, the newest one is read instead; its

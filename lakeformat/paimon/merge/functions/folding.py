@@ -31,7 +31,9 @@ class JoiningFunction(AggregateFunction, Protocol):
 
     @property
     def swaps_late(self) -> bool:
-        """True if a late value is joined in front of the state instead of behind it."""
+        """True if a value older than the key's state is joined in front of the state; False: behind
+        it.
+        """
         ...
 
 

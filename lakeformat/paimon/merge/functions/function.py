@@ -35,11 +35,12 @@ class Accumulator(Protocol):
     """
 
     def add(self, keys: Positions, rows: Positions) -> None:
-        """Add a row that is newer than the state."""
+        """Add to the state of each key the value of its row, which is newer than the state."""
         ...
 
     def add_late(self, keys: Positions, rows: Positions) -> None:
-        """Add a row that is older than the state, as Java does.
+        """Add to the state of each key the value of its row, which is older than the state, as Java
+        does.
 
         Most functions then combine the row first and the state second. Some, such as ``collect``,
         combine them as if the row was newer.
@@ -47,19 +48,23 @@ class Accumulator(Protocol):
         ...
 
     def retract(self, keys: Positions, rows: Positions) -> None:
-        """Subtract the row's value; raise RefusedRow if the function cannot."""
+        """Subtract the value of each row from the state of its key; raise RefusedRow if that is
+        impossible.
+        """
         ...
 
     def reset(self, keys: Positions, rows: Positions) -> None:
-        """Set the state to the row's value; other memory of the function is kept."""
+        """Set the state of each key to the value of its row; what else the function remembers is
+        kept.
+        """
         ...
 
     def clear(self, keys: Positions) -> None:
-        """Set the state to NULL; other memory of the function is kept."""
+        """Set the state of each key to NULL; what else the function remembers is kept."""
         ...
 
     def result(self) -> pa.Array:
-        """Return the aggregated value of every key."""
+        """Return the state of every key, which is the aggregated value."""
         ...
 
 

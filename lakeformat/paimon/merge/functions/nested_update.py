@@ -91,7 +91,7 @@ class NestedUpdateFunction:
 
 
 def _first_of_each(keys: Positions, limit: int) -> Positions:
-    """Return the first ``limit`` elements of every key; elements are sorted by key."""
+    """Return the positions of the first ``limit`` elements of each key; ``keys`` is sorted."""
     rank = np.arange(len(keys)) - np.searchsorted(keys, keys)
     return np.flatnonzero(rank < limit)
 

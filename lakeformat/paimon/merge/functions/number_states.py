@@ -149,7 +149,10 @@ def again(
     result: pa.Array,
     retracts: Mask | None = None,
 ) -> pa.Array:
-    """Return ``result``, but with the values of ``keys`` computed again, row by row."""
+    """Return ``result``, but with the values of ``keys`` computed again, row by row.
+
+    The mask ``retracts`` marks rows that are subtracted; None if all rows are added.
+    """
     if not len(keys):
         return result
     for numbers, rows in ranks_of(of_keys(groups, keys)):

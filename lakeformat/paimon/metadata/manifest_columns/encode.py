@@ -55,7 +55,7 @@ def encode_manifest(
 
 
 def entry_record(entry: ManifestEntry) -> dict[str, Any]:
-    """Return one entry as an Avro record."""
+    """Return the Avro record of an entry, by field name."""
     return {
         "_VERSION": FORMAT_VERSION,
         "_KIND": int(entry.kind),

@@ -53,7 +53,9 @@ def decode_manifest(content: bytes, uri: str) -> ManifestColumns:
 
 @dataclass(frozen=True, slots=True)
 class OpenManifest:
-    """A manifest with its decompressed Avro blocks; None if the column decoder cannot read them."""
+    """A manifest with its decompressed Avro blocks; ``blocks`` is None if the column decoder cannot
+    read it.
+    """
 
     content: bytes
     uri: str

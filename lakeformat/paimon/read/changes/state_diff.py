@@ -232,7 +232,7 @@ class _Joined:
 
     @property
     def is_gone(self) -> Mask:
-        """A mask of the keys that only the earlier state has."""
+        """A mask of the keys that only the earlier snapshot has."""
         gone: Mask = self.groups.newest < self.count_before
         return gone
 

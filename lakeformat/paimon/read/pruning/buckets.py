@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pruning of buckets, and of single files in the buckets of primary-key tables.
+"""Skips buckets, and single files in the buckets of primary-key tables.
 
-The value of a non-key column is only known after the rows of a key are merged. So the bounds of
-such a column exclude a single file only if each key is in one file.
+The value of a column outside of the key is only known after the rows of a key are merged. So the
+bounds of this column exclude a single file only if each key is in one file.
 """
 
 from __future__ import annotations
