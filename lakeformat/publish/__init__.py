@@ -28,8 +28,8 @@ _log = logging.getLogger(__name__)
 class IcebergPublication:
     """Publishes Iceberg metadata after each commit to a Paimon table.
 
-    Only for tables whose option ``metadata.iceberg.storage`` names a place, and only for the branch
-    main.
+    Only for tables whose option ``metadata.iceberg.storage`` names a place. Each branch is an
+    Iceberg table of its own.
     """
 
     def __init__(self, open_targets: Callable[[], Targets] | None = None) -> None:
@@ -60,8 +60,6 @@ class IcebergPublication:
         """Raise ``UnsupportedError``, before the commit, if columns or options cannot be
         published.
         """
-        if handle.layout.branch != MAIN_BRANCH:
-            return
         from lakeformat.publish.place import require_place
         from lakeformat.publish.requirements import require_publishable
 
@@ -84,11 +82,7 @@ class IcebergPublication:
         self._publish(handle, follows_upkeep=False)
 
     def lag(self, handle: TableHandle) -> ObserverLag | None:
-        """Return how far the Iceberg metadata is behind the table; None for a branch other than
-        main.
-        """
-        if handle.layout.branch != MAIN_BRANCH:
-            return None
+        """Return how far the Iceberg metadata is behind the table or branch."""
         from lakeformat.publish.lag import publication_lag
 
         return publication_lag(handle, self.targets)
@@ -98,8 +92,6 @@ class IcebergPublication:
 
         Otherwise Iceberg readers could still look for the deleted files.
         """
-        if handle.layout.branch != MAIN_BRANCH:
-            return
         from lakeformat.publish.publish import publish_head
 
         try:
@@ -127,17 +119,13 @@ class IcebergPublication:
 
     def files(self, handle: TableHandle) -> ObservedFiles | None:
         """Return the directory of the Iceberg metadata and the names of the files in it that
-        Iceberg readers need; None for a branch other than main.
+        Iceberg readers need.
         """
-        if handle.layout.branch != MAIN_BRANCH:
-            return None
         from lakeformat.publish.needed_files import needed_files
 
         return needed_files(handle)
 
     def _publish(self, handle: TableHandle, *, follows_upkeep: bool) -> None:
-        if handle.layout.branch != MAIN_BRANCH:
-            return
         from lakeformat.publish.publish import publish_head
 
         try:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the directory of published metadata: the table's own, or one in the warehouse.
 
-In the warehouse, the published tables are a Hadoop catalog for Iceberg readers.
+In the warehouse, the published tables are a Hadoop catalog for Iceberg readers. The metadata of a
+branch is always in the directory of the branch.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.create.new_table import location_at
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.layout import DATABASE_SUFFIX
+from lakeformat.paimon.layout import DATABASE_SUFFIX, MAIN_BRANCH
 from lakeformat.publish.versions import PublishedVersions
 from lakeformat.storage import ExternalRoots
 from lakeformat.storage.links import within
@@ -23,11 +24,13 @@ it."""
 
 
 def versions_of(handle: TableHandle) -> PublishedVersions:
-    """Return the published metadata files of a table."""
+    """Return the published metadata files of a table or branch."""
+    table = ExternalRoots((location_of(location_of_table(handle)),))
+    if handle.layout.branch != MAIN_BRANCH:
+        return PublishedVersions(handle.storage, handle.layout.metadata_root, table)
     if handle.options.iceberg_is_at_table:
         return PublishedVersions(handle.storage, handle.layout.root)
     root = _root_in_warehouse(handle)
-    table = ExternalRoots((location_of(location_of_table(handle)),))
     return PublishedVersions(within(handle.storage, root), root, table)
 
 
@@ -40,7 +43,7 @@ def require_place(handle: TableHandle) -> None:
     """Raise ``UnsupportedError`` if the options ask for a place in a warehouse that the table is
     not in.
     """
-    if not handle.options.iceberg_is_at_table:
+    if handle.layout.branch == MAIN_BRANCH and not handle.options.iceberg_is_at_table:
         _root_in_warehouse(handle)
 
 

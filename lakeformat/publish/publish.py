@@ -87,7 +87,7 @@ def publish_table(table: Table) -> PublishReport:
 def publish_head(
     handle: TableHandle, targets: Targets | None, *, follows_upkeep: bool
 ) -> PublishReport:
-    """Publish the snapshots of the branch main up to its newest one, also in catalogs.
+    """Publish the snapshots of a table or branch up to its newest one, also in catalogs.
 
     With ``follows_upkeep`` also publish the tags, and remove expired snapshots.
     """

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.layout import MAIN_BRANCH
 from lakeformat.paimon.metadata.schema_file import latest_schema_id, read_schema
 from lakeformat.paimon.table import Table
 
@@ -20,8 +19,6 @@ def require_published_table(table: Table) -> TableHandle:
     Raise ``InvalidRequestError`` for a branch other than main, or if the table does not publish.
     """
     handle = table._handle
-    if handle.layout.branch != MAIN_BRANCH:
-        raise InvalidRequestError(f"only the branch main is published, not {handle.name}")
     if not handle.options.publishes_iceberg:
         raise InvalidRequestError(
             f"{handle.uri} does not publish Iceberg metadata: set its option "

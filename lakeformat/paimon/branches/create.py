@@ -15,6 +15,7 @@ from lakeformat.errors import (
     UnavailableError,
 )
 from lakeformat.paimon.branches.marker import Creation, clear, mark, read_mark
+from lakeformat.paimon.branches.observed import observe_branch
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.branch_directory import check_branch_name
@@ -54,6 +55,7 @@ def create(
         raise _other_work(handle, name)
     if not dry_run:
         _make(handle, name, work, origin, is_first=begun is None)
+        observe_branch(handle, name)
     elif origin is not None:
         origin.require_kept(handle, f"branch {name!r}")
     number = None if work.snapshot is None else work.snapshot.id

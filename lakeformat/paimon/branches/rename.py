@@ -9,6 +9,7 @@ from lakeformat.errors import AlreadyExistsError, CommitConflictError
 from lakeformat.paimon.branches.create import put, refuse_inside_branch
 from lakeformat.paimon.branches.delete import refuse_read_through
 from lakeformat.paimon.branches.marker import Move, clear, mark, read_mark
+from lakeformat.paimon.branches.observed import observe_branch
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.branch_directory import check_branch_name, require_branch
@@ -36,6 +37,7 @@ def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = Fal
     old, new = (handle.layout.on_branch(each) for each in (name, new_name))
     if not dry_run:
         _move(handle, work, old, new)
+        observe_branch(handle, new_name)
     done = f"would be renamed to {new_name!r}" if dry_run else f"was renamed to {new_name!r}"
     return BranchReport(
         table=handle.uri,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.executor import Executor
+from lakeformat.paimon.branches.observed import observed_files
 from lakeformat.paimon.commit.same_table import require_same_table
 from lakeformat.paimon.deletion import (
     Deleter,
@@ -116,12 +117,12 @@ def remove_orphans(
         ),
         may_write=not dry_run,
     )
-    observed = handle.observed_files()
+    observed = [*observed_files(handle)]
     directories = find_directories(handle, external_paths=options.external_paths, readers=readers)
     with closing(OrphanScan(references)) as scan:
         scan_table(scan, handle, directories, floor.millis)
-        if observed is not None:
-            scan_observed(scan, observed, floor.millis)
+        for each in observed:
+            scan_observed(scan, each, floor.millis)
         plan = _plan(scan, floor)
         objection = _objection(handle, scan, plan, options.max_share)
         if objection is not None and not dry_run:

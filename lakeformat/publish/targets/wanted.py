@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lakeformat.errors import UnsupportedError
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.layout import DATABASE_SUFFIX
+from lakeformat.paimon.layout import DATABASE_SUFFIX, MAIN_BRANCH
 
 __all__ = ["HIVE_CATALOG", "REST_CATALOG", "SQL_CATALOG", "WantedCatalog", "wanted_catalogs"]
 
@@ -24,7 +24,11 @@ class WantedCatalog:
 
 
 def wanted_catalogs(handle: TableHandle) -> tuple[WantedCatalog, ...]:
-    """Return the catalogs that the options name; none if only the metadata files are published."""
+    """Return the catalogs that the options name; none if only the metadata files are published,
+    as those of a branch always are.
+    """
+    if handle.layout.branch != MAIN_BRANCH:
+        return ()
     options, kinds = handle.options, []
     if options.iceberg_storage in (REST_CATALOG, HIVE_CATALOG):
         kinds.append(options.iceberg_storage)

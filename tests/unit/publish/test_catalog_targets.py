@@ -11,7 +11,7 @@ from lakeformat.errors import UnavailableError
 from lakeformat.publish.versions import PublishedVersions
 from lakeformat.storage import LocalStorage
 from tests.unit.publish.catalogs import COLUMNS, KINDS, Published, opened
-from tests.unit.publish.published import content, rows_of, unobserved
+from tests.unit.publish.published import content, rows_of, seen, unobserved
 
 
 @pytest.fixture(params=KINDS)
@@ -89,6 +89,17 @@ def test_commits_of_other_engines_are_published_later(published: Published):
     assert moved.startswith("table 'shop.orders' in ")
     assert ids(published.read()) == [1, 2, 3]
     assert lake.publish_table(table).catalogs == ()
+
+
+def test_a_branch_does_not_change_the_entry_of_its_table(published: Published):
+    table = published.table()
+    write(table, 1)
+    table.branches.create("dev", snapshot=1)
+    dev = published.catalog().table("shop.orders$branch_dev")
+    write(dev, 2)
+    assert (ids(published.read()), published.names()) == ([1], ["orders"])
+    assert (dev.health().reasons, table.health().reasons) == ((), ())
+    assert ids(seen(dev)) == [1, 2]
 
 
 def test_another_table_of_that_name_is_refused_and_another_name_helps(published: Published):

@@ -12,7 +12,15 @@ from lakeformat.environment import Environment
 from lakeformat.publish.versions import PublishedVersions
 from lakeformat.storage import MemoryStorage
 from tests.sampling import SEED
-from tests.unit.publish.published import PUBLISHED, content, file_of, rows_of, seen
+from tests.unit.publish.published import (
+    PUBLISHED,
+    ROOT,
+    catalog_of,
+    content,
+    file_of,
+    rows_of,
+    seen,
+)
 
 DAY = 86_400_000
 METADATA = "wh/shop.db/orders/metadata"
@@ -109,3 +117,28 @@ def test_files_of_deletes_are_kept_until_no_snapshot_needs_them(request, monkeyp
     assert kinds == ["delete file", "manifest", "manifest", "manifest list"]
     assert not left & world.metadata()
     assert seen(world.table) == content(world.table.scan().to_arrow())
+
+
+def test_files_of_branches_are_kept_and_their_orphans_are_deleted(request, monkeypatch):
+    world = Clocked(request.node.name, **{"deletion-vectors.enabled": "true"})
+    world.table.write(rows_of(id=[1, 2, 3, 4]))
+    world.table.branches.create("dev", snapshot=1)
+    dev = catalog_of(world.table).table("shop.orders$branch_dev")
+    dev.delete("id = 1")
+    place = f"{ROOT}/branch/branch-dev/metadata"
+    needed = {*world.storage.files(place)}
+    with monkeypatch.context() as broken:
+        broken.setattr(PublishedVersions, "create", killed)
+        with pytest.raises(KeyboardInterrupt):
+            dev.delete("id = 2")
+    left = {*world.storage.files(place)} - needed
+    assert len(left) == 4
+    world.now += 2 * DAY
+    dev.write(rows_of(id=[5]))
+    world.now += 2 * DAY
+    world.write(5)
+    world.now += 2 * DAY
+    world.table.remove_orphans(older_than="1 d", dry_run=False)
+    assert not left & {*world.storage.files(place)}
+    for table in (world.table, dev):
+        assert seen(table) == content(table.scan().to_arrow())

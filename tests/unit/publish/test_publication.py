@@ -576,16 +576,3 @@ def test_only_tables_with_the_option_are_published(storage):
         lake.publish_table(table)
     table.write(rows_of(id=[1], note=["a"]))
     assert not [name for name in storage.files() if "/metadata/" in name]
-
-
-def test_a_branch_is_written_without_publication(storage):
-    table = published_table(storage, COLUMNS)
-    table.write(rows_of(id=[1], note=["a"]))
-    table.branches.create("dev", snapshot=1)
-    branch = catalog_in(storage).table("shop.orders$branch_dev")
-    branch.write(rows_of(id=[2], note=["dev"]))
-    assert [row["id"] for row in seen(table)] == [1]
-    table.branches.fast_forward("dev")
-    assert [row["id"] for row in seen(table)] == [1, 2]
-    with pytest.raises(lake.InvalidRequestError, match="only the branch main"):
-        lake.publish_table(branch)

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The work that follows commits, such as published Iceberg metadata, for all branches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.branch_directory import branches
+from lakeformat.paimon.metadata.schema_file import latest_schema_id, read_schema
+from lakeformat.tables.commit_observer import ObservedFiles
+
+__all__ = ["observe_branch", "observed_files"]
+
+
+def observe_branch(handle: TableHandle, name: str) -> None:
+    """Publish a new or renamed branch, if its options ask for it; ``handle`` is that of main."""
+    branch = _on_branch(handle, name)
+    if branch is not None:
+        branch.observe_upkeep()
+
+
+def observed_files(handle: TableHandle) -> Iterator[ObservedFiles]:
+    """Yield the files of the publication of main, then those of each branch."""
+    names = [each.name for each in branches(handle.storage, handle.layout)]
+    for each in (handle, *(_on_branch(handle, name) for name in names)):
+        found = None if each is None else each.observed_files()
+        if found is not None:
+            yield found
+
+
+def _on_branch(handle: TableHandle, name: str) -> TableHandle | None:
+    """Return the handle of a branch with its newest schema; None if it was deleted meanwhile."""
+    layout = handle.layout.on_branch(name)
+    newest = latest_schema_id(handle.storage, layout)
+    if newest is None:
+        return None
+    return replace(handle, layout=layout, schema=read_schema(handle.storage, layout, newest))
