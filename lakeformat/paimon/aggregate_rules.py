@@ -111,7 +111,9 @@ _DOMAINS: dict[str, _Domain] = {
     "bool_or": _BOOLEANS,
     "collect": _Domain("ARRAY", lambda t: isinstance(t, ArrayType)),
     "merge_map": _Domain("MAP", lambda t: isinstance(t, MapType)),
-    "merge_map_with_keytime": _Domain("MAP<K, ROW> with two members or more", _is_timed_map),
+    "merge_map_with_keytime": _Domain(
+        "MAP<K, ROW> whose ROW has two members or more", _is_timed_map
+    ),
     "nested_update": _ROWS,
     "nested_partial_update": _ROWS,
     "rbm32": _BYTES,
@@ -186,7 +188,8 @@ def check_function(name: str, field: DataField, options: TableOptions) -> None:
     if not domain.takes(field.type):
         raise InvalidRequestError(
             f"column {field.name!r} is {type_to_json(field.type)}, but its aggregate function "
-            f"{name!r} takes {domain.words}"
+            f"{name!r} takes {domain.words}: choose another function with "
+            f"{_key(TableOptions.aggregate_function, field)!r}"
         )
     if function in ("nested_update", "nested_partial_update"):
         _check_nested(function, field, options)
@@ -229,8 +232,8 @@ def _check_nested(function: str, field: DataField, options: TableOptions) -> Non
         _require_members(nested_key, members, key)
     elif function == "nested_partial_update":
         raise InvalidRequestError(
-            f"column {field.name!r}: 'nested_partial_update' needs {key!r}, the members that "
-            "identify an element"
+            f"the aggregate function 'nested_partial_update' of column {field.name!r} needs option "
+            f"{key!r}: set it to the members that identify an element"
         )
     needing: tuple[Option[Any], ...] = (
         TableOptions.nested_key_null_strategy,
@@ -239,8 +242,8 @@ def _check_nested(function: str, field: DataField, options: TableOptions) -> Non
     for option in needing:
         if options.of_column(option, field.name) and not nested_key:
             raise InvalidRequestError(
-                f"option {_key(option, field)!r} needs {key!r}, the members that identify an "
-                "element: set it, too"
+                f"option {_key(option, field)!r} needs option {key!r}: set it to the members that "
+                "identify an element"
             )
     sequence = options.of_column(TableOptions.nested_sequence_field, field.name) or ()
     name = _key(TableOptions.nested_sequence_field, field)

@@ -39,14 +39,18 @@ def bucket_function(kind: str, key_types: Sequence[DataType], buckets: int) -> B
     ``kind`` is the value of ``bucket-function.type``: ``default``, ``mod`` or ``hive``.
     """
     if not 1 <= buckets <= MAX_BUCKETS:
-        raise InvalidRequestError(f"a table has from 1 to {MAX_BUCKETS} buckets, not {buckets}")
+        raise InvalidRequestError(
+            f"the number of buckets must be from 1 to {MAX_BUCKETS}, got {buckets}"
+        )
     if not key_types:
-        raise InvalidRequestError("a bucket key needs at least one column")
+        raise InvalidRequestError(
+            "the bucket key has no column: set 'bucket-key' to one or more columns"
+        )
     for data_type in key_types:
         if not isinstance(data_type, AtomicType):
             raise InvalidRequestError(
                 f"a column of type {type_text(data_type)} cannot be in a bucket key: choose "
-                "columns with single values"
+                "columns of numbers, texts, dates or times"
             )
     match kind:
         case "default":

@@ -65,7 +65,7 @@ def explaining_expiry(
         raise SnapshotExpiredError(
             f"snapshot {expired.id} of {handle.uri} has expired while it was read, and its files "
             "with it: read a newer snapshot; before a long read, tag the snapshot. "
-            f"The first error: {missing}"
+            f"First error: {missing}"
         ) from missing
 
 
@@ -104,8 +104,8 @@ def again_if_overtaken(handle: TableHandle, work: Callable[[], T]) -> T:
             if not tries_left:
                 raise SnapshotExpiredError(
                     f"the newest snapshot of {handle.uri} expired {_TRIES} times in a row while "
-                    "it was read: let snapshots live longer ('snapshot.time-retained'), and "
-                    f"repeat it. The last: {missing}"
+                    "it was read: keep snapshots longer ('snapshot.time-retained'), then run the "
+                    f"operation again. Last error: {missing}"
                 ) from missing
     raise AssertionError("the last try returns or raises")
 

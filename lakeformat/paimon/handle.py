@@ -243,7 +243,7 @@ def require_no_chain(handle: TableHandle) -> None:
         names = [f"{handle.name}$branch_{name}" for name in _chain_branches(options)]
         raise UnsupportedError(
             f"{handle.uri} sets {CHAIN_TABLE!r}: its rows are merged from branches, which this "
-            f"version does not do. Use Spark or Flink, or read {' and '.join(names)} alone"
+            f"version does not do. Use Spark or Flink, or read one branch: {' or '.join(names)}"
         )
 
 

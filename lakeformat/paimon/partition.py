@@ -50,7 +50,9 @@ def partition_values(schema: TableSchema, partition: bytes) -> tuple[Value, ...]
     arity, row = unframe_row(partition)
     if arity != len(fields):
         raise CorruptTableError(
-            f"a partition has {arity} values, but the table is partitioned by {len(fields)} columns"
+            f"a partition has {arity} values, but the table is partitioned by {len(fields)} "
+            "columns: restore the manifest from a backup, or roll the table back to an earlier "
+            "snapshot"
         )
     return decode_row(row, [field.type for field in fields]) if fields else ()
 
@@ -105,7 +107,7 @@ def _text(value: Value, field: DataField, *, legacy: bool) -> str:
     if not names_a_directory(field.type):
         raise UnsupportedError(
             f"the table is partitioned by {field.name!r} of type {type_to_json(field.type)}, "
-            "which this version has no directory for"
+            "whose values this version cannot write as directory names: use another engine"
         )
     if isinstance(value, str):
         # The casts keep texts unchanged, but taking values of an Arrow array would load pandas.
@@ -115,6 +117,7 @@ def _text(value: Value, field: DataField, *, legacy: bool) -> str:
         shown = internal_text(column, field.type) if legacy else cast_text(column, field.type)
     except InvalidRequestError as reason:
         raise CorruptTableError(
-            f"the value of partition column {field.name!r} does not fit its type: {reason}"
+            f"a value of partition column {field.name!r} does not fit its type: {reason}; restore "
+            "the manifest from a backup, or roll the table back to an earlier snapshot"
         ) from None
     return str(shown[0].as_py())

@@ -22,6 +22,7 @@ from lakeformat.paimon.partition import partition_fields
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.tables.arguments import PartitionSpec
 from lakeformat.types.casts import cast_array
+from lakeformat.types.type_text import type_to_json
 from lakeformat.types.types import STRING, DataField, DataType
 from lakeformat.types.values import values_from_arrow
 
@@ -106,7 +107,7 @@ def some_partitions(schema: TableSchema, specs: Collection[PartitionSpec]) -> Pa
 def _values(schema: TableSchema, spec: PartitionSpec) -> _Values:
     if not isinstance(spec, Mapping):
         raise InvalidRequestError(
-            f"a partition is named by its values, as in {{'dt': '2024-01-01'}}, got {spec!r}"
+            f"a partition must be a dict of its values such as {{'dt': '2024-01-01'}}, got {spec!r}"
         )
     fields = partition_fields(schema)
     unknown = [key for key in spec if key not in schema.partition_keys]
@@ -136,8 +137,8 @@ def _value(value: Any, field: DataField, default: str) -> pa.Array:
         ) from None
     if text is not None and not _says(text, found):
         raise InvalidRequestError(
-            f"{value!r} is not a value of the partition column {field.name!r}, whose type would "
-            f"make it {found[0].as_py()!r}: name the partition as it is"
+            f"{value!r} is not a value of the partition column {field.name!r}: its type "
+            f"{type_to_json(field.type)} changes it to {found[0].as_py()!r}; give the exact value"
         )
     return found
 

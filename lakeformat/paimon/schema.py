@@ -136,7 +136,9 @@ def new_schema(
     try:
         named = _named_types(columns)
     except RecursionError:
-        raise InvalidRequestError(f"types nest at most {MAX_DEPTH} deep") from None
+        raise InvalidRequestError(
+            f"a column has too many types inside each other: at most {MAX_DEPTH} are possible"
+        ) from None
     names = [name for name, _ in named]
     _check_names(names)
     check_fields(DataField(0, name, data_type) for name, data_type in named)
@@ -224,7 +226,9 @@ def _check_names(names: list[str]) -> None:
     for name in names:
         require_text("a column's name", name)
         if not name.strip() or name in _RESERVED_NAMES or re.match(_RESERVED_PREFIX, name):
-            raise InvalidRequestError(f"column name {name!r} is empty or reserved by the format")
+            raise InvalidRequestError(
+                f"column name {name!r} is empty or reserved by the format: choose another"
+            )
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise InvalidRequestError(

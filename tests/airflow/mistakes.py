@@ -108,7 +108,7 @@ MISTAKES = [
         "a condition on another column",
         "run",
         'LakeCompactOperator(task_id="t", table="shop.orders", where="item = \'apple\'")',
-        "InvalidRequestError: a compaction takes whole buckets: choose by partition columns only, not by 'item'; the table is partitioned by dt",
+        "InvalidRequestError: whole partitions are chosen, so 'where' may name partition columns only, not 'item'; the table is partitioned by dt",
     ),
     Mistake(
         "a key column that the source does not have",

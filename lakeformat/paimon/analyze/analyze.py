@@ -87,7 +87,7 @@ def analyze(
         replayed=published.replayed,
         reason=reason,
     )
-    _log.info("analyze table=%s %s", handle.uri, reason)
+    _log.info("analyze of %s: %s", handle.name, reason)
     return report
 
 
@@ -136,7 +136,7 @@ def _newest(
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:
         raise NotFoundError(
-            f"{handle.uri} has no snapshots any more: the table was dropped meanwhile"
+            f"{handle.uri} was dropped while its rows were counted: nothing was published"
         )
     handle = _newest_schema(handle)
     chosen, skipped = _chosen(handle, columns)

@@ -207,7 +207,8 @@ class FramedRows:
         if lost.any():
             raise UnsupportedError(
                 f"binary row {int(np.argmax(lost))} of {len(lost)}: {self._name(position)} "
-                f"is out of the range of {column_type(data_type)}, which this version reads it as"
+                f"is outside of the range of {column_type(data_type)}, which this version uses: "
+                "read it with another engine"
             )
         return _array(data_type, nulls, pa.py_buffer(counts))
 

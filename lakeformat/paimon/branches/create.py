@@ -114,7 +114,7 @@ def refuse_inside_branch(handle: TableHandle, what: str) -> None:
 
 def _text(name: str) -> str:
     if not isinstance(name, str):
-        raise InvalidRequestError(f"branch must be a str, got {name!r}")
+        raise InvalidRequestError(f"the name of a branch must be a str, got {name!r}")
     return name
 
 
@@ -191,6 +191,7 @@ def _take_back(handle: TableHandle, name: str, work: Creation) -> None:
 
 def _other_work(handle: TableHandle, name: str) -> AlreadyExistsError:
     return AlreadyExistsError(
-        f"branch {name!r} of {handle.uri} is being created from another snapshot or deleted, or "
-        "that was interrupted: wait for it, or delete the branch and create it again"
+        f"branch {name!r} of {handle.uri} is being created from another snapshot, or deleted, by "
+        "another call, which may have been interrupted: wait until it ends, or delete the branch "
+        "and create it again"
     )

@@ -57,7 +57,7 @@ def check_table(
         return _Check(handle, checks, head, staged, replaces, where, executor).run()
 
     report = again_if_overtaken(handle, check)
-    _log.info("check table=%s %s", handle.uri, report.reason)
+    _log.info("check of %s: %s", handle.name, report.reason)
     return report
 
 

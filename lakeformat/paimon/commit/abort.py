@@ -54,7 +54,11 @@ def _require_some(handle: TableHandle, messages: Sequence[CommitMessage]) -> Non
     pairs = zip(paths, there, strict=True)
     missing = [storage.uri(path) for (storage, path), is_there in pairs if not is_there]
     if len(missing) < len(paths):
-        _log.warning("abort: %d files do not exist any more: %s", len(missing), missing[:10])
+        _log.warning(
+            "abort on %s: %d of %d files are deleted already, such as %s; the other files are "
+            "deleted now. No action needed if an earlier abort was interrupted",
+            *(handle.uri, len(missing), len(paths), missing[0]),
+        )
         return
     tables = sorted({each.table for each in messages if each.table is not None})
     of = f" They were written for {', '.join(tables)}." if tables else ""

@@ -371,7 +371,7 @@ def _refuse_untracked(
     if not compaction.is_empty or data.table.is_delete.any():
         raise UnsupportedError(
             f"{handle.uri} tracks row ids ('row-tracking.enabled'): this version can add rows to "
-            "it and replace whole partitions, but cannot rewrite its files"
+            "it and replace whole partitions; rewrite its files with another engine"
         )
 
 

@@ -30,8 +30,8 @@ from lakeformat.paimon.metadata.snapshot import Snapshot
 __all__ = ["ConflictCheck", "check_buckets", "check_within", "without_duplicates"]
 
 _REMEDY = (
-    "Plan again from the latest snapshot. If this happens often, let only one job compact: "
-    "write with 'write-only' = 'true' everywhere else"
+    "Run the operation again: it then works on the newest snapshot. If this happens often, let "
+    "only one job compact: set the table option 'write-only' = 'true'"
 )
 
 

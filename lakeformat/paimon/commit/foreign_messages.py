@@ -50,7 +50,7 @@ def check_origin(handle: TableHandle, messages: Sequence[CommitMessage]) -> None
                 raise InvalidRequestError(
                     f"{file.file_name} was written with schema {file.schema_id}, but the newest "
                     f"schema of {handle.uri} is {newest_schema}: the message belongs to another "
-                    f"table{_origin(message)}"
+                    f"table{_origin(message)}; commit it there"
                 )
         for schema_id in sorted(ids):
             if message.branch != handle.layout.branch:

@@ -28,7 +28,7 @@ _TRIES = 3
 class PublishOutcome(Enum):
     """The result of an attempt to publish a snapshot."""
 
-    COMMITTED = "our snapshot is published"
+    COMMITTED = "the snapshot is published"
     LOST = "another writer's snapshot has the number"
     UNKNOWN = "the storage gave no answer"
 

@@ -63,7 +63,9 @@ class Redo:
         number = head.id if head else 0
         for snapshot in newest_first(self.handle, head, 0) if head else ():
             if snapshot is None and number >= self.commit.replaces:
-                raise self._refused("this snapshot, or a later one, has expired")
+                raise self._refused(
+                    "the snapshot, or a later one, has expired, so its rows cannot be found"
+                )
             if snapshot is None:
                 break
             number = snapshot.id - 1
@@ -87,7 +89,10 @@ class Redo:
         Raise InvalidRequestError if a later commit changed them or mixed them with other rows.
         """
         if self.handle.options.row_tracking_enabled:
-            raise self._refused("the table tracks row ids, which other rows would get")
+            raise self._refused(
+                "the table tracks row ids ('row-tracking.enabled'), and the same rows would get "
+                "new ids"
+            )
         names = file_names(_added(self.handle, earlier))
         live = self._live(names, head)
         if names - file_names(live):
@@ -128,7 +133,8 @@ class Redo:
             is_by_column and any(map(options.aggregate_function_of, names))
         ):
             raise self._refused(
-                f"merge-engine {options.merge_engine!r} would not replace the rows of a key"
+                f"with 'merge-engine' = {options.merge_engine!r} the new row of a key would be "
+                "merged with the earlier row, and not replace it"
             )
         if options.sequence_field:
             return
@@ -141,8 +147,8 @@ class Redo:
                 if (entry.partition, entry.bucket) in places:
                     where = f"bucket {entry.bucket} of {place(self.handle, entry.partition)}"
                     raise self._refused(
-                        f"{named(snapshot)} has written to {where}, and without option "
-                        "'sequence.field' its newer rows would be undone"
+                        f"{named(snapshot)} has written to {where}, and without the table option "
+                        "'sequence.field' this commit would overwrite its newer rows"
                     )
 
     def _refused(self, why: str) -> InvalidRequestError:

@@ -25,8 +25,9 @@ def written_paths(
             directory = partition_path(handle.schema, message.partition)
         except CorruptTableError as reason:
             raise InvalidRequestError(
-                f"a message does not belong to {handle.uri}: {reason}"
-            ) from None
+                f"a message was not prepared for {handle.uri}: its partition does not fit the "
+                "table's partition columns. Commit it to the table it was prepared for"
+            ) from reason
         for file in message.written_files():
             yield from _data_file(handle, message.bucket, directory, file)
         for entry in message.written_index_files():

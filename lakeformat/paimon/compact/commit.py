@@ -106,7 +106,7 @@ class Groups:
             return self._conflict(
                 CommitConflictError(
                     "another attempt of this compaction has published this work as snapshot "
-                    f"{report.snapshot_id} of {self.handle.uri}; the rest is planned again"
+                    f"{report.snapshot_id} of {self.handle.uri}; other buckets are planned again"
                 )
             )
         if identity is not None:

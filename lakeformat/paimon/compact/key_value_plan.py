@@ -44,7 +44,7 @@ def plan_bucket(
             )
         ]
     if full:
-        return f"everything is on level {levels.max_level} already"
+        return f"all files are on level {levels.max_level} already"
     runs = counted(len(levels.runs), "sorted run")
     if len(levels.runs) >= settings.trigger:
         return f"the sizes of its {runs} need no compaction"

@@ -71,13 +71,14 @@ def _early_full(levels: Levels, settings: PickSettings) -> Pick | None:
     total = settings.total_size_threshold
     if total is not None and levels.size < total:
         return _whole(
-            levels, f"{size(levels.size)} are less than the total size threshold, {size(total)}"
+            levels,
+            f"{size(levels.size)} are less than 'compaction.total-size-threshold', {size(total)}",
         )
     outside = sum(run.size for run in levels.runs if run.level != levels.max_level)
     limit = settings.incremental_size_threshold
     if limit is not None and outside > limit:
         return _whole(
-            levels, f"{size(outside)} are not in the highest level, more than {size(limit)}"
+            levels, f"{size(outside)} are not on the highest level, more than {size(limit)}"
         )
     return None
 
@@ -125,7 +126,7 @@ def _too_many(levels: Levels, settings: PickSettings) -> Pick | None:
     if surplus <= 0:
         return None
     count = _extended(levels.runs, surplus + 1, settings)
-    return _from(levels, count, f"{len(levels.runs)} runs, more than {settings.trigger}")
+    return _from(levels, count, f"{len(levels.runs)} sorted runs, more than {settings.trigger}")
 
 
 def _extended(runs: Sequence[SortedRun], count: int, settings: PickSettings) -> int:

@@ -124,7 +124,7 @@ def chosen_partitions(schema: TableSchema, chosen: Chosen) -> Callable[[set[byte
         keys = ", ".join(schema.partition_keys)
         known = f"the table is partitioned by {keys}" if keys else "the table has no partitions"
         raise InvalidRequestError(
-            f"a compaction takes whole buckets: choose by partition columns only, not by "
+            f"whole partitions are chosen, so 'where' may name partition columns only, not "
             f"{others[0]!r}; {known}"
         )
 

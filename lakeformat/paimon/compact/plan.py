@@ -114,7 +114,7 @@ def _planned(
         elif bucket == POSTPONE_BUCKET:
             found = planner.give_buckets(files, [e for e in live if e.partition == partition])
         else:
-            found = "rows of its partition get their bucket first"
+            found = "postponed rows of its partition get their buckets first"
         if isinstance(found, str):
             others.append(planner.not_chosen(files, found))
         else:
@@ -143,7 +143,10 @@ def _written_since(
         partition: (now - made) // timedelta(milliseconds=1) for partition, made in written.items()
     }
     return {
-        partition: f"written to {duration(age)} ago, less than the {duration(millis)} of idle"
+        partition: (
+            f"last written {duration(age)} ago, but 'idle' asks for {duration(millis)} without "
+            "writes"
+        )
         for partition, age in ages.items()
         if age < millis
     }

@@ -57,8 +57,8 @@ def require_whole_rows(handle: TableHandle, files: Iterable[ManifestEntry]) -> N
     for entry in files:
         if entry.file.write_cols is not None:
             raise UnsupportedError(
-                f"{entry.file.file_name} of {handle.uri} keeps only some columns; this version "
-                "does not join files by row id, so it cannot compact them"
+                f"{entry.file.file_name} of {handle.uri} keeps only some columns, and this version "
+                "does not join such files by row id: compact the table with another engine"
             )
 
 
@@ -66,8 +66,9 @@ def _keyed(handle: TableHandle) -> str | None:
     options = handle.options
     if options.changelog_producer == "full-compaction" and looks_up(options):
         return (
-            "looks rows up in every compaction, which gives another changelog than its "
-            "'changelog-producer' = 'full-compaction'"
+            "looks up old rows in every compaction, for deletion vectors, 'first-row' or "
+            "'force-lookup'; this version does not combine that with 'changelog-producer' = "
+            "'full-compaction'"
         )
     return None
 
@@ -79,5 +80,5 @@ def _append(handle: TableHandle) -> str | None:
             "does not join them into new ones"
         )
     if handle.options.row_tracking_enabled:
-        return "numbers its rows ('row-tracking.enabled'), and this version would lose the numbers"
+        return "tracks row ids ('row-tracking.enabled'), which this version would lose"
     return None

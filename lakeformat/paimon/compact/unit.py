@@ -125,7 +125,7 @@ class CompactUnit:
             else "",
             f"queries by {', '.join(self.order.columns)} skip files" if self.order else "",
         ]
-        return ", ".join(filter(None, found)) or "the requested shape"
+        return ", ".join(filter(None, found)) or "none estimated"
 
     @property
     def _ends_merging(self) -> bool:

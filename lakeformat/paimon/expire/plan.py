@@ -106,7 +106,7 @@ def plan_snapshots(
     has_producer = handle.options.changelog_producer != NO_PRODUCER
     only_compacted = keeps_changelogs and not has_producer
     for snapshot in (*snapshots[1:], oldest):
-        with _noting(plan, f"what snapshot {snapshot.id} deleted"):
+        with _noting(plan, f"the list of files that snapshot {snapshot.id} deleted"):
             found = _deleted_by(handle, candidates, snapshot)
             columns = found.columns
             if only_compacted:
@@ -237,4 +237,4 @@ def _noting(plan: Plan, what: str) -> Iterator[None]:
     try:
         yield
     except CorruptTableError as damage:
-        plan.notes.append(f"{what} cannot be read, so its files are kept: {damage}")
+        plan.notes.append(f"{what} cannot be read, so the files in it are kept: {damage}")

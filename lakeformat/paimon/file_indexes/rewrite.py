@@ -60,8 +60,8 @@ def rewrite_file_indexes(
     require_allowed(handle, Operation.COMPACT)
     if handle.options.row_tracking_enabled:
         raise UnsupportedError(
-            f"{handle.uri} numbers its rows ('row-tracking.enabled'): this version only adds "
-            "files to it"
+            f"{handle.uri} tracks row ids ('row-tracking.enabled'), and this version can only add "
+            "files to such a table: rewrite its file indexes with another engine"
         )
     if force and not indexed_columns(handle.options):
         raise InvalidRequestError(
@@ -74,7 +74,7 @@ def rewrite_file_indexes(
     else:
         run.until_done()
     report = run.report(dry_run=dry_run)
-    _log.info("rewrite file indexes table=%s %s", handle.uri, report.reason)
+    _log.info("rewrite of the file indexes of %s: %s", handle.name, report.reason)
     return report
 
 

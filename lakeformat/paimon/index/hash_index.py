@@ -56,7 +56,7 @@ def decode_hash_index(content: bytes, source: str, *, count: int) -> npt.NDArray
     """
     if len(content) != _HASH_BYTES * count:
         raise CorruptTableError(
-            f"{source} has {len(content)} bytes, but its manifest promises {count} hashes "
+            f"{source} has {len(content)} bytes, but its manifest entry has {count} hashes "
             f"({_HASH_BYTES * count} bytes); {_WRITE_ANEW}"
         )
     return np.frombuffer(content, ">i4").astype(np.int32)

@@ -91,8 +91,11 @@ def _reason(reports: Sequence[ExpireReport]) -> str:
         parts.append(f"{verb} {counted(len(consumers), 'consumer')} ({names})")
     removed = sum(each.deleted.total for each in reports)
     if expired or removed:
-        what = " and ".join(expired) or "what an interrupted run left"
-        parts.append(f"{would} {what} with {_files(reports)}")
+        if expired:
+            parts.append(f"{would} {' and '.join(expired)} with {_files(reports)}")
+        else:
+            verb = "would delete" if last.dry_run else "deleted"
+            parts.append(f"{verb} {_files(reports)} that an interrupted expiry left")
     elif not consumers:
         return f"no snapshot is due: {last.reason}"
     failures = sum(each.deleted.failures for each in reports)

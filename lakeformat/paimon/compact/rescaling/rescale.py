@@ -120,8 +120,8 @@ def _require_count(handle: TableHandle, bucket: object) -> int:
         )
     if handle.options.row_tracking_enabled:
         raise UnsupportedError(
-            f"{handle.uri} numbers its rows ('row-tracking.enabled'), and this version would lose "
-            "the numbers: rewrite it with another engine"
+            f"{handle.uri} tracks row ids ('row-tracking.enabled'), which this version would lose: "
+            "rescale it with another engine"
         )
     count = option if bucket is None else bucket
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
@@ -306,7 +306,7 @@ def _require_seen(unit: _RescaledPartition) -> None:
         place = partition_path(unit.handle.schema, unit.partition)
         raise InvalidRequestError(
             f"{f'partition {place} of ' if place else ''}{unit.handle.uri} has {waiting}: compact "
-            "it first. This partition was not changed"
+            "it first (Table.compact, or lake compact). This partition was not changed"
         )
 
 

@@ -81,8 +81,8 @@ def asked_order(
         return None
     if strategy != "full" or idle is not None:
         raise InvalidRequestError(
-            "order_by sorts all rows of the partitions chosen: it cannot be combined "
-            "with strategy='minor' or 'idle'"
+            "order_by sorts all rows of the chosen partitions, so leave out strategy='minor' "
+            "and 'idle'"
         )
     return order_by, order_strategy or "order"
 

@@ -49,7 +49,9 @@ def encode_bsi(column: Column, data_type: DataType) -> bytes:
     array = as_column(column, data_type)
     rows, numbers = rows_with_values(array), integers_of(array, data_type)
     if len(numbers) and numbers.min() == np.iinfo(np.int64).min:
-        raise UnsupportedError(f"a {BSI} index cannot hold {numbers.min()}")
+        raise UnsupportedError(
+            f"a {BSI} index cannot hold {numbers.min()}: use a range-bitmap for this column"
+        )
     negative = numbers < 0
     return (
         struct.pack(">bi", FORMAT_VERSION, len(array))

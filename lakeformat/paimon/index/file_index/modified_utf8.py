@@ -20,7 +20,8 @@ def encode_utf(text: str) -> bytes:
     content = single.encode("utf-8", "surrogatepass").replace(b"\0", _NUL)
     if len(content) > _LONGEST:
         raise InvalidRequestError(
-            f"{text[:40]!r}… takes {len(content)} bytes; a file index allows {_LONGEST} in a name"
+            f"the name {text[:40]!r}… takes {len(content)} bytes, more than the {_LONGEST} that a "
+            "file index can hold: index other columns"
         )
     return len(content).to_bytes(2, "big") + content
 
@@ -32,4 +33,5 @@ def read_utf(cursor: ByteCursor) -> str:
         single = content.replace(_NUL, b"\0").decode("utf-8", "surrogatepass")
         return single.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError as reason:
-        raise cursor.error(f"its name {content[:40]!r} is not text: {reason}") from None
+        shown = content[:40].decode("utf-8", "replace")
+        raise cursor.error(f"the name {shown!r} in it is not UTF-8: {reason}") from None

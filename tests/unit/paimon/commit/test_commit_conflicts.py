@@ -42,7 +42,7 @@ def test_a_compaction_of_files_that_are_gone_is_refused_with_both_users_and_the_
     assert "user 'two'" in text
     assert "snapshot 2 (COMPACT of user 'one')" in text
     assert "this commit deletes are not in the table any more: a, b (the table, bucket 0)" in text
-    assert "Plan again" in text
+    assert "Run the operation again" in text
     assert head(orders).id == 2
 
 

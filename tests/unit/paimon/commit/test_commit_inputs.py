@@ -156,7 +156,7 @@ def test_the_table_a_message_is_of_is_named_beside_the_one_it_came_to(catalog, o
 
 def test_a_watermark_without_a_row_is_said_to_be_kept_nowhere(orders):
     report = orders.commit([], watermark=9, properties={"job": "nightly"})
-    assert "the watermark 9 and the properties not stored" in report.reason
+    assert "which would store the watermark 9 and the properties" in report.reason
     assert orders.commit([]).reason == "no rows to commit, so no snapshot was published"
 
 

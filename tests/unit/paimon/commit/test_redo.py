@@ -281,7 +281,7 @@ def test_a_sequence_field_decides_for_itself(catalog):
 def test_rows_that_would_be_merged_again_are_refused(catalog, engine):
     orders = keyed(catalog, **{"merge-engine": engine})
     orders.write(rows(1), commit=FIRST)
-    refused(orders, f"merge-engine '{engine}' would not replace")
+    refused(orders, f"'merge-engine' = '{engine}' the new row of a key would be merged")
 
 
 def test_an_overwrite_replaces_by_itself(events):

@@ -453,7 +453,7 @@ def test_a_damaged_manifest_of_what_expires_is_told_of_and_holds_up_nothing():
     handle.storage.overwrite(manifest, b"garbage")
     report = table.expire_snapshots(retain_max=2, retain_min=1)
     assert report.snapshots == (1, 2, 3)
-    assert "what snapshot 4 deleted cannot be read" in report.notes[0]
+    assert "the list of files that snapshot 4 deleted cannot be read" in report.notes[0]
     assert {names[name] for name in "abc"} <= files_of_tables(table)  # orphans now
 
 

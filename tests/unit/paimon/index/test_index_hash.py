@@ -60,7 +60,7 @@ def test_any_bytes_are_as_many_hashes_as_the_manifest_says_or_an_error(content, 
 def test_a_file_of_another_size_is_named():
     with pytest.raises(
         CorruptTableError,
-        match=r"index-0 has 11 bytes, but its manifest promises 3 hashes \(12 bytes\)",
+        match=r"index-0 has 11 bytes, but its manifest entry has 3 hashes \(12 bytes\)",
     ):
         decode_hash_index(bytes(11), "index-0", count=3)
 
