@@ -33,7 +33,7 @@ __all__ = ["find_keys"]
 def find_keys(handle: TableHandle, snapshot: Snapshot | None, keys: pa.Array) -> FoundKeys:
     """Return the partition and bucket of each of ``keys`` in a snapshot; None is an empty table.
 
-    ``keys`` are distinct, each a binary row of the primary key behind its number of fields.
+    ``keys`` are distinct framed binary rows of the primary key.
     """
     by_name = {field.name: field for field in handle.schema.fields}
     types = [by_name[name].type for name in handle.schema.primary_keys]

@@ -7,7 +7,8 @@ A file outside of a table is used only if all of this holds:
   the partition, bucket and file name of its manifest entry, and maybe with the directories of
   ``entropy-inject`` before the name; or, in an append table without buckets, as a migrated
   directory has it, ``[<key>=<value>/…]<file name>``;
-- the rest before it is one of the ``data-file.external-paths`` of the branch's newest schema;
+- the address without this ending is one of the ``data-file.external-paths`` of the branch's newest
+  schema;
 - the caller allows it with ``external-roots``.
 """
 

@@ -97,13 +97,13 @@ class TableHandle:
         return name if branch == MAIN_BRANCH else f"{name}$branch_{branch}"
 
     def observe_commit(self) -> None:
-        """Publish the newest snapshot as Iceberg metadata, if the table sets this option."""
+        """Publish the newest snapshot as Iceberg metadata, if a table option requires it."""
         if self.observer is not None and self.options.publishes_iceberg:
             self.observer.after_commit(self)
 
     def observe_upkeep(self) -> None:
-        """Publish changed tags and expired snapshots as Iceberg metadata, if the table sets this
-        option.
+        """Publish changed tags and expired snapshots as Iceberg metadata, if a table option
+        requires it.
         """
         if self.observer is not None and self.options.publishes_iceberg:
             self.observer.after_upkeep(self)

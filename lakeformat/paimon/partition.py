@@ -42,7 +42,7 @@ def partition_fields(schema: TableSchema) -> tuple[DataField, ...]:
 
 
 def partition_values(schema: TableSchema, partition: bytes) -> tuple[Value, ...]:
-    """Decode a partition's binary row, which has its number of fields in front, to the values.
+    """Decode a partition's framed binary row to its values.
 
     Raise CorruptTableError if it has another number of fields than the table has partition keys.
     """

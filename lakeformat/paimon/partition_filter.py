@@ -46,8 +46,8 @@ class PartitionFilter:
     rows: pa.Array | None = None
 
     def mask(self, partitions: pa.Array) -> NDArray[np.bool_]:
-        """Return a mask of ``partitions`` (binary rows behind their number of fields) with True if
-        selected.
+        """Return a mask of ``partitions``, which are framed binary rows: True for a selected
+        one.
         """
         if self.rows is not None:
             return _to_numpy(pc.is_in(partitions, self.rows))
@@ -89,9 +89,7 @@ class PartitionFilter:
 
 
 def these_partitions(schema: TableSchema, rows: pa.Array) -> PartitionFilter:
-    """Return the filter for exactly these partitions: binary rows, each behind its number of
-    fields.
-    """
+    """Return the filter for exactly these partitions, which are framed binary rows."""
     return PartitionFilter(schema, rows=rows.unique())
 
 

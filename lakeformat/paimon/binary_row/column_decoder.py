@@ -217,7 +217,8 @@ class FramedRows:
     ) -> tuple[Positions, Positions]:
         """Return, for each row, the byte offset of the field's item and the lower half of its slot.
 
-        The offset counts from the start of all rows. That of a null leads to readable bytes.
+        The offset counts from the start of all rows. A null gets an offset at which bytes can be
+        read.
         """
         offsets, low = self._references(position)
         sizes = np.full(len(self), reserved_size(data_type), np.int64)

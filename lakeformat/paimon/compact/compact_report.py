@@ -74,8 +74,8 @@ class CompactReport(CompactSummary):
     """The time from the first plan to the last commit."""
     buckets: tuple[BucketOutcome, ...]
     other_compactor: OtherCompactor | None = None
-    """Another program that also compacts the table, or None. Its commits may conflict with
-    these.
+    """Another program that also compacts the table, or None. Its commits may conflict with this
+    library's.
     """
     reason: str
     """One sentence for the log: what was compacted, or why nothing was."""

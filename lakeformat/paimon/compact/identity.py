@@ -39,7 +39,9 @@ class CompactIdentity:
     _own: set[int | None] = field(default_factory=set)
 
     def next_commit(self) -> EarlierCommits:
-        """Return the identity of the next snapshot, as a search that finds a snapshot with it."""
+        """Return the search for the commit of the next snapshot, which has the identity to publish
+        it with.
+        """
         found = EarlierCommits(
             self.handle, CommitId(self.user, self._next), (CommitKind.COMPACT,), is_new=True
         )

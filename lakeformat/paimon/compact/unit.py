@@ -188,8 +188,8 @@ class CompactPlan:
     units: tuple[CompactUnit, ...] = ()
     not_chosen: tuple[NotChosen, ...] = ()
     other_compactor: OtherCompactor | None = None
-    """Another program that also compacts the table, or None. Its commits may conflict with
-    these.
+    """Another program that also compacts the table, or None. Its commits may conflict with this
+    library's.
     """
 
     @property

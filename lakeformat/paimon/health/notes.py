@@ -15,7 +15,7 @@ def find_notes(handle: TableHandle) -> tuple[str, ...]:
     """Return the notes: options that forbid an operation, are ignored or unknown, and a missing
     zone.
 
-    The zone is that of the JVM that wrote the table's ORC files.
+    The zone is that of the JVM that writes the table's ORC files; without it, times may be misread.
     """
     options = handle.options
     notes = [*_refusing(handle)]

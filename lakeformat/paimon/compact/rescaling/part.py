@@ -36,7 +36,7 @@ class Part:
     partition: bytes
     splits: tuple[Split, ...]
     classes: int
-    """The divisor of bucket numbers: all old and new buckets of a part have ``remainder`` by it."""
+    """All old and new bucket numbers of a part leave ``remainder`` when divided by this number."""
     remainder: int
 
     @property

@@ -29,7 +29,7 @@ _NOT_ORDERED = (TypeName.VARIANT, TypeName.BLOB, TypeName.GEOMETRY, TypeName.GEO
 
 @dataclass(frozen=True, slots=True)
 class RowOrder:
-    """Columns to sort by, one after the other or along a curve."""
+    """The columns by which rows are sorted: one after the other, or along a space-filling curve."""
 
     columns: tuple[str, ...]
     strategy: str
