@@ -16,8 +16,8 @@ def refuse_unreadable(conn_id: str, team: str | None = None) -> None:
     """Return if no secrets backend has the connection; raise an error if a backend failed.
 
     Airflow ignores errors of a secrets backend and treats the connection as undefined. Then a
-    default would open the wrong lake, or the wrong Spark. With a team, the backends are asked for
-    the connection of that team.
+    default would open the wrong lake, or the wrong Spark. If ``team`` is given, the backends are
+    asked for the connection of that team.
     """
     from airflow.sdk.execution_time.supervisor import ensure_secrets_backend_loaded
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values that an argument takes, by its type."""
+"""Checks and converts the value of an argument by the argument's type."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MILLIS = re.compile(r"\d{11,13}")
 
 
 def fits(hint: Any, value: Any) -> bool:
-    """Return True if a value is valid; a text for a time must be a valid time."""
+    """Return True if a value is of the type ``hint``; a text for a time must be a valid time."""
     if not _accepts(hint, value):
         return False
     if not (is_moment(hint) and isinstance(value, str)):
@@ -59,8 +59,8 @@ def _accepts(hint: Any, value: Any) -> bool:
 
 
 def readings(hint: Any, value: Any) -> Sequence[Any]:
-    """Return the possible values: the value itself, and the values that a rendered text may
-    mean.
+    """Return the value itself and, if it is rendered text, the values of the type ``hint`` that the
+    text may mean, such as 5 for ``"5"``.
     """
     value = plain_value(hint, value)
     if not isinstance(value, str):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the arguments of operators when the DAG is parsed, and again after rendering.
 
-The constructor refuses a value of a wrong type, so the DAG does not import. A template is accepted;
-its rendered value is converted to the type of the argument, or refused by name before anything is
-submitted.
+The constructor raises ``LakeArgumentError`` for a value of a wrong type, so the DAG does not
+import. A template is accepted; its rendered value is converted to the type of the argument. If that
+is not possible, the task fails before any work is submitted, and the error names the argument.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ def all_arguments(operator: type[Any]) -> dict[str, inspect.Parameter]:
 
 
 def refuse_unknown(operator: type[Any], task_id: object, given: Iterable[str]) -> None:
-    """Refuse the first argument that no constructor of an operator has; name the nearest one."""
+    """Raise ``LakeArgumentError`` for the first argument in ``given`` that no constructor of the
+    operator has; the error names the nearest one.
+    """
     known = all_arguments(operator)
     for name in given:
         if name not in known:
@@ -129,7 +131,9 @@ class CheckedArguments:
 
     @classmethod
     def _checked(cls, task_id: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Check the arguments ``given`` to a task, and return their values."""
+        """Return the values of the arguments ``given`` to a task; raise an error for a wrong
+        one.
+        """
         refuse_unknown(cls, task_id, given)
         wanted = {name: hint for name, hint in cls._argument_types().items() if name in given}
         values = checked_arguments(task_id, wanted, given)
@@ -184,7 +188,7 @@ class CheckedArguments:
 
     @abstractmethod
     def _check_together(self) -> None:
-        """Refuse arguments that are valid alone, but not together."""
+        """Raise an error for arguments that are valid alone, but not together."""
 
     def _asked_together(self) -> Mapping[str, Any]:
         """Return the values that ``_check_together`` checks, without those that are still
@@ -194,7 +198,7 @@ class CheckedArguments:
 
     @classmethod
     def _check_values(cls, task_id: str, given: Mapping[str, Any]) -> None:
-        """Refuse a value of the right type that is wrong by itself, independent of other arguments.
+        """Raise an error for a value of the right type that is wrong with any other arguments.
 
         A value that is only known when the task runs is checked at that time.
         """
@@ -248,7 +252,7 @@ class CheckedArguments:
         )
 
     def _refuse_none(self, name: str, hint: Any, value: Any) -> None:
-        """Refuse the text ``None`` that a template renders from a missing value.
+        """Raise an error for the text ``None`` that a template renders from a missing value.
 
         The text ``None`` in the DAG itself is accepted, because it may be a name.
         """
@@ -262,13 +266,15 @@ class CheckedArguments:
             )
 
     def _check_subject(self) -> None:
-        """Refuse an invalid table name as soon as it is known."""
+        """Raise an error for an invalid table name as soon as the name is known."""
         for argument in self._tables_named:
             check_table_name(self.task_id, argument, getattr(self, argument, None))
 
 
 def check_table_name(task_id: str, argument: str, name: Any) -> None:
-    """Refuse an invalid name of a table, unless it is not known yet."""
+    """Raise ``LakeArgumentError`` for an invalid name of a table; accept a name that is only known
+    when the task runs.
+    """
     if name is None or is_open(name):
         return
     try:
@@ -285,8 +291,8 @@ def _without_catalog(name: str) -> str:
 
 
 def _check_assets(task_id: str, inlets: Any, outlets: Any) -> None:
-    """Refuse an asset whose URI Airflow has shortened, and an outlet that has watchers or that
-    Airflow ignores.
+    """Raise an error for an asset whose URI Airflow has shortened, and for an outlet that has
+    watchers or that Airflow ignores.
     """
     try:
         refuse_shortened([*_listed(inlets), *_listed(outlets)])
@@ -297,7 +303,9 @@ def _check_assets(task_id: str, inlets: Any, outlets: Any) -> None:
 
 
 def _check_outlets(task_id: str, outlets: Sequence[Any]) -> None:
-    """Refuse a text, which Airflow ignores, and two assets of one table: Airflow keeps one."""
+    """Raise an error for outlets given as text, which Airflow ignores, and for two assets of one
+    table, of which Airflow keeps one.
+    """
     if any(isinstance(outlet, str) for outlet in outlets):
         raise LakeArgumentError(
             f"task {task_id!r}: argument 'outlets' must be a list of assets, and Airflow ignores a "
@@ -338,8 +346,9 @@ def _declared(constructor: Any) -> Iterator[tuple[str, Any]]:
 def checked_arguments(
     task_id: str, wanted: Mapping[str, Any], given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the values of arguments, those of Python's own types as text; refuse the first one
-    that is wrong and already known.
+    """Return the values of arguments, with dates, durations and paths as text.
+
+    Raises ``LakeArgumentError`` for the first value that is wrong and already known.
     """
     values = {name: plain_value(hint, given[name]) for name, hint in wanted.items()}
     for name, hint in wanted.items():
@@ -363,8 +372,10 @@ def _warn_of_no_zone(task_id: str, name: str, hint: Any, value: Any) -> None:
 def rendered_argument(
     task_id: str, name: str, hint: Any, value: Any, *, before: object = None
 ) -> Any:
-    """Return the value of an argument after rendering; text is converted to the type of the
-    argument. ``before`` is the template or task result that gave the value.
+    """Convert the rendered value of an argument to its type; raise ``LakeArgumentError`` if that is
+    not possible.
+
+    ``before`` is the template or task result that gave the value.
     """
     for candidate in readings(hint, value):
         if fits(hint, candidate):

@@ -67,7 +67,7 @@ class SnapshotAdvanced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatermarkReached:
-    """The data is complete up to an event time."""
+    """The watermark of the table has reached an event time."""
 
     millis: int
 
@@ -82,7 +82,7 @@ class WatermarkReached:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionThere:
-    """A partition has rows, or is marked as done."""
+    """A partition has rows or, with ``done``, is marked as done."""
 
     partition: Mapping[str, str | int]
     done: bool = False
@@ -123,13 +123,14 @@ class PartitionThere:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionNeeded:
-    """A compaction would read at least this number of files."""
+    """A compaction with ``strategy`` would read at least ``min_files`` files."""
 
     strategy: str = "minor"
     min_files: int = 1
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """Return how much a compaction would read; None if that is too little.
+        """Return the number of files and bytes that a compaction would read; None if the files are
+        too few.
 
         ``lake compact --plan`` shows the reasons.
         """
@@ -150,7 +151,7 @@ class CompactionNeeded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerLag:
-    """A consumer has at most this number of snapshots left to read."""
+    """The consumer has at most ``max_behind`` snapshots left to read."""
 
     consumer: str
     max_behind: int = 0
@@ -208,8 +209,8 @@ def read_condition(written: Mapping[str, Any]) -> Condition:
 
 
 def at_least(least: int, what: str, value: object) -> int:
-    """Return a number; raise an error if it is less than ``least``, because the wait would never
-    end.
+    """Return ``value``; raise ``ValueError`` unless it is a whole number of at least ``least``,
+    because the wait would never end.
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"argument {what!r} must be a whole number from {least} on, got {value!r}")

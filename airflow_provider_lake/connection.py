@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a connection of type ``lake``; refuses an unknown field by name."""
+"""Reads a connection of type ``lake``; an unknown field is an error that names the nearest one."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class LakeConnection:
 
 
 def read_connection(connection: Connection) -> LakeConnection:
-    """Return the lake of a connection; raise an error for an unknown or wrong field."""
+    """Return the lake of a connection; raise an error that names an unknown or wrong field."""
     name = f"connection {connection.conn_id!r}"
     if connection.conn_type != CONNECTION_TYPE:
         raise _refusal(f"{name} has type {connection.conn_type!r}: change it to 'lake'")
@@ -128,7 +128,9 @@ def _fields(connection: Connection, name: str) -> dict[str, Any]:
 
 
 def _extra(connection: Connection, name: str) -> dict[str, Any]:
-    """Return the JSON object in ``extra``; refuse any other content."""
+    """Return the JSON object in ``extra``; raise an error, without the text, for any other
+    content.
+    """
     text = connection.extra or ""
     if not text.strip():
         return {}

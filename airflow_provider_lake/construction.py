@@ -43,7 +43,7 @@ class RefusingConstruction(BaseOperatorMeta):
 
 
 def _refuse_named_in(reason: str, operator: type[Any], given: Mapping[str, Any]) -> None:
-    """Refuse an unknown argument that Airflow's message names."""
+    """Raise an error with the nearest name for an unknown argument that Airflow's message names."""
     refuse_unknown(operator, given.get("task_id"), [name for name in given if repr(name) in reason])
 
 

@@ -236,7 +236,7 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
 
 
 def _unsuccessful(ending: Ending | None) -> str | None:
-    """Return how a process has ended; None if it has succeeded."""
+    """Describe the end of a process that did not succeed; None if it succeeded."""
     if ending is None:
         return "was killed together with its supervisor"
     if ending.why == "lease":

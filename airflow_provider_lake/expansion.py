@@ -12,7 +12,7 @@ __all__ = ["CheckedExpansion"]
 class CheckedExpansion:
     """The operator that ``partial`` returns: checks the values that are written in the DAG.
 
-    Without this check they would be refused task by task when they run.
+    Without this check each mapped task would fail on its wrong value when it runs.
     """
 
     def __init__(

@@ -88,7 +88,7 @@ class LakeJobMixin(CheckedArguments):
     """True after a deferral: the start is in the log already."""
 
     def execute(self, context: Context) -> Any:
-        """Run the job with the identity of this task and return its result."""
+        """Run the job with the commit identity of this task, and return its result."""
         with self._guarded():
             self._take_rendered()
             subject = {**self._subject(), "lake_conn_id": self.lake_conn_id}
@@ -123,7 +123,7 @@ class LakeJobMixin(CheckedArguments):
 
     @abstractmethod
     def _run(self, request: JobRequest, context: Context) -> JobResult:
-        """Do the work."""
+        """Do the work of the request and return the result of the job."""
 
     @contextmanager
     def _working_here(self) -> Iterator[None]:
@@ -151,7 +151,7 @@ class LakeJobMixin(CheckedArguments):
         return self._given()
 
     def _check_together(self) -> None:
-        """Refuse arguments that are valid alone, but not together."""
+        """Raise an error for arguments that are valid alone, but not together."""
         from lakeformat import InvalidRequestError
 
         subject = {k: _LATER if is_open(each) else each for k, each in self._subject().items()}

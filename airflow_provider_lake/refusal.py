@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sentence that refuses an argument: what is wanted, what was given, and what to write instead.
+"""The message about a wrong argument: the allowed values, the given value, and what to write
+instead.
 
-Imported only when there is something to refuse.
+Imported only when there is a wrong argument.
 """
 
 from __future__ import annotations
@@ -41,14 +42,17 @@ _PARTITION = "{'dt': '2024-01-31'}"
 
 
 def refusal_of(name: str, hint: Any, value: Any, *, before: object = None) -> str:
-    """Return the sentence; ``before`` is the template or task result that gave the value."""
+    """Return the message about the value of the argument ``name``.
+
+    ``before`` is the template or task result that gave the value.
+    """
     return f"argument {name!r} must be {_in_words(hint)}, {_given(hint, value, before)}" + (
         _next_step(name, hint, value, before)
     )
 
 
 def in_words_of_a_dag(reason: object) -> str:
-    """Return the reason of a refused request with the names of an operator's arguments."""
+    """Return the reason why a request is wrong, with the names of an operator's arguments."""
     text = _KEY.sub(lambda found: f"argument{found[1] or found[2] or ''}", str(reason))
     for word, meant in _JSON_WORDS.items():
         text = text.replace(word, meant)
@@ -64,7 +68,7 @@ def _given(hint: Any, value: Any, before: object) -> str:
 
 
 def _shown(hint: Any, value: Any) -> str:
-    """Return a refused value in one line, without possible secrets."""
+    """Format a wrong value in one line, without possible secrets."""
     if _is_task(value):
         return f"task {value.task_id!r}"
     if isinstance(value, dict):
@@ -90,7 +94,7 @@ def _kind_of_member(value: Any) -> str:
 
 
 def _next_step(name: str, hint: Any, value: Any, before: object) -> str:
-    """Return the end of the sentence: what to write instead; empty if that is not known."""
+    """Return the end of the message: what to write instead; empty if that is not known."""
     if sources := sources_of(before):
         return _about_result(*sources[0], value)
     if _is_task(value):
@@ -118,7 +122,7 @@ def _about_result(task_id: str, key: str, value: Any) -> str:
 
 
 def _about_text(hint: Any, value: str) -> str:
-    """Return advice on a text where something else is wanted."""
+    """Return advice on a text that was given for a value of another type."""
     kinds = alternatives(hint)
     choices = [each for kind in kinds if get_origin(kind) is Literal for each in get_args(kind)]
     if near := closest(value, choices):

@@ -3,8 +3,8 @@
 
 A task that commits ends with a record of its success in the table's directory. If a later attempt
 finds it, the task was cleared: the attempt commits under the next identifier, so the work is done
-again, and commits of the earlier run are refused. A retry after a failure finds no record and keeps
-its identifier, so its commit is published once.
+again, and an unfinished commit of the earlier run fails. A retry after a failure finds no record
+and keeps its identifier, so its commit is published once.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ class LakeRepeatedMixin(LakeJobMixin):
         table: str
 
     def _commit_id(self, context: Context) -> CommitId:
-        """Return the identity of earlier attempts or, if the task was cleared, the next one."""
+        """Return the commit identity of earlier attempts or, if the task was cleared, the
+        next one.
+        """
         self._own_commit = self._identity_of_try(context)
         return self._own_commit
 

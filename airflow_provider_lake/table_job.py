@@ -32,12 +32,16 @@ class LakeTableJobMixin(LakeLineageMixin, LakeRepeatedMixin):
         return {"table": self.table}
 
     def _request(self, context: Context) -> JobRequest:
-        """Return the request, after a table whose format lacks the operation was refused."""
+        """Return the request; raise ``UnsupportedError`` if the format of the table lacks the
+        operation.
+        """
         self._require_operation()
         return super()._request(context)
 
     def _require_operation(self) -> None:
-        """Refuse a table that the job cannot work on; Paimon tables have every operation."""
+        """Raise ``UnsupportedError`` for a table that lacks the job's operation; Paimon tables have
+        every operation.
+        """
         from lakeformat import NotFoundError
         from spark_jobs.runtime.registry import find_job
 
@@ -81,6 +85,8 @@ class LakeTableJobMixin(LakeLineageMixin, LakeRepeatedMixin):
 
 
 def _check_partitions(table: Table, request: PartitionsRequest) -> None:
-    """Refuse an invalid SQL condition, and columns or values that the table does not have."""
+    """Raise an error for an invalid SQL condition, and for columns or values that the table does
+    not have.
+    """
     if request.where is not None or request.partitions is not None:
         table.check_partition_choice(where=request.where, partitions=request.partitions)

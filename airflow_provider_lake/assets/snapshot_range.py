@@ -29,7 +29,7 @@ __all__ = ["SnapshotRange", "payload_of", "snapshot_range"]
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRange:
-    """The snapshots after one snapshot and up to another, and the consumer that reads them."""
+    """The snapshots after ``after`` and up to ``upto``, and the consumer that reads them."""
 
     table: str
     lake_conn_id: str
@@ -148,7 +148,10 @@ def _events_of_run(context: Context) -> Iterator[tuple[TableAddress, dict[str, A
 def _meant(
     table: str | None, lake_conn_id: str, events: list[tuple[TableAddress, dict[str, Any]]]
 ) -> TableAddress:
-    """Return the table; if it is unclear, raise an error that fails the task without retries."""
+    """Return the named table, or the one table whose events started the run.
+
+    Raises ``LakeArgumentError``, which fails the task without retries, if there is none or several.
+    """
     if table is not None:
         try:
             return TableAddress(*split_table_name(table), lake_conn_id)
@@ -191,10 +194,10 @@ def _stored(table: Table, name: str, consumer: str, *, may_be_gone: bool) -> Pos
 def _end(
     context: Context, meant: TableAddress, here: Position, newest: Position | None
 ) -> Position:
-    """Return the newest snapshot of the events; the table's newest if there is none or it was
-    rolled back.
+    """Return the newest snapshot that the events name; the newest of the table, ``here``, if the
+    run has no event or that snapshot was rolled back.
 
-    That newest snapshot is stored for later attempts, which must not publish a longer range.
+    ``here`` is stored for later attempts, which must not publish a longer range.
     """
     store, key = context.get("task_state_store"), f"lake-upto:{meant.uri}"
     pinned = None if store is None else store.get(key)

@@ -146,8 +146,8 @@ def create_asset(
 
 
 def refuse_watched(outlets: Iterable[Any]) -> None:
-    """Refuse an asset with watchers as an outlet: its watcher and the task would both send an
-    event.
+    """Raise ``ValueError`` for an asset with watchers among ``outlets``: its watcher and the task
+    would both send an event.
     """
     for outlet in outlets:
         uri = getattr(outlet, "uri", None)
@@ -164,7 +164,7 @@ def is_watched(uri: str) -> bool:
 
 
 def refuse_shortened(assets: Iterable[Any]) -> None:
-    """Refuse an asset of a table if Airflow has dropped a part of its URI.
+    """Raise ``ValueError`` for an asset of a table if Airflow has dropped a part of its URI.
 
     Airflow drops a fragment, a login and an empty value of the query before it calls a handler. An
     asset without a name of its own has the URI as written for its name, which still shows these

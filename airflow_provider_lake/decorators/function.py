@@ -121,7 +121,9 @@ class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator, metaclass=Refus
 
     @classmethod
     def refuse_function(cls, function: Callable[..., Any], given: Collection[str]) -> None:
-        """Refuse a function that cannot be a task of this kind, and arguments without effect."""
+        """Raise ``LakeArgumentError`` for a function that cannot be a task of this kind, and for an
+        argument in ``given`` that has no effect.
+        """
         names, task = _names(function), f"@task.{cls.job}: function {function.__name__!r}"
         if inspect.iscoroutinefunction(inspect.unwrap(function)):
             raise LakeArgumentError(f"{task} is async: write it with 'def'")
@@ -187,7 +189,7 @@ def lake_decorator(
     multiple_outputs: bool | None,
     given: Mapping[str, Any],
 ) -> LakeDecorator:
-    """Return the decorator ``@task.<name>``; wrong arguments are refused before a call."""
+    """Return the decorator ``@task.<name>``; a wrong argument raises an error before a call."""
     made: Any = task_decorator_factory(
         multiple_outputs=multiple_outputs, decorated_operator_class=operator, **given
     )
@@ -220,7 +222,8 @@ def _by_name(
 ) -> tuple[Collection[Any], dict[str, Any]]:
     """Return the arguments of a call by name; arguments that the task passes take no position.
 
-    If this is not possible, the call is unchanged: Airflow refuses wrong arguments by name.
+    If this is not possible, the call is unchanged: Airflow then raises an error that names the
+    wrong argument.
     """
     parameters = inspect.signature(function).parameters.values()
     if any(each.kind in (each.POSITIONAL_ONLY, each.VAR_POSITIONAL) for each in parameters):

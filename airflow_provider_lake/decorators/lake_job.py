@@ -42,7 +42,9 @@ class LakeJobDecoratedOperator(LakeFunctionOperator):
 
     @classmethod
     def refuse_function(cls, function: Callable[..., Any], given: Collection[str]) -> None:
-        """Refuse also a function that has neither of the arguments ``table`` and ``spark``."""
+        """Raise an error also for a function that has neither of the arguments ``table`` and
+        ``spark``.
+        """
         super().refuse_function(function, given)
         parameters = inspect.signature(function).parameters
         takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())

@@ -18,7 +18,10 @@ __all__ = ["columns_of", "readable_rows", "write"]
 
 
 def readable_rows(returned: Any, table: Table | None, kinds: str | None, function: str) -> Any:
-    """Return rows that the library can write; a list of dicts is read with the table's types."""
+    """Return rows that the library can write, with a list of dicts read by the table's types.
+
+    Raises ``InvalidRequestError``, which names ``function``, for any other value.
+    """
     from lakeformat import InvalidRequestError
 
     if returned is None:
@@ -90,7 +93,9 @@ def _is_spark_frame(rows: Any) -> bool:
 def _from_dictionaries(
     rows: list[Any] | tuple[Any, ...], table: Table | None, kinds: str | None, function: str
 ) -> pa.Table:
-    """Return dicts as a table: an unknown name is refused, a missing name is null."""
+    """Convert dicts to a table: a missing name is null, an unknown name raises
+    ``InvalidRequestError``.
+    """
     import pyarrow as pa
 
     from lakeformat import InvalidRequestError
@@ -144,7 +149,9 @@ def _column(name: str, kind: pa.DataType | None, values: list[Any], function: st
 
 
 def _refuse_loss(rows: list[Any] | tuple[Any, ...], read: pa.Table, function: str) -> None:
-    """Refuse values that Arrow would truncate, such as 1.5 to 1, or a timestamp to its day."""
+    """Raise ``InvalidRequestError`` for values that Arrow would truncate, such as 1.5 to 1, or a
+    timestamp to its day.
+    """
     from lakeformat import InvalidRequestError
 
     for field in read.schema:

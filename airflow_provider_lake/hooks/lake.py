@@ -113,7 +113,7 @@ class LakeHook(BaseHook):
         return self.table(name).health(**wanted)
 
     def commit_id(self, context: Context, name: str) -> CommitId:
-        """Return the identity of the running task's commit to a table, which is the same in each
+        """Return the commit identity of the running task for a table, which is the same in each
         attempt.
 
         Call it before the table is read or written.

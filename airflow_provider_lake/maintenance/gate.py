@@ -25,8 +25,8 @@ def due_compaction(
     min_files: int = 1,
     max_bytes: int | None = None,
 ) -> dict[str, Any] | None:
-    """Return how much a compaction would read; None if that is too little, or more than the
-    quota.
+    """Return the number of files and bytes that a compaction would read; None, with the reason in
+    the log, if the files are fewer than ``min_files`` or the bytes more than ``max_bytes``.
     """
     from lakeformat import NotFoundError
     from lakeformat.types.byte_size import size

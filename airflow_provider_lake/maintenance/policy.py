@@ -154,7 +154,7 @@ def plain_id(name: str) -> str:
 
 
 def check_settings(table: str, settings: Mapping[str, Any]) -> None:
-    """Refuse a setting of a table that Airflow does not accept."""
+    """Raise ``PolicyError`` for a setting of a table that Airflow does not accept."""
     for name, value in settings.items():
         if name in _LEAST:
             _check_number(f"{table}: {name}", _LEAST[name], value)
@@ -185,7 +185,9 @@ def _load(path: Path) -> Any:
 
 
 def _refuse_repeated(path: Path, node: Any) -> None:
-    """Refuse a name that appears twice in one mapping: YAML would ignore the first."""
+    """Raise ``PolicyError`` for a name that appears twice in one mapping: YAML would ignore the
+    first.
+    """
     lines: dict[str, int] = {}
     for key, value in node.value if node is not None and node.id == "mapping" else ():
         name, line = str(key.value), key.start_mark.line + 1
@@ -270,8 +272,8 @@ def _plain(value: Any) -> Any:
 
 
 def _named(where: str, values: Mapping[Any, Any]) -> list[tuple[str, Any]]:
-    """Return entries sorted by name. Refuse names that are not text: YAML reads unquoted ``no`` as
-    false and ``007`` as seven.
+    """Return entries sorted by name; raise ``PolicyError`` for a name that is not text: YAML reads
+    unquoted ``no`` as false and ``007`` as seven.
     """
     for name in values:
         if not isinstance(name, str):

@@ -97,7 +97,7 @@ class LakeHealthNotifier(BaseNotifier):
 
 
 def _refuse_no_notifier(notifier: object, arguments: Mapping[str, Any] | None) -> None:
-    """Refuse a value that is not a notifier, when the DAG is parsed."""
+    """Raise ``LakeArgumentError``, when the DAG is parsed, for a value that is not a notifier."""
     if isinstance(notifier, BaseNotifier):
         if arguments is not None:
             raise LakeArgumentError(

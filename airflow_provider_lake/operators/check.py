@@ -99,7 +99,9 @@ class LakeCheckOperator(LakeJobOperator):
         self._check_arguments()
 
     def _given(self) -> dict[str, Any]:
-        """Return the arguments; unknown addresses must not hide a mistake in the other ones."""
+        """Return the arguments for a check at parsing; unknown addresses get a placeholder, so that
+        the other arguments are checked, too.
+        """
         given = super()._given()
         return {**given, "staged": [_LATER]} if is_open(given.get("staged")) else given
 

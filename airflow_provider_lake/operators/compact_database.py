@@ -77,7 +77,7 @@ class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
         return CommitId(self._commit_user(context), ONLY_COMMIT, first_try_millis=first.millis)
 
     def _run(self, request: JobRequest, context: Context) -> JobResult:
-        """Run the job; refuse an invalid SQL condition before anything is started."""
+        """Check the SQL condition, then run the job."""
         from lakeformat.rows.conditions.filter import as_predicate
 
         if self.where is not None:

@@ -199,7 +199,9 @@ class LakeIngestOperator(LakeJobOperator):
 
     @classmethod
     def _check_values(cls, task_id: str, given: Mapping[str, Any]) -> None:
-        """Refuse invalid values, and secrets, also in arguments that mapped tasks share."""
+        """Raise an error for invalid values, and for secrets, also in arguments that mapped tasks
+        share.
+        """
         _refuse_secrets(task_id, given.get("source_options"), given.get("jdbc_url"))
         super()._check_values(task_id, given)
 
@@ -216,7 +218,7 @@ class LakeIngestOperator(LakeJobOperator):
             )
 
     def _request(self, context: Context) -> JobRequest:
-        """Return the request, after one that an Iceberg table cannot take was refused."""
+        """Return the request; raise ``UnsupportedError`` if an Iceberg table cannot take it."""
         from spark_jobs.ingestion.iceberg_requests import refuse_for_iceberg
 
         request = super()._request(context)
@@ -240,7 +242,9 @@ class LakeIngestOperator(LakeJobOperator):
 
 
 def _refuse_secrets(task_id: str, options: Any, url: Any) -> None:
-    """Refuse secrets: arguments are visible in the DAG, in the web interface and in logs."""
+    """Raise an error for secrets: arguments are visible in the DAG, in the web interface and in
+    logs.
+    """
     known = options if isinstance(options, dict) else {}  # else Airflow resolves it later
     named = [name for name in known if _SECRET_NAME.search(name)]
     if named or (isinstance(url, str) and _SECRET_URL.search(url)):

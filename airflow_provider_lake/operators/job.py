@@ -368,8 +368,8 @@ class LakeJobOperator(LakeTableJobMixin, LakeWarehouseJobOperator):
 
 
 def _refuse_what_means_nothing(given: Mapping[str, object], engine: str) -> None:
-    """Refuse arguments of SparkSubmitOperator that have no meaning here, instead of ignoring
-    them.
+    """Raise an error for arguments of SparkSubmitOperator that have no meaning here, instead of
+    ignoring them.
     """
     task = f"task {given.get('task_id')!r}"
     if "conn_id" in given:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 __all__ = ["HEIGHT", "SLOT", "Bar", "bars"]
 
 HEIGHT = 48
-"""The height of the highest bar."""
+"""The height of the highest bar, in units of the SVG."""
 SLOT = 10
-"""The width of a bar and the gap after it."""
+"""The width of a bar and the gap after it, in units of the SVG."""
 _GAP = 2
 _LEAST_BARS = 3
 

@@ -117,7 +117,9 @@ def _of_lake(error: Exception) -> Trouble:
 
 
 def of_access(status: int, detail: str) -> Trouble:
-    """Return the page for a request that Airflow has refused."""
+    """Return the page for a request to which Airflow denies access; ``status`` is its HTTP
+    status.
+    """
     title, next_step = _OF_ACCESS.get(
         status, ("The request is wrong", "check the address of the page")
     )

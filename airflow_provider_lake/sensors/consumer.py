@@ -35,7 +35,7 @@ class LakeConsumerLagSensor(LakeTableSensor):
 
     @classmethod
     def _check_values(cls, task_id: str, given: Mapping[str, Any]) -> None:
-        """Refuse an invalid name of a consumer: the wait would never end."""
+        """Raise an error for a name that a consumer cannot have: the wait would never end."""
         from lakeformat import InvalidRequestError
 
         name = given.get("consumer")

@@ -33,7 +33,7 @@ __all__ = ["LakeTableSensor"]
 
 
 class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingConstruction):
-    """Waits until a table meets the condition of a subclass; returns what was found.
+    """Waits until a table meets the condition of a subclass; returns the findings as a dict.
 
     It also waits for a table that does not exist yet, and for a storage that does not answer. The
     constructor of a subclass declares the types of its arguments, and ends with

@@ -33,8 +33,8 @@ def reason_to_keep_the_slot() -> str | None:
 
 
 def time_limit(task: BaseOperator) -> float | None:
-    """Return the time at which a trigger ends the work of a task that begins to wait now; None for
-    no limit.
+    """Return the time, in epoch seconds, at which a trigger ends the work of a task that begins to
+    wait now; None without ``execution_timeout``.
     """
     limit = task.execution_timeout
     return None if limit is None else time.time() + limit.total_seconds()

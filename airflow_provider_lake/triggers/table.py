@@ -54,7 +54,7 @@ def look(hook: LakeHook, table: str, condition: Condition) -> dict[str, Any] | N
 
 
 def check_watched(table: str, lake_conn_id: str, poll_interval: float) -> None:
-    """Refuse values that a trigger cannot watch, or would check without a pause."""
+    """Raise ``ValueError`` for a table, connection or interval that a trigger cannot watch."""
     split_table_name(table)
     name, pause = _as_given(lake_conn_id), _as_given(poll_interval)
     if not isinstance(name, str) or not name:

@@ -26,7 +26,9 @@ __all__ = ["Tick", "Watch", "WatchKey", "open_ticks", "watch_of"]
 _log = logging.getLogger(__name__)
 
 WatchKey = tuple[str, str, float]
-"""The values that watchers in one loop share."""
+"""The values that all watchers in one loop share: ``"lake"``, connection id, and interval in
+seconds.
+"""
 
 
 @dataclass(frozen=True, slots=True)
