@@ -209,7 +209,8 @@ class LakeIngestOperator(LakeJobOperator):
         super()._check_together()
         if self.jdbc_conn_id is not None and self.jdbc_url is None:
             raise LakeArgumentError(
-                f"task {self.task_id!r}: argument 'jdbc_conn_id' needs argument 'jdbc_url'"
+                f"task {self.task_id!r}: argument 'jdbc_conn_id' needs argument 'jdbc_url', the "
+                "address of the SQL database: add it, or leave out 'jdbc_conn_id'"
             )
         if self.on_clear is not None and self.checkpoint is not None:
             raise LakeArgumentError(

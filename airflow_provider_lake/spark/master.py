@@ -60,7 +60,10 @@ def spark_connection(conn_id: str) -> Connection:
         )
         return _on_this_machine(conn_id)
     except AirflowException as reason:
-        raise ConnectionError(f"Spark connection {conn_id!r} could not be looked up") from reason
+        raise ConnectionError(
+            f"Spark connection {conn_id!r} could not be looked up: retry when Airflow's secrets "
+            "backends answer"
+        ) from reason
     if connection.conn_type not in _MASTER_TYPES:
         raise AirflowFailException(
             f"connection {conn_id!r} has type {connection.conn_type!r}: change it to 'spark'"

@@ -72,7 +72,9 @@ class Deferral:
 
         process, host = self.folder.process, this_host()
         if process is None or host is None:
-            raise FileNotFoundError(f"the record of the process in {self.folder.path} is missing")
+            raise FileNotFoundError(
+                f"the record of the process in {self.folder.path} is missing: retry the task"
+            )
         trigger = LakeProcessTrigger(
             folder=str(self.folder.path),
             pid=process.pid,

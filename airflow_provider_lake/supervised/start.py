@@ -37,8 +37,8 @@ def make_room(folder: RunFolder, asked: str) -> None:
     """Create the folder for a new process; end and forget the process of an earlier attempt."""
     if not folder.end(PATIENCE_SECONDS):
         raise AirflowException(
-            f"process {folder.process} of an earlier attempt still runs, although it was asked to "
-            "end: a retry looks again"
+            f"process {folder.process and folder.process.pid} of an earlier attempt still runs, "
+            "although it was asked to end: retry the task, or end the process on this machine"
         )
     folder.remove()
     folder.create(asked)
@@ -59,4 +59,6 @@ def start_supervised(
     )
     if started.returncode != 0:
         said = started.stderr or folder.output.read_text("utf-8", "replace")
-        raise AirflowException(f"the supervised process could not be started: {said.strip()}")
+        raise AirflowException(
+            f"the process for the work of this task could not be started: {said.strip()}"
+        )

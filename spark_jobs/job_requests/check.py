@@ -77,7 +77,10 @@ class CheckRequest(TableRequest):
             raise refusal("key 'staged' is empty: give the addresses that the job ingest returned")
         for key in ("discard_failed", "replaces"):
             if getattr(self, key) and self.staged is None:
-                raise refusal(f"key {key!r} needs key 'staged'")
+                raise refusal(
+                    f"key {key!r} needs key 'staged', the addresses of staged results: add it, or "
+                    f"leave out {key!r}"
+                )
         self.checks()  # refuses checks without a meaning
 
     def checks(self) -> Checks:

@@ -103,8 +103,11 @@ class CommitKeys:
             raise refusal("give keys 'commit_user' and 'commit_identifier' together, or neither")
         for key in ("commit_first_try_millis", "commit_first_try_head", "commit_replaces"):
             if getattr(self, key) is not None and self.commit_user is None:
-                raise refusal(f"key {key!r} needs keys 'commit_user' and 'commit_identifier'")
-        self.commit_id()  # refuses an invalid pair
+                raise refusal(
+                    f"key {key!r} needs keys 'commit_user' and 'commit_identifier': add both, or "
+                    f"leave out {key!r}"
+                )
+        self.commit_id()  # raises for an invalid identity
 
     def commit_id(self) -> CommitId | None:
         """Return the commit identity; None if the request has none."""

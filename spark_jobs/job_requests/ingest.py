@@ -56,6 +56,14 @@ DIALECT_NAMES = (
 )
 
 _SOURCES = ("source", "source_table", "jdbc_url")
+_NEEDED = (
+    (
+        "source_table",
+        "consumer",
+        "the name under which the source table keeps the position of this reader",
+    ),
+    ("jdbc_url", "jdbc_table", "the table or view to read"),
+)
 _ONLY_WITH = {
     "format": ("source",),
     **dict.fromkeys(DIALECT_NAMES, ("source",)),
@@ -234,27 +242,36 @@ class IngestRequest(CommitRequest):
         if not is_of_spark and (strange := sorted(options.keys() - {"user", "password"})):
             raise refusal(
                 f"source_options has {', '.join(map(repr, strange))}: with engine 'python' only "
-                "'user' and 'password' are known"
+                "'user' and 'password' are known. Leave out the rest, or use engine 'spark'"
             )
 
     def _require_belonging(self, source: str) -> None:
         defaults = {each.name: each.default for each in fields(self)}
         for name, sources in _ONLY_WITH.items():
             if getattr(self, name) != defaults[name] and source not in sources:
-                raise refusal(f"key {name!r} needs key {' or '.join(map(repr, sources))}")
-        for name, needed in (("source_table", "consumer"), ("jdbc_url", "jdbc_table")):
+                raise refusal(
+                    f"key {name!r} needs key {' or '.join(map(repr, sources))}: leave it out with "
+                    f"key {source!r}"
+                )
+        for name, needed, meaning in _NEEDED:
             if source == name and getattr(self, needed) is None:
-                raise refusal(f"key {name!r} needs key {needed!r}")
+                raise refusal(f"key {name!r} needs key {needed!r}, {meaning}: add it")
         self._require_stream()
         if self.format is not None:
             self.dialect.require_fits("the source", self.file_format or "json")
         if self.messages_of is not None and not self.holds_messages:
-            raise refusal("key 'messages_of' needs a format of change messages")
+            raise refusal(
+                "key 'messages_of' needs a format of change messages: set 'format', such as "
+                "'debezium-json', or leave out 'messages_of'"
+            )
 
     def _require_stream(self) -> None:
         for name in ("files_per_batch", "poll"):
             if getattr(self, name) is not None and self.checkpoint is self.source_table is None:
-                raise refusal(f"key {name!r} needs key 'checkpoint'")
+                raise refusal(
+                    f"key {name!r} needs key 'checkpoint', the record of ingested files: add it, "
+                    f"or leave out {name!r}"
+                )
         if self.stage and self.checkpoint is not None:
             raise refusal("keys 'stage' and 'checkpoint' exclude each other: leave one of them out")
         if self.dry_run and self.checkpoint is not None:
@@ -275,13 +292,13 @@ class IngestRequest(CommitRequest):
         if self.on_schema_change != "fail" and self.holds_messages:
             raise refusal(
                 f"key 'on_schema_change' cannot be used with format {self.format!r}: change "
-                "messages always add new columns and widen types"
+                "messages always add new columns and widen types. Leave out 'on_schema_change'"
             )
         for name in ("columns", "casts"):
             if getattr(self, name) is not None and self.holds_messages:
                 raise refusal(
                     f"key {name!r} cannot be used with format {self.format!r}: change messages "
-                    "have the names and types of their source table"
+                    f"have the names and types of their source table. Leave out {name!r}"
                 )
         if self.columns is not None and self.header is False:
             raise refusal(
@@ -294,17 +311,17 @@ class IngestRequest(CommitRequest):
         if self.checkpoint is not None:
             raise refusal(
                 "keys 'overwrite' and 'checkpoint' exclude each other: only new files are read, so "
-                "they would replace the rows of earlier files"
+                "they would replace the rows of earlier files. Leave one of them out"
             )
         if self.holds_messages:
             raise refusal(
                 f"key 'overwrite' cannot be used with format {self.format!r}: change messages hold "
-                "changes of rows, not all rows"
+                "changes of rows, not all rows. Leave out 'overwrite'"
             )
         if self.stage:
             raise refusal(
                 "keys 'overwrite' and 'stage' exclude each other: the job 'commit' adds the rows "
-                "of staged results"
+                "of staged results. Leave one of them out"
             )
 
     def _require_upserts(self) -> None:

@@ -65,10 +65,12 @@ class TagRequest(TableRequest):
             if getattr(self, key) not in (None, False) and self.action not in actions:
                 raise refusal(
                     f"key {key!r} belongs to action {' or '.join(map(repr, actions))}, "
-                    f"not to {self.action!r}"
+                    f"not to {self.action!r}: leave it out"
                 )
         if self.action == "rename" and self.new_name is None:
-            raise refusal("action 'rename' needs key 'new_name'")
+            raise refusal(
+                "action 'rename' needs key 'new_name', the name that the tag gets: add it"
+            )
         if len(given := [key for key in _ORIGINS if getattr(self, key) is not None]) > 1:
             raise refusal(
                 f"give only one of the keys {' and '.join(given)}: a tag has one snapshot"

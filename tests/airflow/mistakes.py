@@ -450,7 +450,7 @@ MISTAKES = [
         "a source table without a consumer",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.orders", source_table="shop.plain")',
-        "task 't': argument 'source_table' needs argument 'consumer'",
+        "task 't': argument 'source_table' needs argument 'consumer', the name under which the source table keeps the position of this reader: add it",
     ),
     Mistake(
         "a source table with a typo",
