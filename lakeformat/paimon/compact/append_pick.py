@@ -159,7 +159,8 @@ def _behind_large_files(
 ) -> list[AppendPick]:
     """Return one pack: the files after the large ones at the beginning of the queue.
 
-    Return none if fewer than half of them are small and none has deleted rows.
+    Return none if no file of it has deleted rows, unless it has three files or more and most are
+    small.
     """
     rest = list(queue)
     while rest and rest[0].file_name not in vectors.rows and not _is_small(rest[0], settings):

@@ -51,7 +51,7 @@ class Levels:
 
     @property
     def level_0(self) -> tuple[SortedRun, ...]:
-        """The runs of level 0, whose files no compaction has written."""
+        """The runs of level 0, newest first; each is a single file."""
         return tuple(run for run in self.runs if run.level == 0)
 
     @property

@@ -105,7 +105,7 @@ class CompactUnit:
 
     @property
     def rows(self) -> int:
-        """The number of rows to read and write."""
+        """The number of rows to read and write, without rows that deletion vectors delete."""
         return sum(file.row_count for file in self.rewritten) - self.deleted_rows
 
     @property
