@@ -63,7 +63,10 @@ def cherry_pick(
     Give either ``snapshot`` or ``wap_id``, the ``wap.id`` in the summary of the snapshot.
     """
     if (snapshot is None) == (wap_id is None):
-        raise InvalidRequestError("pass either snapshot or wap_id: the snapshot to publish")
+        given = "neither" if snapshot is None else "both"
+        raise InvalidRequestError(
+            f"pass either snapshot or wap_id, which chooses the snapshot to publish; got {given}"
+        )
     handle.pointer.require_writable()
     loaded = handle.load()
     source = _source(handle, loaded, snapshot, wap_id)

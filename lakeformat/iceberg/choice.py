@@ -66,7 +66,8 @@ def snapshot_id_of(loaded: LoadedMetadata, history: BranchHistory, chosen: AnyPo
         return exact[-1].snapshot_id if exact else chosen
     if not upto:
         raise NotFoundError(
-            f"{loaded.places.uri} has no snapshot up to position {chosen}: it may have expired"
+            f"{loaded.places.uri} has no snapshot up to position {chosen}: it may have expired; "
+            "snapshots() lists those that are left"
         )
     return upto[-1].snapshot_id
 
@@ -102,6 +103,8 @@ def _newest_at(history: BranchHistory, as_of: Moment) -> int:
             return each.snapshot_id
     oldest = history.snapshots[0].timestamp_ms if history.snapshots else None
     since = (
-        "it has no snapshot" if oldest is None else f"its history begins at {moment_text(oldest)}"
+        "it has no snapshot"
+        if oldest is None
+        else f"its history begins at {moment_text(oldest)}; choose a later time"
     )
     raise NotFoundError(f"branch {history.branch!r} had no snapshot at {as_of}: {since}")

@@ -21,7 +21,7 @@ REFUSED_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "remove_orphans": {
         "external_paths": "leave it out, because only the directory of the table is searched",
-        "executor": "leave it out, with the engine 'spark', because this process does the work",
+        "executor": "leave out executor and engine='spark', because this process does the work",
     },
     "write": {
         "kinds": "pass the rows and their kinds to upsert",

@@ -58,5 +58,8 @@ def order_to_json(order: SortOrder) -> dict[str, Any]:
 def _field(written: Mapping[str, Any]) -> SortField:
     direction, nulls = written["direction"], written["null-order"]
     if direction not in ("asc", "desc") or nulls not in ("nulls-first", "nulls-last"):
-        raise ValueError(f"a sort field has direction {direction!r} and null-order {nulls!r}")
+        raise ValueError(
+            f"a sort field has direction {direction!r} and null-order {nulls!r}, not asc or desc "
+            "with nulls-first or nulls-last"
+        )
     return SortField(source_ids_of(written), require_text(written, "transform"), direction, nulls)

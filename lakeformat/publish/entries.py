@@ -80,8 +80,8 @@ class FileEntries:
         names, layout = _texts(files.file_name), self.handle.layout
         if pc.any(pc.match_substring(names, "/")).as_py():
             raise CorruptTableError(
-                f"a manifest of {self.handle.uri} names a file with a slash: restore it from a "
-                "backup, or roll back to an earlier snapshot"
+                f"a manifest of {self.handle.uri} names a data file with a slash in its name: "
+                "restore the manifest from a backup, or roll back to an earlier snapshot"
             )
         partition = files.partition.to_arrow().dictionary_encode()
         distinct = [
@@ -171,7 +171,7 @@ def _require_whole(files: ManifestColumns) -> None:
         name = _texts(files.file_name).filter(pc.invert(is_parquet))[0].as_py()
         raise UnsupportedError(
             f"the data file {name} is not a Parquet file, and only Parquet files are published: "
-            "compact the table with 'file.format' = 'parquet', strategy full"
+            "set 'file.format' to 'parquet', and run `lake compact` with --strategy full"
         )
     if files.write_cols.present is None or files.write_cols.present.any():
         raise UnsupportedError(

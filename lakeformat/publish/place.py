@@ -55,7 +55,7 @@ def _root_in_warehouse(handle: TableHandle) -> str:
     warehouse, slash, database = above.rpartition("/")
     if not database.endswith(DATABASE_SUFFIX):
         raise UnsupportedError(
-            f"its Iceberg metadata belongs into the warehouse, but the directory of {handle.uri} "
+            f"its Iceberg metadata belongs in the warehouse, but the directory of {handle.uri} "
             f"is not <warehouse>/<database>{DATABASE_SUFFIX}/<table>: set "
             "'metadata.iceberg.storage-location' to 'table-location'"
         )

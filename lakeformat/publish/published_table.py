@@ -16,7 +16,7 @@ __all__ = ["newest_schema", "require_published_table"]
 def require_published_table(table: Table) -> TableHandle:
     """Return the handle of a published table.
 
-    Raise ``InvalidRequestError`` for a branch other than main, or if the table does not publish.
+    Raise ``InvalidRequestError`` if its options do not ask for publication.
     """
     handle = table._handle
     if not handle.options.publishes_iceberg:

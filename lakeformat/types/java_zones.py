@@ -94,7 +94,10 @@ def find_zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(_SHORT_NAMES.get(name, name))
     except (ZoneInfoNotFoundError, OSError):
-        raise ValueError("this machine has no such time zone; install tzdata") from None
+        raise ValueError(
+            "there is no such time zone: write a name such as Europe/Berlin. If the name is right, "
+            "this machine lacks the time zone database: install tzdata"
+        ) from None
 
 
 @cache

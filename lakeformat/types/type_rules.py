@@ -55,6 +55,11 @@ def is_whole_number(value: object) -> bool:
 def require_text(what: str, value: object) -> None:
     """Raise ``InvalidRequestError`` if the value is not text; ``what`` names it in the message."""
     if not is_text(value):
+        if isinstance(value, str):
+            raise InvalidRequestError(
+                f"{what} must be text that UTF-8 can encode, got {value!r}: remove the unpaired "
+                "surrogate"
+            )
         raise InvalidRequestError(f"{what} must be text, got {value!r}")
 
 
@@ -125,7 +130,8 @@ def _check_row(names: list[str], column: str) -> None:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise InvalidRequestError(
-            f"column {column!r} has a ROW with duplicate field names: {', '.join(repeated)}"
+            f"column {column!r} has a ROW with duplicate field names: {', '.join(repeated)}; "
+            "rename them"
         )
 
 

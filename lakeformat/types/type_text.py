@@ -120,7 +120,9 @@ def type_from_json(value: Any) -> DataType:
     if isinstance(value, str):
         return _parsed(value)
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
-        raise InvalidRequestError(f"not a type: {value!r}")
+        raise InvalidRequestError(
+            f"a type must be text or an object with the member 'type', got {value!r}"
+        )
     words = value["type"].upper().split()
     if not words or words[0] not in _CONSTRUCTED:
         raise _UnknownTypeError(f"not a constructed type: {value['type']!r}", value["type"])
@@ -163,7 +165,9 @@ def field_to_json(field: DataField) -> dict[str, Any]:
 def field_from_json(value: Any, fallback_id: int | None = None) -> DataField:
     """Convert the JSON object of a column or ROW field; ``fallback_id`` is used if it has no id."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
-        raise InvalidRequestError(f"not a field: {value!r}")
+        raise InvalidRequestError(
+            f"a field must be an object with the member 'name', which is text, got {value!r}"
+        )
     field_id = value.get("id", fallback_id)
     if not isinstance(field_id, int):
         raise InvalidRequestError(f"field {value['name']!r} has no id")
@@ -183,7 +187,7 @@ def field_from_json(value: Any, fallback_id: int | None = None) -> DataField:
 
 def _fields_from_json(values: Any) -> list[DataField]:
     if not isinstance(values, list):
-        raise InvalidRequestError(f"fields of a ROW must be a list, found {values!r}")
+        raise InvalidRequestError(f"fields of a ROW must be a list, got {values!r}")
     return [field_from_json(value, fallback_id=i) for i, value in enumerate(values)]
 
 

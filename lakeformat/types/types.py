@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.types.count_text import counted
 
 __all__ = [
     "BYTES",
@@ -159,8 +160,9 @@ def atomic(name: TypeName, *parameters: int | str, nullable: bool = True) -> Ato
     """Return an atomic type, checked, with the format's defaults for missing parameters."""
     defaults = _DEFAULT_PARAMETERS.get(name, ())
     if len(parameters) > len(defaults):
-        takes = f"takes at most {len(defaults)}" if defaults else "takes no"
-        raise InvalidRequestError(f"type {name} {takes} parameter(s), got {parameters}")
+        takes = f"at most {counted(len(defaults), 'parameter')}" if defaults else "no parameters"
+        given = ", ".join(map(str, parameters))
+        raise InvalidRequestError(f"type {name} takes {takes}, got ({given})")
     complete = (*parameters, *defaults[len(parameters) :])
     _check_parameters(name, complete)
     return AtomicType(name, complete, nullable)

@@ -96,7 +96,8 @@ def _chosen(loaded: LoadedMetadata, columns: object) -> tuple[list[Field], tuple
     names = columns_named(columns)
     if not names:
         raise InvalidRequestError(
-            f"columns must be 'all' or a list of names, got {columns!r}: leave it out for all"
+            f"columns must be 'all' or a list of names, got {columns!r}: name a column, or leave "
+            "columns out to count all"
         )
     return [_named(loaded, schema, each) for each in dict.fromkeys(names)], ()
 

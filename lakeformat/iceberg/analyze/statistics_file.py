@@ -42,8 +42,8 @@ def _with_file(
     number = file.snapshot_id
     if metadata.snapshot(number) is None:
         raise InvalidRequestError(
-            f"snapshot {number} of {handle.uri} expired while it was analyzed: analyze the newest "
-            "snapshot"
+            f"snapshot {number} of {handle.uri} expired while it was analyzed; nothing was "
+            "published: analyze the table again"
         )
     if isinstance(file, StatisticsFile):
         kept = (each for each in metadata.statistics if each.snapshot_id != number)

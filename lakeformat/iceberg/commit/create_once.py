@@ -48,9 +48,9 @@ def create_once(storage: Storage, path: str, content: bytes) -> bool:
         if (is_ours := _read_back(storage, path, content)) is not None:
             return is_ours
     raise CommitOutcomeUnknownError(
-        f"{storage.uri(path)} got no answer from the storage and may have been published. Look for "
-        "the change in the table before you retry; with a CommitId just retry: it publishes once. "
-        "No file was removed"
+        f"the commit of {storage.uri(path)} got no answer from the storage and may have been "
+        "published. Look for the change in the table before you retry; with a CommitId just retry: "
+        "it publishes once. No file was removed"
     )
 
 

@@ -82,7 +82,7 @@ class SentPointer:
         """Raise: only the process that sent the metadata can publish."""
         raise UnsupportedError(
             f"{self.uri} was sent to this process without its catalog: return the messages of "
-            "writer.prepare(), and commit them where the table was opened"
+            "writer.prepare(), and commit them in the process that opened the table"
         )
 
 

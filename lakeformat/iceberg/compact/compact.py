@@ -48,7 +48,7 @@ def compact(
     if wanted.options.max_concurrent_rewrites is not None and not isinstance(chosen, str):
         raise InvalidRequestError(
             "max_concurrent_rewrites limits threads, but this executor uses none: leave it "
-            "out, the executor works on as many groups as it has room for"
+            "out. The executor itself limits how many groups it works on at a time"
         )
     handle.pointer.require_writable()
     if (earlier := earlier_commit(handle, handle.load(), commit)) is not None:

@@ -179,8 +179,9 @@ def _checked(options: CompactOptions) -> CompactOptions:
             continue
         if options.strategy not in strategies:
             raise InvalidRequestError(
-                f"{name} is for the strategies {', '.join(strategies)}, got it with "
-                f"{options.strategy!r}: leave it out"
+                f"{name} has an effect only with strategy={' or '.join(map(repr, strategies))}, "
+                f"and the strategy is {options.strategy!r}: leave {name} out, or change "
+                "the strategy"
             )
         if value <= 0:
             raise InvalidRequestError(f"{name} must be more than 0, got {value}")

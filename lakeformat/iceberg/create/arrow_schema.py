@@ -64,13 +64,16 @@ def new_schema(
     names = columns.names
     for name in identifier_fields:
         if name not in names:
-            raise InvalidRequestError(f"there is no column {name!r}{closest(name, names)}")
+            raise InvalidRequestError(
+                f"identifier_fields names {name!r}, which is not a column of the new table; its "
+                f"columns are {', '.join(names)}{closest(name, names)}"
+            )
     fields = _fields([*columns], itertools.count(1), format_version)
     times = Counter(name for name, _ in named_fields(StructType(tuple(fields))))
     if repeated := [name for name in times if times[name] > 1]:
         raise InvalidRequestError(
-            f"column {repeated[0]!r} is given more than once; a field inside of a column counts by "
-            "its name with dots"
+            f"column {repeated[0]!r} is given more than once: rename one of them. A field inside "
+            "of a struct has a dotted name, such as address.city"
         )
     identified = [_identifier(each) if each.name in identifier_fields else each for each in fields]
     ids = tuple(each.id for each in identified if each.name in identifier_fields)
@@ -83,8 +86,8 @@ def _identifier(field: Field) -> Field:
     """
     if not isinstance(field.type, PrimitiveType) or field.type.name in ("float", "double"):
         raise InvalidRequestError(
-            f"column {field.name!r} cannot identify rows, because its type is not exact: "
-            "choose columns of other types"
+            f"column {field.name!r} cannot identify rows, because its values are nested or "
+            "floating-point numbers: name other columns in identifier_fields"
         )
     return Field(field.id, field.name, field.type, required=True, doc=field.doc)
 
@@ -144,7 +147,8 @@ def _primitive(arrow: pa.DataType, version: int) -> PrimitiveType:
     if found.name in _SINCE_3 and version < 3:
         cast = "" if found.name == "unknown" else ", or cast the column to microseconds"
         raise UnsupportedError(
-            f"the type {found.name} needs format version 3: create the table with it{cast}"
+            f"the type {found.name} needs format version 3: create the table with "
+            f"'format-version' = '3'{cast}"
         )
     return found
 

@@ -148,7 +148,10 @@ def _of_version(declared: Iterable[_Declared], version: int) -> list[dict[str, A
 def _partition_field(field: Field, named: set[str]) -> dict[str, Any]:
     """Return the schema of a partition field; a name that Avro forbids is changed as Java does."""
     if not isinstance(field.type, PrimitiveType):
-        raise UnsupportedError(f"the partition field {field.name!r} has the type {field.type}")
+        raise UnsupportedError(
+            f"the partition field {field.name!r} has the type {field.type}, and manifests store "
+            "only single values: remove the field from the partition spec"
+        )
     fit = _UNFIT.sub(lambda found: f"_x{ord(found[0]):X}", field.name)
     fit = f"_{fit}" if fit[:1].isdigit() else fit
     declared = _optional(field.id, fit, _value_type(field.type, named))

@@ -302,8 +302,8 @@ def _check(found: pa.Table, manifests: Sequence[_Manifest]) -> None:
         counts = [each.listed[f"{kind}_files_count"] or 0 for kind in _KINDS]
         if each.count < sum(counts):
             raise CorruptTableError(
-                f"{each.file.uri} ends after {each.count} entries, but its list counts "
-                f"{sum(counts)}; {RESTORE}"
+                f"the manifest {each.file.uri} has {each.count} entries, but the manifest list "
+                f"counts {sum(counts)}; {RESTORE}"
             )
 
 

@@ -151,7 +151,7 @@ def reference_from_json(name: str, members: Mapping[str, Any]) -> Reference:
     unknown = unknown_members(_REFERENCE, members)
     found = Reference(name, **read_members(_REFERENCE, members), unknown=unknown)
     if found.type not in (BRANCH, TAG):
-        raise ValueError(f"the reference {name!r} has the type {found.type!r}")
+        raise ValueError(f"the reference {name!r} has the type {found.type!r}, not branch or tag")
     return found
 
 

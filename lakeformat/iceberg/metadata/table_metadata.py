@@ -131,7 +131,8 @@ class TableMetadata:
     def _named(self, kind: str, wanted: int, known: Mapping[int, _T]) -> _T:
         if wanted not in known:
             raise CorruptTableError(
-                f"the table {self.location} has no {kind} {wanted}, only {sorted(known)}"
+                f"the table {self.location} has no {kind} {wanted}, only "
+                f"{', '.join(map(str, sorted(known))) or 'none'}"
             )
         return known[wanted]
 
@@ -231,7 +232,7 @@ def _version(members: Mapping[str, Any]) -> int:
     if version > NEWEST_VERSION:
         raise newer_version("format", version, NEWEST_VERSION)
     if version < 1:
-        raise ValueError(f"format-version is {version}")
+        raise ValueError(f"format-version is {version}, but the lowest version is 1")
     required = (_REQUIRED_SINCE_2 if version > 1 else ()) + (
         _REQUIRED_SINCE_3 if version > 2 else ()
     )

@@ -85,7 +85,8 @@ def _require_start(
     if after is not None:
         raise NotFoundError(
             f"snapshot {after} of {metadata.location} is not among the ancestors of {upto}: it "
-            "has expired, or belongs to another branch; read the whole state, and continue from it"
+            "has expired, or belongs to another branch: read all rows with scan(), and then the "
+            "changes after that snapshot"
         )
     if window[-1].parent_id is not None:
         raise _expired(metadata)
@@ -94,5 +95,5 @@ def _require_start(
 def _expired(metadata: TableMetadata) -> NotFoundError:
     return NotFoundError(
         f"the first snapshots of {metadata.location} have expired, so their appends are not "
-        "known: read the whole state, and continue from it"
+        "known: read all rows with scan(), and then the changes after that snapshot"
     )

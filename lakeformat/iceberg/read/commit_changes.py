@@ -38,6 +38,7 @@ def commit_changes(after: TableState, asked: AskedRows) -> Iterator[pa.RecordBat
         raise NotFoundError(
             f"snapshot {commit.snapshot_id} of {after.places.uri} is of the operation "
             f"{commit.operation!r}, which deletes or overwrites rows, and the state before it has "
-            "expired, so these rows are not known: read the whole state, and continue from it"
+            "expired, so these rows are not known: read all rows with scan(), and then the changes "
+            "after that snapshot"
         )
     return changed_rows(replace(after, snapshot=before), after, asked)

@@ -178,7 +178,8 @@ def file_format(written: str, path: str) -> FileFormat:
     except ValueError:
         known = ", ".join(FileFormat)
         raise UnsupportedError(
-            f"{path} has the format {written!r}; this version reads {known}"
+            f"{path} has the format {written!r}; this version reads {known}. Use the engine "
+            "that wrote the file"
         ) from None
 
 

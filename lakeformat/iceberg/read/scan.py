@@ -123,7 +123,7 @@ class Scan(Results):
             found = "an empty table" if number is None else f"snapshot {number}"
             raise InvalidRequestError(
                 f"the split belongs to snapshot {split.snapshot_id}, but this scan reads {found}: "
-                "use a scan of the split's snapshot"
+                "read it with the scan that returned it, or with a scan of its snapshot"
             )
         yield from limited(self._read(split, self._fields), self._limit)
 

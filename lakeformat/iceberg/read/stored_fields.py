@@ -58,8 +58,9 @@ def stored_fields(schema: pa.Schema, mapping: NameMapping | None) -> list[Stored
     if mapping is None:
         raise ValueError(
             "its columns have no field ids, and the table has no property "
-            "schema.name-mapping.default that gives ids to names; set the property, for example "
-            "with Spark's procedure add_files"
+            "schema.name-mapping.default that gives ids to names; set it in Spark, as in ALTER "
+            "TABLE … SET TBLPROPERTIES ('schema.name-mapping.default' = "
+            '\'[{"field-id": 1, "names": ["id"]}]\'), with an entry for each column'
         )
     return [_mapped(each, each.name, mapping) for each in found]
 
@@ -70,9 +71,13 @@ def parse_name_mapping(text: str) -> NameMapping:
         return _mapping(json.loads(text))
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as reason:
         raise CorruptTableError(
-            f"the table property schema.name-mapping.default cannot be read: {reason!r}; write it "
-            "again with the engine that set it"
+            f"the table property schema.name-mapping.default cannot be read: {_why(reason)}; write "
+            "it again with the engine that set it"
         ) from None
+
+
+def _why(reason: Exception) -> str:
+    return f"an entry has no {reason}" if isinstance(reason, KeyError) else str(reason)
 
 
 def _mapping(fields: Sequence[Mapping[str, Any]]) -> NameMapping:

@@ -78,9 +78,9 @@ def _at(metadata: TableMetadata, as_of: Moment) -> Snapshot:
             return _existing(metadata, entry.snapshot_id)
     oldest = min((entry.timestamp_ms for entry in metadata.snapshot_log), default=None)
     if oldest is not None:
-        since = f"its history begins at {moment_text(oldest)}"
+        since = f"its history begins at {moment_text(oldest)}; choose a later time"
     elif metadata.snapshots:
         since = "its metadata keeps no times of its snapshots, so choose one by its id"
     else:
-        since = "no snapshot"
+        since = "it has no snapshot yet"
     raise NotFoundError(f"{metadata.location} had no snapshot at {as_of}: {since}")

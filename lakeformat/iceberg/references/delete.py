@@ -25,7 +25,7 @@ def delete_references(
     Raise ``NotFoundError`` if one of them does not exist, unless ``missing_ok`` is set.
     """
     if not names:
-        raise InvalidRequestError(f"name the {kind} to delete")
+        raise InvalidRequestError(f"no {kind} is given: name at least one to delete")
 
     def choose(loaded: LoadedMetadata) -> list[str]:
         return _existing(loaded, kind, names, missing_ok=missing_ok)

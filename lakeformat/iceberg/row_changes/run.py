@@ -327,7 +327,7 @@ class _FirstRows:
         if base.parent is not None:
             raise CommitConflictError(
                 f"the change of rows of {self.table} was planned without any rows, but another "
-                "commit has added some meanwhile. Plan again"
+                "commit has added some meanwhile. Repeat the call, which plans again"
             )
         return ChangedFiles(() if self.entries is None else [self.entries], is_recorded=True)(base)
 
@@ -347,6 +347,7 @@ class _SameColumns:
             if before is not None and after is not None and before.id != after.id:
                 raise CommitConflictError(
                     f"the change of rows of {self.delta.table} was not published: the name "
-                    f"{name!r} was given to another column meanwhile. Plan again"
+                    f"{name!r} was given to another column meanwhile. Repeat the call, which plans "
+                    "again"
                 )
         return self.delta(base)

@@ -156,15 +156,15 @@ def _existing(history: BranchHistory, consumer_id: str, position: Position) -> P
     if since.missed:
         raise InvalidRequestError(
             f"consumer {consumer_id!r} of {table} fell behind: snapshots after position {position} "
-            "have expired. Their changes are lost: read all rows once, and set the consumer to "
-            f"{history.head}"
+            "have expired. Their changes are lost. Read all rows with scan() once, then call "
+            f"table.consumers.set({consumer_id!r}, after=table.position('{history.head}'))"
         )
     if since.rewound:
         raise InvalidRequestError(
             f"consumer {consumer_id!r} cannot read {table} after position {position}, which its "
             f"branch {history.branch!r} does not have: the newest position is {history.head}, and "
-            "a rollback may have removed later ones. Read all rows once, and set the consumer to "
-            "that position"
+            "a rollback may have removed later ones. Read all rows with scan() once, then call "
+            f"table.consumers.set({consumer_id!r}, after=table.position('{history.head}'))"
         )
     for each in history.snapshots:
         if each.snapshot.sequence_number == number:

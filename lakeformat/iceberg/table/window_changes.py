@@ -166,8 +166,8 @@ def _position_id(loaded: LoadedMetadata, history: BranchHistory, end: Position) 
     if since.missed or since.rewound:
         why = "has expired" if since.missed else "belongs to a history that a rollback removed"
         raise NotFoundError(
-            f"{loaded.places.uri} cannot continue from position {end}, which {why}: read the whole "
-            "state, and continue from it"
+            f"{loaded.places.uri} cannot continue from position {end}, which {why}: read all "
+            "rows with scan(), and then the changes after that snapshot"
         )
     if number < history.snapshots[0].snapshot.sequence_number:
         return history.snapshots[0].snapshot.parent_id

@@ -104,7 +104,9 @@ class TableWrites(TableHistory):
         checked = check_messages(messages)
         if upsert_by is None:
             if executor is not None:
-                raise InvalidRequestError("executor needs upsert_by: leave it out")
+                raise InvalidRequestError(
+                    "executor has an effect only with upsert_by: leave it out"
+                )
             return commit_messages(
                 self._handle, checked, overwrite, commit=commit, properties=properties
             )

@@ -49,7 +49,7 @@ class PlannedState:
         """Return the error that the plan is outdated."""
         return CommitConflictError(
             f"the {self.name}, planned at snapshot {self.snapshot.snapshot_id}, was not published: "
-            f"{reason} meanwhile. Plan again"
+            f"{reason} meanwhile. Repeat the call, which plans again"
         )
 
 

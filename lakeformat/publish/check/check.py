@@ -84,7 +84,7 @@ def _checked(reader: Reader, newest: LoadedMetadata, expected: ExpectedRows) -> 
     if missing := reader.missing_packages():
         return replace(found, outcome="not installed", reason=f"pip install {' '.join(missing)}")
     if not reader.can_reach(newest):
-        reason = "it is asked for tables on local disks only"
+        reason = "it gets no credentials, so it reads only tables on local disks"
         return replace(found, outcome="not checked", reason=reason)
     try:
         rows, missing_rows, other_rows = expected.differences(reader.read(newest))

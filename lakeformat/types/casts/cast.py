@@ -9,7 +9,7 @@ from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.casts import numbers, parsing, printing, strings, timestamps
 from lakeformat.types.casts.rules import CHARACTERS, INTEGERS, TIMESTAMPS
-from lakeformat.types.type_text import type_to_json
+from lakeformat.types.type_text import type_to_sql
 from lakeformat.types.types import AtomicType, DataType, TypeName, with_nullability
 
 __all__ = ["cast_array"]
@@ -40,7 +40,8 @@ def cast_array(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
         raise _no_counterpart(array, stored, wanted, reason) from None
     if found is None:
         raise UnsupportedError(
-            f"{type_to_json(stored)} cannot become {type_to_json(wanted)}: there is no such cast"
+            f"{type_to_sql(stored)} cannot become {type_to_sql(wanted)}: there is no such cast. "
+            "Choose another type"
         )
     assert found.type == to_arrow_type(wanted), f"{found.type} for {wanted}"
     return found
@@ -52,7 +53,7 @@ def _no_counterpart(
     value = _text_of(_first_bad(array, stored, wanted))
     in_nanoseconds = to_arrow_type(wanted) in (pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
     return InvalidRequestError(
-        f"{value} of {type_to_json(stored)} cannot become {type_to_json(wanted)}: "
+        f"{value} of {type_to_sql(stored)} cannot become {type_to_sql(wanted)}: "
         f"{_REACH_OF_NANOSECONDS if in_nanoseconds else reason}"
     )
 

@@ -70,7 +70,7 @@ def test_other_missing_and_repeated_rows_of_a_reader_are_counted(storage):
         "wrong: 1 missing, 1 other rows",
         "broken: failed: RuntimeError: cannot read this file",
         "absent: not installed: pip install no_such_package",
-        "local: not checked: it is asked for tables on local disks only",
+        "local: not checked: it gets no credentials, so it reads only tables on local disks",
     ]
     assert report.failed == tuple(map(str, report.readers[1:3]))
 

@@ -197,7 +197,7 @@ def test_a_table_that_is_sent_to_a_task_writes_files_for_a_commit_here(tmp_path)
     with there.new_writer() as writer:
         writer.write(pa.table({"id": [1]}))
         messages = writer.prepare()
-    with pytest.raises(lake.UnsupportedError, match="commit them where the table was opened"):
+    with pytest.raises(lake.UnsupportedError, match="commit them in the process that opened"):
         there.commit(messages)
     orders.commit(messages)
     assert ids_of(orders) == [1]

@@ -228,9 +228,12 @@ def test_a_plan_names_the_order(storage):
         ),
         (
             {"strategy": "sort", "order_by": ["id"], "max_output_size": 3},
-            "max_output_size is for the strategies zorder, got it with 'sort'",
+            "max_output_size has an effect only with strategy='zorder', and the strategy is 'sort'",
         ),
-        ({"compression_factor": 2}, "compression_factor is for the strategies sort, zorder"),
+        (
+            {"compression_factor": 2},
+            "compression_factor has an effect only with strategy='sort' or 'zorder'",
+        ),
         (
             {"strategy": "zorder", "order_by": ["id"], "var_length_contribution": 0},
             "var_length_contribution must be more than 0, got 0",

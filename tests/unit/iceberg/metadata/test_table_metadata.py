@@ -128,7 +128,7 @@ def test_a_missing_member_is_named_with_the_file(whole, key):
         ({"format-version": 0}, "format-version is 0"),
         (
             {"current-schema-id": 5},
-            r"the table file:///t has no schema 5, only \[0\]; restore",
+            r"the table file:///t has no schema 5, only 0; restore",
         ),
         ({"default-spec-id": 5}, "has no partition spec 5, only"),
         ({"current-snapshot-id": 8}, "names snapshot 8, which is not among the snapshots"),

@@ -52,7 +52,7 @@ def test_deletes_apply_to_a_file_whose_number_of_rows_is_not_known(tmp_path):
 @pytest.mark.parametrize(
     ("listed", "error"),
     [
-        ({"added_files_count": 2}, r"m0\.avro ends after 1 entries, but its list counts 2"),
+        ({"added_files_count": 2}, r"m0\.avro has 1 entries, but the manifest list counts 2"),
         (
             {"added_files_count": -1, "existing_files_count": 1},
             "added_files_count of a manifest is -1, but a count",

@@ -162,7 +162,7 @@ def test_files_that_are_published_already_are_refused(storage):
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"executor": "threads"}, "executor needs upsert_by"),
+        ({"executor": "threads"}, "executor has an effect only with upsert_by"),
         ({"upsert_by": ["id"], "overwrite": "table"}, "upsert_by and overwrite exclude each other"),
         ({"upsert_by": ["f"]}, "'f' cannot be a key"),
     ],

@@ -85,7 +85,9 @@ def test_a_start_that_has_expired_is_named_with_the_way_out():
     table = opened("expired")
     starts = (0, 12345, datetime(2000, 1, 1, tzinfo=UTC), "main/2", "main/9@1")
     for start in starts:
-        with pytest.raises(lake.NotFoundError, match=r"read the whole state, and continue from it"):
+        with pytest.raises(
+            lake.NotFoundError, match=r"read all rows with scan\(\), and then the changes after"
+        ):
             table.changes(start)
     with pytest.raises(lake.NotFoundError, match="has no snapshot 12345: it may have expired"):
         table.changes(12345, mode="diff")
