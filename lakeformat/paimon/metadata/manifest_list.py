@@ -56,7 +56,7 @@ class ListKind(Enum):
     DELTA = ("delta_manifest_list", "delta_manifest_list_size")
     """The manifests of the data files that the commit added or deleted."""
     CHANGELOG = ("changelog_manifest_list", "changelog_manifest_list_size")
-    """The manifests of the commit's changelog files; None if it has none."""
+    """The manifests of the commit's changelog files; the attributes are None if it has none."""
 
 
 def summarise(

@@ -325,9 +325,9 @@ class _ChangeAttempt:
 
     @property
     def _is_recorded(self) -> bool:
-        """True if a change that meets no row is committed as an empty snapshot.
+        """True if a change that meets no row is committed, too, as an empty snapshot.
 
-        Otherwise a retry of the same commit would change rows that were added since.
+        Without this snapshot, a retry of the same commit would change rows that were added since.
         """
         return self.request.commit is not None and not self.request.dry_run
 

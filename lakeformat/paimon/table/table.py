@@ -217,7 +217,9 @@ class Table(
         return CommitMessage.from_bytes(content)
 
     def find_commit(self, commit: CommitId) -> CommitReport | None:
-        """Return the result of an earlier commit with this identity; None if there is none."""
+        """Return the result of an earlier commit with this identity, of any kind; None if there is
+        none.
+        """
         from lakeformat.paimon.commit.earlier_result import find_commit
 
         return find_commit(self._handle, commit)

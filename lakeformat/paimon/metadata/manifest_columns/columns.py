@@ -249,7 +249,9 @@ Column: TypeAlias = NumberColumn | BytesColumn | ListColumn
 
 
 def equal_lists(column: ListColumn, rows: Positions, model: int) -> Mask:
-    """Return a mask of ``rows`` whose list of byte strings equals that of the row ``model``."""
+    """Return a mask of ``rows``: True where the list of byte strings equals the list of row
+    ``model``.
+    """
     items, starts = column.items, column.starts[rows]
     assert isinstance(items, BytesColumn)
     count = int(column.counts[model])

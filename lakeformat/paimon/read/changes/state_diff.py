@@ -23,6 +23,7 @@ from lakeformat.paimon.merge.order import MergeOrder
 from lakeformat.paimon.merge.streams import rounds_of
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.partition import partition_name
 from lakeformat.paimon.read.changes.rows import ChangedRows
 from lakeformat.paimon.read.data_files import DataFiles
 from lakeformat.paimon.read.deletions import DeletedRows, find_deleted_rows
@@ -272,11 +273,14 @@ def _require_same_buckets(handle: TableHandle, entries: Iterable[ManifestEntry])
     found: dict[bytes, set[int]] = {}
     for entry in entries:
         found.setdefault(entry.partition, set()).add(entry.total_buckets)
-    counts = next((each for each in found.values() if len(each) > 1), None)
-    if counts is not None:
+    changed = next((each for each in found.items() if len(each[1]) > 1), None)
+    if changed is not None:
+        partition, counts = changed
+        name = partition_name(handle.schema, partition)
+        place = f"partition {name} of {handle.uri}" if name else handle.uri
         shown = " and ".join(str(count) for count in sorted(counts))
         raise UnsupportedError(
-            f"a partition of {handle.uri} has {shown} buckets in the two states: a key may be in "
-            "different buckets, so the states cannot be compared. Choose two states before or two "
-            "states after the change of the bucket count"
+            f"{place} has {shown} buckets in the two snapshots: a key may be in different buckets, "
+            "so the snapshots cannot be compared. Choose two snapshots before or two snapshots "
+            "after the change of the bucket count"
         )

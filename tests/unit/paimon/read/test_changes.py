@@ -274,7 +274,7 @@ def test_rows_that_are_marked_otherwise_are_a_difference():
 def test_states_with_other_buckets_are_not_compared(tmp_path):
     table = compacted(tmp_path / "t")
     table.commit(table.write([{"k": 7, "v": "z"}], total_buckets=2))
-    with pytest.raises(lake.UnsupportedError, match="has 1 and 2 buckets in the two states"):
+    with pytest.raises(lake.UnsupportedError, match="has 1 and 2 buckets in the two snapshots"):
         table.open().changes(1, 4, "diff").count()
 
 
@@ -285,8 +285,20 @@ def test_states_whose_rows_are_in_other_buckets_are_not_compared(key):
     table.commit(("+I", key, "a"))
     table.catalog.alter_table("shop.t", lake.set_option("bucket", "1"))
     table.catalog.table("shop.t").rescale()
-    with pytest.raises(lake.UnsupportedError, match="has 1 and 3 buckets in the two states"):
+    with pytest.raises(lake.UnsupportedError, match="has 1 and 3 buckets in the two snapshots"):
         table.catalog.table("shop.t").changes(1, 2, "diff").count()
+
+
+def test_the_partition_with_other_buckets_is_named(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    columns = [("day", "STRING NOT NULL"), ("k", "INT NOT NULL")]
+    key = {"primary_key": ["day", "k"], "partition_by": ["day"], "options": {"bucket": "2"}}
+    table = catalog.create_table("shop.t", columns, **key)
+    table.write(pa.table({"day": ["mon"], "k": pa.array([1], pa.int32())}))
+    catalog.table("shop.t").rescale(bucket=1)
+    with pytest.raises(lake.UnsupportedError, match=r"^partition day=mon of .*t has 1 and 2 bucke"):
+        catalog.table("shop.t").changes(1, 2, "diff").count()
 
 
 def test_a_snapshot_that_lives_on_as_changelog_is_read_for_its_changes(table):
