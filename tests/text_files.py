@@ -234,7 +234,7 @@ CASES = {
         {"header": False},
         2,
     ),
-    "an empty file": Case("a.csv", "", "it is empty, without even a header"),
+    "an empty file": Case("a.csv", "", "it is empty and has no header"),
     "an empty file without a header": Case("a.csv", "", [], {"header": False}),
     "an empty JSON file": Case("a.json", "", []),
     "blank lines of JSON": Case("a.json", "\n \n", []),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program ``lake``: runs a command and turns library errors into one line and an exit code."""
+"""The program ``lake``: runs a command, and prints an error of the library as one line."""
 
 from __future__ import annotations
 
@@ -126,8 +126,9 @@ arrange(app)
 def main() -> None:
     """Run the command line and exit.
 
-    Exit codes: 0 done, 1 failed, 2 wrong request, 3 a defect of the program. 4: ``lake maintain``
-    finished, but an obstacle remains or a table of a database was skipped.
+    Exit codes: 0 done, 1 failed, 2 wrong request, 3 a defect of the program, 130 interrupted by
+    Ctrl-C. 4: ``lake maintain`` finished, but an obstacle remains or a table of a database was
+    skipped.
     """
     if sys.stdout is None:  # started with its output closed
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - until the end
@@ -176,8 +177,8 @@ def main() -> None:
 class _WithoutPandas(MetaPathFinder):
     """Import hook that reports pandas as not installed.
 
-    Arrow imports pandas only to check whether a list is a pandas series. The import takes as long
-    as a small command, and no command uses pandas.
+    Arrow imports pandas only to check if a list is a pandas series. The import takes as long as a
+    small command, and no command uses pandas.
     """
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
@@ -195,7 +196,5 @@ def _print_error(error: Exception, *more: str) -> None:
 
 
 def _drop_output() -> None:
-    """Send the rest of stdout to /dev/null, so that Python does not fail when it flushes at
-    exit.
-    """
+    """Redirect stdout to /dev/null, so that Python's flush at exit does not fail a second time."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

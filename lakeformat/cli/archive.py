@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Archives for a cluster: the project's packages in one, the packages they need in another.
+"""Archives for a cluster: one with this project's packages, one with the packages that they need.
 
 The same sources give the same bytes: names are sorted, times and owners are left out.
 """
@@ -49,7 +49,8 @@ exec "${LAKE_PYTHON:-python%s}" "$@"
 
 
 def write_packages(target: Path) -> int:
-    """Write the archive for ``--py-files`` and return the number of files in it.
+    """Write ``PACKAGES`` as a zip file for ``spark-submit --py-files``; return the number of its
+    files.
 
     The archive is also a program: ``python lake.zip compact …``.
     """
@@ -68,10 +69,10 @@ def write_packages(target: Path) -> int:
 
 
 def write_environment(target: Path, distributions: Iterable[Distribution], python: str) -> int:
-    """Write the archive for ``--archives`` and return the number of files in it.
+    """Write an archive for ``spark-submit --archives``; return the number of its files.
 
-    It holds the distributions and a ``bin/python`` that finds them. ``python`` is a version such as
-    ``3.11``; the cluster's machines must have the same.
+    It has the distributions and a ``bin/python`` that finds them. ``python`` is a version such as
+    ``3.11``; the machines of the cluster must have the same version.
     """
     files: dict[str, tuple[bytes | Path, int]] = {
         "bin/python": ((_PYTHON % python).encode(), _RUNNABLE)
@@ -90,9 +91,10 @@ def write_environment(target: Path, distributions: Iterable[Distribution], pytho
 
 
 def needed_distributions(name: str, extras: Iterable[str] = ()) -> list[Distribution]:
-    """Return all distributions that ``name`` with its ``extras`` needs, directly or not.
+    """Return all installed distributions that ``name`` with its ``extras`` requires, also
+    indirectly.
 
-    Spark is left out, because it comes from the cluster.
+    Spark is left out, because the cluster has it. A missing one raises ``NotFoundError``.
     """
     found: dict[str, Distribution] = {}
     waiting = [(name, frozenset(extras))]
@@ -131,7 +133,7 @@ def _requirements(
 
 
 def _installed(there: Distribution) -> Iterator[tuple[str, Path]]:
-    """Yield the files of a distribution below site-packages; its command scripts are left out."""
+    """Yield path in site-packages and path on disk of each file, without command scripts."""
     for file in there.files or ():
         name = PurePosixPath(file)
         path = Path(str(there.locate_file(file)))

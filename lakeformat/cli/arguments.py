@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments that several commands share, so that every help shows them alike."""
+"""Arguments that several commands share, so that each help text describes them alike."""
 
 from __future__ import annotations
 

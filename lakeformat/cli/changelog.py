@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``lake changelog``: compactions that write the changelog of a table."""
+"""``lake changelog``: compactions that write the changelog that a table lacks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def changelog(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring the changelog of a table up to date: compact the files that it does not cover yet.
+    """Compact the files that the changelog of a table does not cover yet, which adds their changes.
 
     An example: lake changelog shop.orders --where "dt >= '2024-01-31'"
     """

@@ -96,10 +96,10 @@ def check(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check rows, with the number of bad rows and examples; exit code 1 if a check fails.
+    """Check rows; print the number of bad rows with examples. The exit code is 1 if a check fails.
 
-    Options with a column can be repeated.
-    An example: lake check shop.orders --min-rows 1 --not-null id --unique id
+    Options that name a column can be repeated. An example: lake check shop.orders --min-rows 1
+    --not-null id --unique id
     """
     report = named_table_of_any_format(context, table).check(
         staged=staged,

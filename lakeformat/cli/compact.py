@@ -162,10 +162,9 @@ def compact(
 
 
 def compacted(table: lake.Table, **how: Any) -> tuple[CompactReport, LakeError | None]:
-    """Compact and return the report, with the error that stopped it before everything was done,
-    else None.
+    """Compact a table, and return the report and the error that stopped the compaction early.
 
-    An error that has no report is raised.
+    The error is None if the compaction is complete. An error without a report is raised.
     """
     try:
         report = table.compact(**how)
@@ -184,7 +183,10 @@ def goes_on_beside(
     yes: bool,
     declined: str = "nothing was changed",
 ) -> bool:
-    """Warn of each program that also compacts; ask at a terminal. Return False if declined."""
+    """Warn of each other program that compacts a table, and return True to compact it anyway.
+
+    Only a person at a terminal is asked. ``declined`` is printed if the answer is no.
+    """
     warnings = [
         copyable(context, other.warning, other.table) for other in others if other is not None
     ]
@@ -192,7 +194,7 @@ def goes_on_beside(
 
 
 def why_unfinished(report: CompactReport) -> LakeError | None:
-    """Return the reason a compaction stopped early as an error; None if it is complete."""
+    """Return ``CommitConflictError`` with the reason if a compaction stopped early; else None."""
     if report.unfinished is None:
         return None
     return CommitConflictError(f"{report.table}: {report.unfinished}")
@@ -209,7 +211,7 @@ def _named_table(context: typer.Context, name: str) -> Any:
 
 
 def _keys(order_by: list[str]) -> list[str]:
-    """Split keys at the commas outside of parentheses."""
+    """Return the sort keys; a comma inside of parentheses does not separate them."""
     return [key.strip() for key in re.split(r",(?![^(]*\))", ",".join(order_by))]
 
 
@@ -283,7 +285,7 @@ def _print_outcomes(
     is_plan: bool,
     as_json: bool,
 ) -> list[str]:
-    """Print the outcome of each table when it is known; return the names of the failed tables."""
+    """Print the outcome of each table as soon as it is known; return the names of failed tables."""
     failed: list[str] = []
 
     def noted() -> Iterator[TableOutcome[Any]]:
@@ -301,7 +303,7 @@ def _print_outcomes(
 
 
 def other_compactors(catalog: Any, names: Sequence[str]) -> Iterator[OtherCompactor | None]:
-    """Yield the other compactor of each table, or None.
+    """Yield for each table the other program that compacts it, or None.
 
     A table that cannot be opened also gives None: its compaction reports the error.
     """
@@ -328,7 +330,7 @@ def _line(context: typer.Context, outcome: TableOutcome[Any], *, is_plan: bool) 
 
 @contextmanager
 def progressing() -> Iterator[Callable[[CompactProgress], None] | None]:
-    """Yield a callback that moves a progress bar on stderr; None if stderr is not a terminal."""
+    """Yield a function that updates a progress bar on stderr; None if stderr is not a terminal."""
     with progress_line("planning", bar=True) as update:
         if update is None:
             yield None

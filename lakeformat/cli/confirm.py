@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions before files are deleted for good or the writer of another program is disturbed."""
+"""Questions before a command deletes files, or changes a table that another program compacts."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Delete without asking.")
 
 
 def is_wanted(what: str, *, yes: bool, undo: str | None = None) -> bool:
-    """Return True if ``what`` may be deleted: with --yes, or after a yes at the terminal.
+    """Return True if ``what`` may be deleted: with ``yes``, or if the person at the terminal
+    agrees.
 
-    Without a terminal, raise an error that asks for --yes. ``undo`` names the command that restores
-    ``what``, if there is one.
+    Without a terminal, ``InvalidRequestError`` asks for --yes. ``undo`` is the command that
+    restores ``what``; None if no command does.
     """
     if yes:
         return True
@@ -37,7 +38,8 @@ def is_wanted(what: str, *, yes: bool, undo: str | None = None) -> bool:
 def goes_on(warnings: Sequence[str], question: str, *, yes: bool, declined: str) -> bool:
     """Print warnings and return True to continue; only a person at a terminal is asked.
 
-    A script continues: the warnings are in its log.
+    A script continues, because its log has the warnings. ``declined`` is printed if the answer is
+    no.
     """
     for warning in warnings:
         typer.echo(f"WARNING: {warning}", err=True)

@@ -28,13 +28,15 @@ NextOption = Annotated[
     typer.Option(
         "--next",
         metavar="SNAPSHOT",
-        help="The snapshot that it reads next; of an Iceberg table its sequence number.",
+        help="The snapshot that the consumer reads next; for an Iceberg table its sequence number.",
     ),
 ]
 MaybeNextOption = Annotated[
     int | None,
     typer.Option(
-        "--next", metavar="SNAPSHOT", help="Move it to this snapshot. Default: delete it."
+        "--next",
+        metavar="SNAPSHOT",
+        help="Move the consumer to this snapshot. Default: delete the consumer.",
     ),
 ]
 
@@ -92,7 +94,8 @@ def set_consumer(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set the snapshot that a consumer reads next; this snapshot and all later ones are kept.
+    """Set the snapshot that a consumer reads next. This snapshot and all later ones are kept for
+    it.
 
     An example: lake consumer set shop.orders job --next 5
     """
@@ -162,7 +165,8 @@ def clear_consumers(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete consumers by name. Without a name, delete all of them: asks first, scripts need --yes.
+    """Delete consumers by name. Without --including it deletes all and asks first; scripts need
+    --yes.
 
     An example: lake consumer clear shop.orders --including 'test-.*' --dry-run
     """

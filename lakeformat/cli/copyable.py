@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands in a message, completed with the catalog options of the command line."""
+"""Completes commands in a message with the catalog options that were typed."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _OPTIONS = {
 
 
 def copyable(context: typer.Context, text: str, table: str | None = None) -> str:
-    """Return the text with its commands completed, so that they run on the same catalog when
-    copied.
+    """Return the text with catalog options added to its commands, so that you can copy and run
+    them.
 
-    Options that the environment sets are left out. A secret is shown as ``…``. ``table`` is the
-    name that the text uses for a table given by its directory: the commands get that directory.
+    Options from the environment are left out. A secret is shown as ``…``. If the table was given by
+    its directory, ``table`` is its name in the text, and the commands get the directory.
     """
     root = context.find_root()
     names = root.command.commands if isinstance(root.command, TyperGroup) else {}
@@ -50,9 +50,9 @@ def copyable(context: typer.Context, text: str, table: str | None = None) -> str
 
 
 def _given(context: typer.Context) -> Iterator[str]:
-    """Yield the options that name the catalog as they were typed.
+    """Yield the typed options that name the catalog, and their values.
 
-    A warehouse may be typed before or after the command: the one after it wins. All other options
+    A warehouse may be typed before or after the command; the one after it wins. All other options
     are typed before it.
     """
     for parameter, option in _OPTIONS.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletion of a tag or a branch, with a list of the files that are deleted with it."""
+"""Deletes a tag or a branch, and prints the files that are deleted with it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,11 @@ _FILES = (
 def delete_and_show(
     delete: Callable[..., DeletionReport], what: str, *, dry_run: bool, yes: bool, as_json: bool
 ) -> None:
-    """Delete a tag or a branch and print the result; ask first if files are deleted with it."""
+    """Delete a tag or branch and print the result; ask first if files are deleted with it.
+
+    ``what`` names it in the question. ``delete`` is called with ``dry_run=True`` to count the
+    files.
+    """
     removals: list[Removal] = []
     if not dry_run and not yes:
         planned = delete(dry_run=True)
@@ -52,8 +56,9 @@ def delete_and_show(
 
 
 def show_deletion(report: DeletionReport, removals: Sequence[Removal], *, as_json: bool) -> None:
-    """Print each file with the reason, and a summary; raise LakeError if some could not be
-    deleted.
+    """Print each deleted file with the reason, and a summary.
+
+    ``LakeError`` is raised if some files could not be deleted.
     """
     files: list[dict[str, Any]] = [each.to_dict() for each in removals]
     if as_json:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``lake doctor``: checks this machine, and names the repair for each problem."""
+"""``lake doctor``: checks this machine, and prints the next step for each problem."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def doctor(
 
 
 def show(findings: list[Finding]) -> None:
-    """Print the findings as a table and the verdict as one line."""
+    """Print the findings as a table, and the number of failed checks."""
     print_grid(
         [
             GridColumn("", [str(finding.status) for finding in findings], styles=STYLE),

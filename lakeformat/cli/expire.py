@@ -38,8 +38,8 @@ OlderThanOption = Annotated[
     str | None,
     typer.Option(
         metavar="TIME|AGE",
-        help="Between those bounds: expire snapshots replaced before '2024-01-31 10:00', in UTC, "
-        "or '7 d' ago.",
+        help="Within --retain-min and --retain-max: expire snapshots replaced before "
+        "'2024-01-31 10:00', in UTC, or '7 d' ago.",
     ),
 ]
 LimitOption = Annotated[
@@ -199,7 +199,9 @@ def _print(report: ExpireReport | IcebergExpireReport, shown: list[Removal], nam
 
 @contextmanager
 def _saving(path: Path | None) -> Iterator[Callable[[Removal], None]]:
-    """Yield a function that writes each removal to the file as it happens."""
+    """Yield a function that writes each deleted file to ``path`` as a line of JSON; no-op
+    for None.
+    """
     if path is None:
         yield lambda removal: None
         return

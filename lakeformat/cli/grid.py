@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of text under headings, for a terminal, a file or a pipe.
+"""Prints columns of text under headings, for a terminal, a file or a pipe.
 
-The lines are joined here, because a listing may have a hundred thousand of them. Rich measures the
-terminal, styles the headings and folds text that does not fit.
+This module joins the lines itself, because a listing may have a hundred thousand of them. Rich
+measures the terminal, styles the headings and folds text that does not fit.
 """
 
 from __future__ import annotations
@@ -21,12 +21,18 @@ from rich.text import Text
 __all__ = ["GridColumn", "print_grid"]
 
 UNBOUNDED_WIDTH: Final = 10_000
-"""The width for files and pipes: a line that wraps cannot be searched."""
+"""The width for files and pipes, in characters: long lines are not wrapped, so that you can search
+them.
+"""
 
 _ENOUGH = 16
-"""Columns are not folded below this width: if they do not fit, each row becomes a block."""
+"""The narrowest width to which a column is folded; if that is still too wide, each row becomes a
+block.
+"""
 _TOO_NARROW = 8
-"""A text folded to less than this is harder to read than one that runs over the edge."""
+"""A text is never folded to fewer characters than this: a line beyond the edge is easier to
+read.
+"""
 _GAP = "  "
 _LINES_AT_ONCE = 1024
 # Control characters in names are replaced, because a terminal would obey them; \n is kept.
@@ -41,11 +47,13 @@ class GridColumn:
     texts: Sequence[str]
     is_number: bool = False
     styles: Mapping[str, str] = field(default_factory=dict)
-    """The styles of texts, where the terminal has colour; a text without an entry has no style."""
+    """Rich's style for each text on a coloured terminal; other texts have no style."""
 
 
 def print_grid(columns: Sequence[GridColumn]) -> None:
-    """Print rows under headings, or row by row where the terminal is too narrow for all columns."""
+    """Print rows under headings; if the terminal is too narrow, print each row as a block of
+    lines.
+    """
     console = Console(
         highlight=False, width=None if sys.stdout.isatty() else UNBOUNDED_WIDTH, soft_wrap=True
     )
@@ -59,14 +67,16 @@ def print_grid(columns: Sequence[GridColumn]) -> None:
 
 
 class _Cells:
-    """The texts of one column, with the width and the style they are printed in."""
+    """The texts of one column, with their width and style."""
 
     def __init__(self, column: GridColumn, console: Console) -> None:
         self.heading = column.heading
         self.is_number = column.is_number
         self.texts = [text if text.isprintable() else _spelled(text) for text in column.texts]
         self.width = max(map(_width, (column.heading, *self.texts)))
-        """The printed width; at first the width of the widest text."""
+        """The printed width in characters: the width of the widest text, until ``_shrink`` lowers
+        it.
+        """
         self.folds = any("\n" in text for text in self.texts)
         styles = {column.heading: "bold", **column.styles}
         self._styled = {text: _styled(console, text, style) for text, style in styles.items()}
@@ -87,12 +97,13 @@ class _Cells:
         return self._styled.get(text, text)
 
     def headed(self) -> str:
-        """Return the heading, padded to the width of the column."""
         return self.padded(self.heading)
 
 
 def _shrink(cells: Sequence[_Cells], room: int) -> None:
-    """Make the widest columns narrower until all of them fit."""
+    """Lower the widths of the widest columns until all columns together fit into ``room``
+    characters.
+    """
     if sum(column.width for column in cells) <= room:
         return
     widths = range(_ENOUGH, max(column.width for column in cells))
@@ -116,7 +127,7 @@ def _rows(cells: Sequence[_Cells]) -> Iterator[str]:
 
 
 def _blocks(cells: Sequence[_Cells], width: int) -> Iterator[str]:
-    """Yield the lines of each row as a block: heading and text of each cell."""
+    """Yield the lines of each row as a block: one cell below the other, each after its heading."""
     left = max(cell_len(column.heading) for column in cells)
     room = width - left - len(_GAP)
     names = [
@@ -141,7 +152,7 @@ def _width(text: str) -> int:
 
 
 def _folded(line: str, width: int) -> list[str]:
-    """Return ``line`` in pieces no wider than ``width``, cut at spaces where there are any."""
+    """Return ``line`` in pieces no wider than ``width``, cut at spaces if it has any."""
     if _width(line) <= width:
         return [line]
     if line.isascii() and " " not in line:
@@ -161,7 +172,7 @@ def _styled(console: Console, text: str, style: str) -> str:
 
 
 def _write(lines: Iterable[str]) -> None:
-    """Write many lines at a time: a terminal handles each write by itself."""
+    """Write many lines with each call, because a terminal takes the same time for one line."""
     left = iter(lines)
     while some := list(islice(left, _LINES_AT_ONCE)):
         sys.stdout.write("\n".join(some) + "\n")

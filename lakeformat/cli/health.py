@@ -78,7 +78,7 @@ def health(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the health of a table, the reasons and what to do; for a database, one line a table.
+    """Show the health of a table, with reasons and advice; for a database, one line for each table.
 
     An example: lake health shop.orders
     """
@@ -219,7 +219,7 @@ _TABLES = (
 
 
 def _show_database(context: typer.Context, database: str, *, unknown: bool, as_json: bool) -> None:
-    """Print one line a table; a table that cannot be read is a line too, and the exit code is 1."""
+    """Print one line for each table. If one cannot be read, its line has the error; exit code 1."""
     catalog = existing_catalog_of_any_format(context)
     names = [f"{database}.{table}" for table in catalog.list_tables(database)]
     found = [(name, _report_or_error(catalog, name, unknown=unknown)) for name in names]

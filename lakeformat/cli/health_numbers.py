@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of the health of a table of any format as text."""
+"""Formats numbers of a health report, for Paimon and Iceberg tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MINUTE, _HOUR, _DAY = 60, 60 * 60, 24 * 60 * 60
 
 
 def ages(snapshots: HistoryNumbers) -> str:
-    """Return ``newest 3 hours old, oldest 2 days old``; one age for one snapshot."""
+    """Return the ages of the snapshots, such as ``newest 3 hours old, oldest 2 days old``."""
     found = f"newest {_age(snapshots.newest_age_seconds)}"
     if snapshots.count > 1:
         found += f", oldest {_age(snapshots.oldest_age_seconds)}"
@@ -25,7 +25,7 @@ def ages(snapshots: HistoryNumbers) -> str:
 
 
 def held_bytes(storage: StorageNumbers) -> str:
-    """Return ``2 GiB now, 5 GiB in 80 files only for time travel``."""
+    """Return the stored bytes, such as ``2 GiB now, 5 GiB in 80 files only for time travel``."""
     found = f"{size(storage.live_bytes)} now"
     if storage.time_travel_bytes is not None:
         in_files = counted(storage.time_travel_files or 0, "file")
@@ -34,7 +34,9 @@ def held_bytes(storage: StorageNumbers) -> str:
 
 
 def _age(seconds: float | None) -> str:
-    """Return ``3 hours old``; a negative age, from clocks that differ, counts as zero."""
+    """Return a time such as ``3 hours old``; a negative one, from clocks that differ, counts as
+    zero.
+    """
     left = max(seconds or 0, 0)
     for length, unit in ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute")):
         if left >= length:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that do not work on Iceberg tables, and the advice for each."""
+"""Commands that do not work on Iceberg tables, and what to do instead."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ _PROPERTIES = (
     "TBLPROPERTIES; `lake options TABLE` shows them"
 )
 _COPY = (
-    "`lake create-table` and `lake write` copy rows to another table; `lake branch create TABLE "
-    "BRANCH` makes a second history over the same files"
+    "make another table with `lake create-table`, and copy the rows with `lake scan TABLE --output "
+    "rows.parquet` and `lake write`; or make a second history over the same files with `lake "
+    "branch create TABLE BRANCH`"
 )
 _DELETE = "`lake delete TABLE --where CONDITION` removes the files of whole partitions, too"
 
@@ -27,7 +28,7 @@ INSTEAD: Final[Mapping[str, str]] = {
     "changelog": "it has no changelog files; `lake changes TABLE --after SNAPSHOT` shows changes",
     "clone": _COPY,
     "clone-database": _COPY,
-    "consumers": "`lake consumer list TABLE` shows them",
+    "consumers": "`lake consumer list TABLE` shows its consumers",
     "indexes": "`lake files TABLE` shows its delete files and deletion vectors",
     "migrate": "create the table with `lake create-table`, then add the files with `lake write`",
     "missing-files": _DAMAGE,
@@ -36,14 +37,15 @@ INSTEAD: Final[Mapping[str, str]] = {
     "partition done": "name a complete state for waiting jobs: `lake tag create TABLE TAG`",
     "partition drop": _DELETE,
     "partition expire": _DELETE,
-    "publish": "readers of Iceberg read it in place, so nothing needs to be published",
+    "publish": "every reader of Iceberg can read it, so nothing needs to be published",
     "repair": "its catalog makes each change in one step, so nothing needs a repair; `lake tables` "
     "shows the tables",
-    "repair-hints": "readers count up from the hint, so an old one needs no repair",
+    "repair-hints": "readers look for newer metadata files than the hint names, so an old hint "
+    "needs no repair",
     "rescale": "its buckets are partitions; run ALTER TABLE … REPLACE PARTITION FIELD in Spark",
     "rewrite-file-index": "scans skip files by the bounds of columns; `lake compact TABLE "
     "--order-by COLUMN` narrows these bounds",
-    "schemas": "`lake scan TABLE --limit 1` shows the columns; Python has them as table.schema",
+    "schemas": "`lake scan TABLE --limit 1` shows the columns; in Python, table.schema has them",
     "set-option": _PROPERTIES,
     "statistics": "`lake files TABLE --json` shows the statistics of files; `lake analyze TABLE` "
     "counts the distinct values of columns",
@@ -51,4 +53,4 @@ INSTEAD: Final[Mapping[str, str]] = {
     "--retain '30 d'`",
     "unset-option": _PROPERTIES,
 }
-"""The advice for each command, by its words after ``lake``."""
+"""The advice by command, which is written without ``lake``."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facts that ``lake health`` prints of an Iceberg table."""
+"""Formats the numbers that ``lake health`` prints about an Iceberg table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PARTITIONS = (
 
 
 def iceberg_facts(report: IcebergHealthReport) -> Iterator[tuple[str, str]]:
-    """Yield each fact with its name."""
+    """Yield the name and the text of each number."""
     files, deletes, manifests = report.files, report.deletes, report.manifests
     snapshots, storage = report.snapshots, report.storage
     yield "files", f"{files.files} in {counted(files.partitions, 'partition')}"

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands that print metadata, for an Iceberg table or a Mixed one, which is a pair of them:
-the columns are those of their system tables.
-"""
+"""Prints system tables of Iceberg and Mixed tables, with the columns of their formats."""
 
 from __future__ import annotations
 
@@ -50,7 +48,7 @@ _SHOWN: Mapping[str, tuple[str, ...]] = {
         "last_updated_at",
     ),
 }
-"""The columns that people see; programs see all."""
+"""The columns that a terminal shows, by command; with --json all columns are printed."""
 _PATHS = ("path", "file_path")
 _REFERENCES = {"tags": "TAG", "branches": "BRANCH"}
 
@@ -64,7 +62,10 @@ def print_iceberg_metadata(
     snapshot: int | None,
     tag: str | None,
 ) -> None:
-    """Print what a command such as ``lake files`` shows of a table, or refuse it."""
+    """Print the system table that ``command``, such as ``files``, shows of a table.
+
+    ``UnsupportedError`` with the command to use is raised if the format has no such table.
+    """
     rows = _rows(table, command, snapshot, tag)
     if limit is not None:
         rows = rows.slice(max(rows.num_rows - limit, 0))

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``lake tables``, and a command for each system table: ``lake files``, ``lake snapshots`` and so
-on.
+"""``lake tables``, and a command for each system table, such as ``lake files``.
 
-The latter print what ``catalog.table("shop.orders$files")`` holds. People see the columns that
-``metadata_commands.py`` declares, programs see all of them. The newest row is last, next to the
-prompt.
+``lake files`` prints ``catalog.table("shop.orders$files")``. A terminal shows the columns that
+``metadata_commands.py`` declares; with --json all columns are printed. The newest row is printed
+last.
 """
 
 from __future__ import annotations

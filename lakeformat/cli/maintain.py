@@ -158,7 +158,9 @@ def _maintain_database(
 
 
 def _left_out(context: typer.Context, database: str, *, yes: bool) -> list[str]:
-    """Return the tables that another program compacts and that the person at the terminal skips."""
+    """Return the tables that another program compacts and that the person at the terminal leaves
+    out.
+    """
     catalog = existing_catalog_of_any_format(context)
     names = tables_of(catalog, database)
     beside = zip(names, other_compactors(catalog, names), strict=True)
@@ -170,7 +172,7 @@ def _left_out(context: typer.Context, database: str, *, yes: bool) -> list[str]:
 
 
 def _end(reports: Sequence[MaintainReport]) -> None:
-    """Exit with the code of the worst table."""
+    """Exit with the worst code of all tables: 0 healthy, 4 an obstacle remains, 1 a step failed."""
     if any(report.failed for report in reports):
         raise typer.Exit(EXIT_FAILED)
     if not all(report.is_healthy for report in reports):
@@ -209,7 +211,7 @@ def _show_command(context: typer.Context) -> None:
 
 
 def _reasons(context: typer.Context, report: MaintainReport) -> list[str]:
-    """Return the sentence of each step; a failed step points to the table of obstacles."""
+    """Return one sentence for each step; that of a failed step refers to the list of obstacles."""
     return [
         _worded(context, step.reason, report.table)
         if step.error is None
@@ -269,8 +271,9 @@ def _cells(report: MaintainReport) -> dict[str, Any]:
 
 
 def _change(report: MaintainReport, key: str) -> str | None:
-    """Return ``300 to 6``, or one number if it has not changed; None if both numbers are
-    unknown.
+    """Return the number before and after as ``300 to 6``, or one number if it has not changed.
+
+    None if both numbers are unknown. ``key`` is the name of the number in the report.
     """
     before, after = getattr(report.before, key), getattr(report.after, key)
     texts = [
@@ -287,7 +290,7 @@ def _worded(context: typer.Context, text: str, table: str | None = None) -> str:
 
 @contextmanager
 def _progressing() -> Iterator[Callable[[MaintainProgress], None] | None]:
-    """Yield a callback that shows the current step on stderr; None if stderr is not a terminal."""
+    """Yield a function that prints the current step on stderr; None if stderr is not a terminal."""
     with progress_line("health") as update:
         if update is None:
             yield None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Helpers of commands that take one table, or a database to work on all its tables."""
+"""Runs a command on each table of a database, and prints the outcomes."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ def for_each_table(
     without: Collection[str] = (),
     any_format: bool = False,
 ) -> list[TableOutcome[R]]:
-    """Run ``act`` on each table of a database and return the outcomes; a terminal shows the current
-    one.
+    """Call ``act`` with each table of a database, and return the outcomes.
 
-    A catalog of Iceberg tables is refused, unless ``any_format`` is True.
+    Tables in ``without`` are left out. A terminal shows the name of the current table. A catalog of
+    Iceberg tables raises ``UnsupportedError``, unless ``any_format`` is True.
     """
     open_catalog = existing_catalog_of_any_format if any_format else existing_catalog
     catalog = open_catalog(context)
@@ -89,7 +89,10 @@ def show_outcomes(
     as_json: bool,
     heading: str = "what was done",
 ) -> None:
-    """Print one line a table with its outcome or its error; exit with 1 if a table failed."""
+    """Print one line for each table: its cells and its outcome, or its error.
+
+    ``heading`` is the heading of the outcome. If a table failed, the exit code is 1.
+    """
     if as_json:
         print_json(outcome.to_dict() for outcome in outcomes)
     else:
@@ -107,6 +110,8 @@ def show_outcomes(
 
 
 def error_text(context: typer.Context, outcome: TableOutcome[Any]) -> str:
-    """Return the error of a table, with arguments written as options of commands."""
+    """Return the class and message of a table's error, with arguments written as options of
+    commands.
+    """
     program = context.find_root().command
     return f"{type(outcome.error).__name__}: {in_words_of_commands(str(outcome.error), program)}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands that print system tables, declared one after the other."""
+"""Declares the commands that print system tables."""
 
 from __future__ import annotations
 
@@ -20,19 +20,17 @@ class MetadataCommand:
 
     name: str
     meaning: str
-    """The help: one sentence."""
+    """The help text, in one sentence."""
     columns: Sequence[Shown]
     nothing: str
-    """The noun for the message that a table has no such row."""
+    """The noun for the message "<table> has no <noun>" if the system table is empty."""
     system_table: str = ""
     of_snapshot: bool = False
-    """True if the system table describes one snapshot; the command then takes --snapshot and
-    --tag.
-    """
+    """True if the system table shows one snapshot; the command then has --snapshot and --tag."""
 
     @property
     def table_name(self) -> str:
-        """The name of the system table."""
+        """The name of the system table, such as ``files`` for ``shop.orders$files``."""
         return self.system_table or self.name
 
 
@@ -41,12 +39,14 @@ def _in_braces(partition: str) -> str:
 
 
 def _instant(text: str) -> str:
-    """Return a time as text in UTC; a time without ISO text is a number of milliseconds."""
+    """Return an ISO time in UTC as ``2024-01-31 10:00:00Z``; a number of milliseconds is returned
+    as is.
+    """
     return text if text.endswith("ms") else f"{text.replace('T', ' ')}Z"
 
 
 def _second(text: str) -> str:
-    """Return a time without its fraction of a second; its time zone is unknown."""
+    """Return a local time without its fraction of a second."""
     return text.replace("T", " ").partition(".")[0]
 
 
@@ -59,7 +59,7 @@ def _columns(fields: str) -> str:
 
 
 def _type_text(column_type: Any) -> str:
-    """Return a type of JSON as SQL text."""
+    """Return the SQL text of a column type, which the system table shows as JSON."""
     if isinstance(column_type, str):
         return column_type
     kind, _, rest = column_type["type"].partition(" ")
@@ -75,7 +75,7 @@ def _names(keys: str) -> str:
 
 
 def _column_statistics(statistics: str) -> str:
-    """Return one line a column, such as ``id: 2 distinct, 0 null, 1 … 30``."""
+    """Return one line for each column, such as ``id: 2 distinct, 0 null, 1 … 30``."""
     lines = []
     for name, found in json.loads(statistics).items():
         counts = [("distinctCount", "distinct"), ("nullCount", "null")]

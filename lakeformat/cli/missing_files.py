@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``lake missing-files``, ``missing-manifests`` and ``repair-hints``: references that are wrong."""
+"""``lake missing-files``, ``missing-manifests`` and ``repair-hints``: repair wrong references."""
 
 from __future__ import annotations
 
@@ -166,7 +166,8 @@ def repair_hints(
 ) -> None:
     """Correct the hint files of a table and its branches, which name the first and last snapshot.
 
-    A wrong EARLIEST hides old snapshots from other programs; a wrong LATEST costs them a listing.
+    A wrong EARLIEST hides old snapshots from other programs; with a wrong LATEST they list the
+    directory of snapshots.
 
     An example: lake repair-hints shop.orders
     """

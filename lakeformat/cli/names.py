@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``lake create-table``, ``create-database``, ``drop-table`` and their siblings."""
+"""Commands that create, rename, drop and repair databases and tables."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ Purge = Annotated[
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be deleted.")]
 
 _COLUMN = re.compile(r"(?:`([^`]+)`|(\S+))\s+(.+)", re.DOTALL)
-"""A name and a type; a name in backticks may hold spaces."""
+"""Matches a column's name, in backticks if it has spaces, and its type."""
 _COMMA = re.compile(r",(?![^(]*\))")
-"""A comma that is not between parentheses."""
+"""Matches a comma outside of parentheses."""
 
 _PLANNED = (
     Shown("table", "table"),
@@ -290,7 +290,7 @@ def _drop(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Show what would be deleted, ask, and delete it."""
+    """Print what would be deleted, ask, and call ``drop``."""
     if not as_json:
         _print(what, plans)
     if not dry_run:

@@ -179,7 +179,7 @@ def _lines(report: OrphanReport) -> Iterator[str]:
 
 
 def _warn(report: OrphanReport) -> None:
-    """Print to stderr that the age limit is overridden or that a removal would be refused."""
+    """Warn on stderr if the age limit is overridden, or if --remove would refuse."""
     if report.override is not None:
         typer.secho(f"AGE LIMIT OVERRIDDEN: {report.override}", fg="red", bold=True, err=True)
     if report.objection is not None:
@@ -189,7 +189,9 @@ def _warn(report: OrphanReport) -> None:
 def _show_database(
     context: typer.Context, database: str, how: dict[str, Any], *, as_json: bool
 ) -> None:
-    """Print one line a table; a table that fails is a line too, and the exit code is 1."""
+    """Print one line for each table. If one fails, its line has the error, and the exit code
+    is 1.
+    """
     # Arrow takes a while to load, and `lake --help` does not need it.
     from lakeformat.catalog.orphans_of_tables import remove_orphans_of
 
@@ -217,8 +219,10 @@ def _show_database(
 
 
 def _refuse_shared_paths(catalog: lake.Catalog, name: str) -> None:
-    """Raise InvalidRequestError if another table uses an external path of table ``name``: its files
-    would look like orphans of ``name``.
+    """Raise ``InvalidRequestError`` if another table has files in an external path of table
+    ``name``.
+
+    They would be deleted as orphan files of ``name``.
     """
     try:
         catalog.plan_drop_table(name.partition("$")[0])
@@ -228,10 +232,10 @@ def _refuse_shared_paths(catalog: lake.Catalog, name: str) -> None:
 
 @contextmanager
 def _saving(save: Path | None) -> Iterator[Callable[[Removal], None] | None]:
-    """Yield a function that takes each orphan file, writes a line about it to ``save``, and counts
-    the files on a terminal.
+    """Yield a function to call with each orphan file.
 
-    None without ``save`` and without a terminal.
+    It writes a line of JSON to ``save``, and shows the number of files on a terminal. None without
+    ``save`` and without a terminal.
     """
     with ExitStack() as stack:
         if save is not None:

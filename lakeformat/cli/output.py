@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows as columns for people, or as JSON for a program."""
+"""Prints rows as a table for a terminal, or as JSON."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON array, for 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A column of the output: its key in the rows, its heading and its format."""
+    """A column of the printed table: its key in the rows, its heading, and its format."""
 
     key: str
     heading: str
     show: Callable[[Any], str] = str
-    """Format a value that is not None."""
+    """Returns the text of a value, which is not None."""
 
 
 class PrintedReport(Protocol):
@@ -43,7 +43,7 @@ class PrintedReport(Protocol):
 
     @property
     def reason(self) -> str:
-        """One sentence: what happened, or why nothing did."""
+        """One sentence: what the operation did, or why it did nothing."""
         ...
 
     def to_dict(self) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class PrintedReport(Protocol):
 
 
 def print_report(report: PrintedReport, *, as_json: bool) -> None:
-    """Print the sentence of a report, or the report as JSON."""
+    """Print the one-sentence summary of a report, or with ``as_json`` all of it."""
     if as_json:
         print_json([report.to_dict()])
     else:
@@ -62,7 +62,10 @@ def print_report(report: PrintedReport, *, as_json: bool) -> None:
 def print_rows(
     columns: Sequence[Shown], values: Mapping[str, Sequence[Any]], *, empty: str
 ) -> None:
-    """Print ``columns`` of rows, or the text ``empty`` if there is no row."""
+    """Print rows as a table; ``values`` has the values of each column, by key.
+
+    Without rows the text ``empty`` is printed.
+    """
     if not values[columns[0].key]:
         typer.echo(empty)
         return
@@ -79,9 +82,9 @@ def print_rows(
 def print_json(
     rows: Iterable[Mapping[str, Any]], plain: Callable[[Any], Any] | None = None
 ) -> None:
-    """Print one array, one line a row; each row is printed as soon as it is known.
+    """Print a JSON array with one row in each line, each as soon as ``rows`` yields it.
 
-    ``plain`` makes a value that JSON cannot hold into one that it can.
+    ``plain`` converts a value that JSON cannot hold.
     """
     encode = json.JSONEncoder(check_circular=False, default=plain).encode
     before = "["
@@ -92,10 +95,10 @@ def print_json(
 
 
 def listed(columns: str) -> list[str]:
-    """Split names at their commas."""
+    """Return the names in a list such as ``a,b``."""
     return [name.strip() for name in columns.split(",")]
 
 
 def shown_time(text: str) -> str:
-    """Return an ISO time in UTC as ``2024-01-31 10:00:00Z``."""
+    """Return an ISO time in UTC, such as ``2024-01-31T10:00:00``, as ``2024-01-31 10:00:00Z``."""
     return text.replace("T", " ") + "Z"

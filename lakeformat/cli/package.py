@@ -24,7 +24,7 @@ from spark_jobs.__main__ import main
 sys.exit(main())
 """
 _OF_TASKS = "spark"
-"""The extra with the packages that Spark's Python tasks need beside Spark, such as pandas."""
+"""The extra of this project with the packages that Spark's Python tasks need, such as pandas."""
 _LOG_SETTINGS = "log4j2.properties"
 
 
@@ -73,7 +73,7 @@ def _print_written(path: Path, files: int) -> None:
 
 
 def _log_settings() -> bytes:
-    """Return the log settings file that is installed beside the jobs."""
+    """Return the content of the log settings file that is installed with the jobs."""
     spec = find_spec("spark_jobs")
     assert spec is not None, "packed a moment ago"
     [folder, *_] = spec.submodule_search_locations or []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The panels of the help, and the commands in each."""
+"""The groups of commands ("panels") in the help of ``lake``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PANELS = {
 
 
 def arrange(app: typer.Typer) -> None:
-    """Put each command of the program into its panel, and the panels in order.
+    """Assign each command of the program to its panel, and order the panels.
 
     Line ends inside a paragraph of help are removed, because a terminal may be narrower than the
     source.
@@ -52,7 +52,9 @@ def arrange(app: typer.Typer) -> None:
 
 
 def _flowing(text: str | None) -> str | None:
-    """Join the lines of each paragraph; an example becomes a paragraph of its own."""
+    """Join the lines of each paragraph of a help text; an example becomes a paragraph of its
+    own.
+    """
     if text is None:
         return None
     paragraphs = inspect.cleandoc(text).split("\n\n")

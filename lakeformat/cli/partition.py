@@ -25,7 +25,9 @@ __all__ = ["register"]
 
 SpecsArgument = Annotated[
     list[str],
-    typer.Argument(metavar="PARTITION...", help="Partitions, such as dt=2024-01-31,h=1."),
+    typer.Argument(
+        metavar="PARTITION...", help="Values of a partition, such as dt=2024-01-31,h=1. Repeatable."
+    ),
 ]
 OlderThanOption = Annotated[
     str | None,
@@ -38,25 +40,40 @@ OlderThanOption = Annotated[
 ]
 StrategyOption = Annotated[
     str | None,
-    typer.Option(help="values-time: by their values; update-time: by their last write."),
+    typer.Option(
+        help="Age of a partition. values-time: by its values; update-time: by its last write."
+    ),
 ]
 PatternOption = Annotated[
     str | None,
-    typer.Option(metavar="TEXT", help="Pattern for a time from the values: '$dt $hour:00:00'."),
+    typer.Option(
+        metavar="TEXT", help="Makes a time of the partition's values, such as '$dt $hour:00:00'."
+    ),
 ]
 FormatterOption = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="Format of the time, such as 'yyyyMMdd'.")
+    str | None,
+    typer.Option(metavar="TEXT", help="Format of the time in the values, such as 'yyyyMMdd'."),
 ]
 MaxOption = Annotated[
     int | None,
-    typer.Option("--max", metavar="NUMBER", help="Expire at most this many. Default: 100."),
+    typer.Option(
+        "--max", metavar="NUMBER", help="Expire at most this many partitions. Default: 100."
+    ),
 ]
 BatchOption = Annotated[
-    int | None, typer.Option("--batch-size", metavar="NUMBER", help="Partitions in one commit.")
+    int | None,
+    typer.Option(
+        "--batch-size", metavar="NUMBER", help="Expire this many partitions in each commit."
+    ),
 ]
 ActionOption = Annotated[
     list[str] | None,
-    typer.Option("--action", metavar="NAME", help="success-file or done-partition. Repeatable."),
+    typer.Option(
+        "--action",
+        metavar="NAME",
+        help="Kind of mark: success-file or done-partition. Repeatable. Default: the table's "
+        "option 'partition.mark-done-action'.",
+    ),
 ]
 AllowEmpty = Annotated[
     bool, typer.Option("--allow-empty", help="Also mark partitions without rows.")
@@ -212,7 +229,7 @@ def _spelled(spec: Mapping[str, Any]) -> str:
 
 
 def _spec(text: str) -> dict[str, str]:
-    """Return ``dt=2024-01-31,h=1`` as a dict of column to value."""
+    """Return the values of ``dt=2024-01-31,h=1`` by partition column."""
     found: dict[str, str] = {}
     for part in text.split(","):
         key, equals, value = part.partition("=")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of a system table as plain values, for JSON and for people."""
+"""Converts rows of a system table to plain values, for JSON and for a terminal."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _ROWS_AT_ONCE = 1024
 
 
 def plain_columns(table: pa.Table) -> dict[str, list[Any]]:
-    """Return the values of each column for people.
+    """Return the values of each column, for a terminal.
 
-    A time is ISO text; a time outside the years 1 to 9999 is a number of milliseconds.
+    A time is ISO text in UTC; a time outside the years 1 to 9999 is a number of milliseconds.
     """
     columns = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
@@ -32,9 +32,9 @@ def plain_columns(table: pa.Table) -> dict[str, list[Any]]:
 
 
 def plain_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
-    """Yield each row for programs; a time is ISO text.
+    """Yield each row as a dict, for JSON; a time is ISO text in UTC.
 
-    A time outside the years 1 to 9999 is null, and ``<column>_millis`` holds its milliseconds.
+    A time outside the years 1 to 9999 is null, and ``<column>_millis`` has its milliseconds.
     """
     columns, odd = [], {}
     for name, column in zip(table.column_names, table.columns, strict=True):
@@ -59,7 +59,7 @@ def _millis(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _iso_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return times as ISO text; null where there is no time or its year is not 1 to 9999."""
+    """Return times as ISO text; null for null, and for a year that is not 1 to 9999."""
     millis = _millis(column)
     has_text = pc.and_(pc.greater_equal(millis, _FIRST_MILLIS), pc.less_equal(millis, _LAST_MILLIS))
     known = pc.if_else(has_text, column, pa.scalar(None, column.type))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A line on stderr that shows the progress of long work; only a terminal shows it."""
+"""Shows the progress of long work in one line on stderr, if stderr is a terminal."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ __all__ = ["counting", "counting_rows", "files_done", "progress_line", "progress
 
 @contextmanager
 def progress_line(begins: str, *, bar: bool = False) -> Iterator[Callable[..., Any] | None]:
-    """Yield a function that updates the line; None if stderr is not a terminal.
+    """Yield a function that updates the progress line; None if stderr is not a terminal.
 
-    Its arguments are ``description`` and, with a bar, ``total`` and ``completed``.
+    ``begins`` is the first text. The function takes ``description``, and with ``bar`` also
+    ``total`` and ``completed``.
     """
     if not sys.stderr.isatty():
         yield None
@@ -41,7 +42,9 @@ def progress_line(begins: str, *, bar: bool = False) -> Iterator[Callable[..., A
 
 
 def progressing(batches: Iterator[pa.RecordBatch], what: str) -> Iterator[pa.RecordBatch]:
-    """Yield the same batches; a terminal shows the number of rows so far."""
+    """Yield the batches unchanged, and show the number of their rows so far after the text
+    ``what``.
+    """
     with progress_line(what) as update:
         rows = 0
         for batch in batches:
@@ -53,9 +56,10 @@ def progressing(batches: Iterator[pa.RecordBatch], what: str) -> Iterator[pa.Rec
 
 @contextmanager
 def counting(begins: str, counted: str) -> Iterator[Callable[[], None] | None]:
-    """Yield a function to call for each file, which shows their number on stderr.
+    """Yield a function to call for each file; it shows the number of calls and the noun
+    ``counted``.
 
-    None if stderr is not a terminal.
+    ``begins`` is shown before the first call. None if stderr is not a terminal.
     """
     with progress_line(begins) as update:
         if update is None:
@@ -73,7 +77,9 @@ def counting(begins: str, counted: str) -> Iterator[Callable[[], None] | None]:
 
 @contextmanager
 def counting_rows(what: str) -> Iterator[Callable[[int], None] | None]:
-    """Yield a function that shows a number of rows on stderr; None if stderr is not a terminal."""
+    """Yield a function that shows the given number of rows after ``what``; None without a
+    terminal.
+    """
     with progress_line(what) as update:
         if update is None:
             yield None
@@ -83,7 +89,8 @@ def counting_rows(what: str) -> Iterator[Callable[[int], None] | None]:
 
 @contextmanager
 def files_done() -> Iterator[Callable[[int, int], None] | None]:
-    """Yield a function that takes the numbers of all files and of finished ones, and shows a bar.
+    """Yield a function that shows a bar; its arguments are the number of all files and of done
+    files.
 
     None if stderr is not a terminal.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads rows from files of other programs, with the types of a table."""
+"""Reads rows from CSV, JSON and Parquet files, with the column types of a table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,11 @@ def read_rows(
     dialect: TextDialect = CSV_AND_PLAIN,
     mapping: ColumnMapping = BY_NAME,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of files, one after the other; values are read as the table's types."""
+    """Yield the rows of all files, one file after the other, with the columns of ``schema``.
+
+    ``kinds`` is the column with the row kinds. ``form`` is csv, json or parquet; None chooses it by
+    the ending of each name.
+    """
     forms = [_format(path, form) for path in inputs]  # before anything is read
     for path, each in zip(inputs, forms, strict=True):
         _require_file(path)

@@ -48,7 +48,8 @@ def rescale(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Rewrite partitions with another number of buckets, each partition in an overwrite of its own.
+    """Rewrite partitions with another number of buckets; each partition is overwritten by one
+    commit.
 
     An example: lake rescale shop.orders --bucket 8 --where "dt >= '2024-01-31'" --dry-run
     """

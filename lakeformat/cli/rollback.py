@@ -55,7 +55,8 @@ def rollback(
         bool,
         typer.Option(
             "--force",
-            help="With --cut-history: also if newer tags are deleted, or branches began later.",
+            help="With --cut-history: continue although newer tags are deleted or branches "
+            "began later.",
         ),
     ] = False,
     dry_run: DryRunOption = False,
@@ -93,13 +94,15 @@ def rollback(
 
 
 def _may_delete(report: RollbackReport, table: str, *, yes: bool) -> bool:
-    """Ask before a rollback deletes snapshots; one that will be refused needs no question."""
+    """Return True if the snapshots may be deleted: ask first, unless the rollback will be
+    refused.
+    """
     what = "" if report.objection else _loses(report)
     return not what or is_wanted(f"{what} of {table}", yes=yes)
 
 
 def _loses(report: RollbackReport) -> str:
-    """The snapshots, changelogs and tags that this rollback deletes for good."""
+    """Return the snapshots, changelogs and tags that the rollback deletes for good, as text."""
     counts = (
         (report.removed_snapshots, "snapshot"),
         (report.removed_changelogs, "changelog"),

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``lake delete`` and ``lake update``: delete the rows that meet a condition, or change their
-values.
-"""
+"""``lake delete`` and ``lake update``: delete or change the rows that meet a condition."""
 
 from __future__ import annotations
 
@@ -71,7 +69,7 @@ def update(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set columns of the rows that meet a condition to new values, the same in each row.
+    """Set columns of all rows that meet a condition to new values.
 
     An example: lake update shop.orders --where "id = 7" --set note=paid --set-null price
     """
@@ -83,7 +81,9 @@ def update(
 
 
 def _values(given: list[str], nulls: list[str]) -> dict[str, str | None]:
-    """Return the new value of each column; the text is parsed as in SQL."""
+    """Return the new value of each column as text, which is then parsed as in SQL; None for
+    NULL.
+    """
     found: dict[str, str | None] = {}
     for column, value in [*map(_parted, given), *((name, None) for name in nulls)]:
         if column in found:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 SHOWN_ROWS = 100
-"""The number of rows printed without --limit."""
+"""The number of rows that a table on the terminal has without --limit."""
 
 TableArgument = Annotated[
     str,
@@ -116,12 +116,15 @@ def changes(
         str,
         typer.Option(
             metavar="SNAPSHOT",
-            help="Start after this: a number, a time such as 2024-01-31T10:00 or a tag.",
+            help="Start after this snapshot: a number, a time such as 2024-01-31T10:00 or a tag.",
         ),
     ],
     upto: Annotated[
         str | None,
-        typer.Option(metavar="SNAPSHOT", help="End with this. Default: the newest snapshot."),
+        typer.Option(
+            metavar="SNAPSHOT",
+            help="End with this snapshot, given as for --after. Default: the newest one.",
+        ),
     ] = None,
     mode: Annotated[
         str,
@@ -138,7 +141,7 @@ def changes(
     output: OutputOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Print the changes after one snapshot and up to another, with the kind of each row.
+    """Print the changes after one snapshot and up to another; each row has its row kind.
 
     An example: lake changes shop.orders --after 3
     """
@@ -167,8 +170,9 @@ def changes(
 
 
 def _emit(rows: Any, form: Form, output: str | None, limit: int | None) -> int | None:
-    """Print or write rows. Return the number of rows printed as a table, None for any other
-    form.
+    """Print rows or write them to ``output``.
+
+    Return the number of rows that were printed as a table, None for any other form.
     """
     from lakeformat.cli.progress import progressing
     from lakeformat.cli.write_row_files import Form, print_table, write_rows
@@ -195,8 +199,7 @@ def _emit(rows: Any, form: Form, output: str | None, limit: int | None) -> int |
 def _asked(limit: int | None, form: Form) -> int | None:
     """Return the number of rows to read; None for all.
 
-    Without a limit, a table on the terminal gets one row more than is printed, to know whether
-    there are more.
+    Without a limit, a printed table reads one row more than it shows, to know if there are more.
     """
     return SHOWN_ROWS + 1 if limit is None and form.value == "table" else limit
 

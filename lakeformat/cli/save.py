@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``--save FILE``: writes the list of files that a command handles."""
+"""``--save FILE``: the file with the list of files that a command deletes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ __all__ = ["open_saved"]
 
 
 def open_saved(path: Path) -> TextIO:
-    """Open the file before anything is deleted, so that it lists every deletion."""
+    """Open the file of --save for writing, before the command deletes anything.
+
+    ``InvalidRequestError`` is raised if that is not possible.
+    """
     try:
         return path.open("w", encoding="utf-8")
     except OSError as reason:

@@ -44,7 +44,10 @@ def register(app: typer.Typer) -> None:
 
 
 def option_named(text: str, how: str) -> tuple[str, str]:
-    """Return the key and the value of ``bucket=4``; ``how`` is the syntax that an error names."""
+    """Return key and value of a text such as ``bucket=4``.
+
+    Without ``=``, ``InvalidRequestError`` is raised; ``how`` is the syntax in its message.
+    """
     key, equals, value = text.partition("=")
     if not equals:
         raise lake.InvalidRequestError(f"{text!r} has no '=': write {how}, such as bucket=4")

@@ -19,7 +19,7 @@ TagArgument = Annotated[str, typer.Argument(metavar="TAG", help="The name of the
 TagsArgument = Annotated[list[str], typer.Argument(metavar="TAG...", help="The names of tags.")]
 SnapshotOption = Annotated[
     int | None,
-    typer.Option(metavar="NUMBER", help="The snapshot. Default: the newest."),
+    typer.Option(metavar="NUMBER", help="Use this snapshot. Default: the newest one."),
 ]
 FromTagOption = Annotated[
     str | None,
@@ -42,7 +42,8 @@ RetainOption = Annotated[
     ),
 ]
 ForceOption = Annotated[
-    bool, typer.Option("--force", help="Also tags that a branch or a rollback needs.")
+    bool,
+    typer.Option("--force", help="Continue although a branch or a rollback needs the tag."),
 ]
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Only show what would be done, and why.")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``lake migrate``, ``lake clone`` and ``lake clone-database``: copy and take over tables."""
+"""``lake migrate``, ``lake clone`` and ``lake clone-database``: make tables of files or of
+tables.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,11 @@ ToOption = Annotated[
 ]
 KeyValueOption = Annotated[
     list[str] | None,
-    typer.Option("--option", metavar="KEY=VALUE", help="An option of the table. Repeatable."),
+    typer.Option(
+        "--option",
+        metavar="KEY=VALUE",
+        help="An option of the new table, such as file.compression=zstd. Repeatable.",
+    ),
 ]
 PartitionOption = Annotated[
     list[str] | None,
@@ -80,13 +86,13 @@ def migrate(
     option: KeyValueOption = None,
     copy: Annotated[
         bool,
-        typer.Option("--copy", help="Copy all files. Default: the table takes them over."),
+        typer.Option("--copy", help="Copy all files. Default: the table uses and owns them."),
     ] = False,
     dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a table from a directory of Parquet and ORC files, without copying them where
+    """Create a table from a directory of Parquet and ORC files, which are used in place if
     possible.
 
     Directories such as dt=2024-01-31 become partitions. A file that is not copied belongs to the
@@ -160,7 +166,7 @@ def clone_database(
     to: ToOption = None,
     new: Annotated[
         str | None,
-        typer.Option("--as", metavar="DATABASE", help="Its name in the target. Default: the same."),
+        typer.Option("--as", metavar="DATABASE", help="Name of the copy. Default: the same."),
     ] = None,
     including: Annotated[
         str, typer.Option(metavar="REGEX", help="Only tables whose name matches.")
@@ -218,7 +224,10 @@ def _sentence(report: CloneReport) -> str:
 
 
 def _target(context: typer.Context, to: str | None) -> lake.Catalog:
-    """Return the filesystem catalog of the target, with the storage options of this one."""
+    """Return the catalog of --to, a filesystem catalog with the storage options of this one.
+
+    None returns the catalog of the source.
+    """
     if to is None:
         return named_catalog(context)
     from lakeformat.storage import is_storage_option
@@ -229,7 +238,9 @@ def _target(context: typer.Context, to: str | None) -> lake.Catalog:
 
 
 def _require_database(target: lake.Catalog, name: str, to: str) -> None:
-    """Raise NotFoundError, with the command that creates the database in the target warehouse."""
+    """Raise ``NotFoundError`` if the target has no database ``name``; it names the command
+    to run.
+    """
     if name not in target.list_databases():
         made = shlex.join(["lake", "-w", to, "create-database", name])
         raise NotFoundError(f"database {name!r} does not exist in {to}: create it with `{made}`")

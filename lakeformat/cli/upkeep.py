@@ -19,10 +19,15 @@ __all__ = ["register"]
 
 ColumnOption = Annotated[
     list[str] | None,
-    typer.Option("--column", "-c", metavar="COLUMN", help="A column. Repeatable."),
+    typer.Option(
+        "--column", "-c", metavar="COLUMN", help="Count the values of this column. Repeatable."
+    ),
 ]
 AllColumns = Annotated[
-    bool, typer.Option("--all-columns", help="Every column whose type has statistics.")
+    bool,
+    typer.Option(
+        "--all-columns", help="Count the values of every column whose type has statistics."
+    ),
 ]
 WhereOption = Annotated[
     str | None,
@@ -30,9 +35,13 @@ WhereOption = Annotated[
 ]
 PartitionsOption = Annotated[
     bool,
-    typer.Option("--partitions", help="Count rows and files of each partition; Iceberg tables."),
+    typer.Option(
+        "--partitions", help="Iceberg tables: count the rows and files of each partition."
+    ),
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Also rebuild indexes that exist.")]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Also rebuild the indexes that files already have.")
+]
 
 _COLUMNS = (
     Shown("name", "column"),
@@ -124,7 +133,7 @@ def rewrite_manifests(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Merge small manifests, so that plans read fewer; no row and no data file changes.
+    """Merge small manifests, so that scans read fewer of them. Rows and data files do not change.
 
     An example: lake rewrite-manifests shop.orders --dry-run
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The catalog of a command: ``--warehouse``, ``--format``, ``--metastore``, ``--uri`` and so on.
+"""Opens the catalog or table that a command names, with ``--warehouse``, ``--format`` and so on.
 
-``--warehouse`` stands before or after the command, or in LAKE_WAREHOUSE; default: ./warehouse. The
-other options stand before the command, or in LAKE_FORMAT, LAKE_METASTORE and LAKE_URI.
+``--warehouse`` is given before or after the command, or as LAKE_WAREHOUSE; default: ./warehouse.
+The other options are given before the command, or as LAKE_FORMAT, LAKE_METASTORE and LAKE_URI.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ __all__ = [
     "catalog_of_any_format",
     "existing_catalog",
     "existing_catalog_of_any_format",
+    "is_listed",
     "named_catalog",
     "named_table",
     "named_table_of_any_format",
@@ -117,12 +118,14 @@ def named_warehouse(context: typer.Context) -> str:
 
 
 def named_catalog(context: typer.Context) -> lake.Catalog:
-    """Return the catalog of Paimon tables of ``named_warehouse``."""
+    """Return the catalog at ``named_warehouse``; raise ``UnsupportedError`` for one of Iceberg
+    tables.
+    """
     return _of_paimon(context, catalog_of_any_format(context))
 
 
 def catalog_of_any_format(context: typer.Context) -> lake.Catalog | IcebergCatalog:
-    """Return the catalog of ``named_warehouse``, opened with the options before the command."""
+    """Return the catalog at ``named_warehouse``, opened with the options before the command."""
     given = context.find_root().params
     return lake.open_catalog(
         named_warehouse(context),
@@ -134,13 +137,17 @@ def catalog_of_any_format(context: typer.Context) -> lake.Catalog | IcebergCatal
 
 
 def existing_catalog(context: typer.Context) -> lake.Catalog:
-    """Return the catalog of Paimon tables; raise NotFoundError if there is no warehouse."""
+    """Return the catalog of Paimon tables; raise ``NotFoundError`` if the warehouse does not
+    exist.
+    """
     return _of_paimon(context, existing_catalog_of_any_format(context))
 
 
 def existing_catalog_of_any_format(context: typer.Context) -> lake.Catalog | IcebergCatalog:
-    """Return the catalog; raise NotFoundError if there is no warehouse at its location, or if its
-    SQL database has only other catalogs.
+    """Return the catalog.
+
+    ``NotFoundError`` is raised if the warehouse does not exist, or if the SQL database has other
+    catalogs, but not this one.
     """
     catalog = catalog_of_any_format(context)
     _require_warehouse(context, catalog)
@@ -149,7 +156,7 @@ def existing_catalog_of_any_format(context: typer.Context) -> lake.Catalog | Ice
 
 
 def repairable_catalog(context: typer.Context) -> lake.Catalog:
-    """Return the catalog of Paimon tables, of which the SQL database may have lost every row."""
+    """Return the catalog of Paimon tables, even if its SQL database has lost all its rows."""
     catalog = named_catalog(context)
     _require_warehouse(context, catalog)
     return catalog
@@ -179,7 +186,10 @@ def _has_databases(catalog: lake.Catalog | IcebergCatalog) -> bool:
 
 
 def named_table(context: typer.Context, name: str) -> lake.Table:
-    """Return the Paimon table ``name`` of the catalog; a name with a slash is a table's path."""
+    """Return the Paimon table ``name``; a name with a slash is the path of its directory.
+
+    An Iceberg table raises ``UnsupportedError``.
+    """
     found = named_table_of_any_format(context, name)
     if isinstance(found, lake.Table):
         return found
@@ -189,9 +199,9 @@ def named_table(context: typer.Context, name: str) -> lake.Table:
 def named_table_of_any_format(
     context: typer.Context, name: str
 ) -> lake.Table | lake.IcebergTable | lake.MixedTable:
-    """Return the table ``name`` of the catalog, for a command that only reads.
+    """Return the table ``name``; a name with a slash is the path of its directory.
 
-    A name with a slash is a table's path.
+    A system table raises ``InvalidRequestError``.
     """
     found = _table_at(context, name) if "/" in name else _table_in_catalog(context, name)
     if isinstance(found, lake.Table) and not isinstance(found, lake.SystemTable):
@@ -205,7 +215,7 @@ def named_table_of_any_format(
 
 
 def external_roots(context: typer.Context) -> list[str]:
-    """Return the directories of --external-root, where files of tables may be."""
+    """Return the directories of --external-root, in which tables may have files."""
     given: list[str] = context.find_root().params.get("external_root") or []
     return given
 
@@ -227,7 +237,9 @@ def _given_options(context: typer.Context) -> dict[str, str]:
     for word in context.find_root().params.get("catalog_option") or []:
         key, equals, value = word.partition("=")
         if not equals:
-            raise InvalidRequestError("one has no '=': write --catalog-option KEY=VALUE")
+            raise InvalidRequestError(
+                "a --catalog-option has no '=': write --catalog-option KEY=VALUE"
+            )
         found[key] = value
     return found
 
@@ -254,7 +266,10 @@ def _table_at(
 def altered_table_at(
     context: typer.Context, name: str, changes: Sequence[SchemaChange]
 ) -> lake.TableSchema:
-    """Change the schema of the table in a directory; no catalog lock is used."""
+    """Change the schema of the table in directory ``name``, and return the new schema.
+
+    No lock of a catalog is taken.
+    """
     from lakeformat.catalog.open_table import alter_table_at
 
     location, branch = _address(context, name)
@@ -262,7 +277,9 @@ def altered_table_at(
 
 
 def _address(context: typer.Context, name: str) -> tuple[str, str]:
-    """Return the location and the branch of the table whose path is ``name``."""
+    """Return the location and the branch of a table; ``name`` is its path, such as
+    ``…/t$branch_dev``.
+    """
     _refuse_options_of_names(context, name)
     folder, slash, last = name.rpartition("/")
     table, *suffixes = last.split("$")
@@ -275,7 +292,7 @@ def _address(context: typer.Context, name: str) -> tuple[str, str]:
 
 
 def _refuse_options_of_names(context: typer.Context, name: str) -> None:
-    """Raise InvalidRequestError if catalog options are typed with a directory.
+    """Raise ``InvalidRequestError`` if catalog options are typed with the path of a table.
 
     Options from the environment are allowed: they are meant for every command.
     """
@@ -311,13 +328,13 @@ def _table_in_catalog(context: typer.Context, name: str) -> Any:
     try:
         return catalog.table(name)
     except NotFoundError as reason:
-        if _is_listed(catalog, name):
+        if is_listed(catalog, name):
             raise
         raise NotFoundError(f"{sentence(reason)} `lake tables` lists all tables") from None
 
 
-def _is_listed(catalog: lake.Catalog | IcebergCatalog, name: str) -> bool:
-    """Return True if the catalog has the table: then its branch, or a file of it, is what is
+def is_listed(catalog: lake.Catalog | IcebergCatalog, name: str) -> bool:
+    """Return True if the catalog lists the table; then its branch or one of its files is
     missing.
     """
     database, table = name.partition("$")[0].partition(".")[::2]
@@ -330,7 +347,7 @@ def _is_listed(catalog: lake.Catalog | IcebergCatalog, name: str) -> bool:
 def _refuse_format(
     context: typer.Context, table: lake.IcebergTable | lake.MixedTable
 ) -> UnsupportedError:
-    """Return the error for a command that works on Paimon tables only."""
+    """Return the error for a table of another format, if a command works only on Paimon tables."""
     if table.format == "mixed":
         kind, advice = "a Mixed", "`lake scan`, `lake snapshots` and `lake files` read it"
     else:
@@ -349,7 +366,7 @@ def _advice(context: typer.Context) -> str:
 
 
 def _command_path(context: typer.Context) -> str:
-    """Return the command as it is typed after ``lake``, such as ``tag create``."""
+    """Return the words of the command after ``lake``, such as ``tag create``."""
     names: list[str] = []
     here: Any = context
     while here.parent is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of the library with Python arguments replaced by options of commands."""
+"""Replaces Python arguments in the library's errors by options of commands."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ _BARE = re.compile(r"(?<![\w'\"`/.$=-])([a-z]+(?:_[a-z]+)+)(?![\w=(./])")
 
 
 def in_words_of_commands(text: str, program: Any) -> str:
-    """Return a text with ``--retain-max 1`` for ``retain_max=1``, where a command has such an
-    option.
+    """Return the text with ``--retain-max 1`` for ``retain_max=1``, if a command has this option.
 
-    Names in quotes and in paths are kept: they belong to the user.
+    Names in quotes and in paths are not changed: they belong to the user.
     """
     options = {option[2:].replace("-", "_"): option for option in _options(program)}
     options |= _OTHER_NAMES

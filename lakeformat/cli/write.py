@@ -13,7 +13,12 @@ import typer
 import lakeformat as lake
 from lakeformat.cli.output import AsJson, print_json
 from lakeformat.cli.rows import TableArgument
-from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
+from lakeformat.cli.warehouse import (
+    WarehouseOption,
+    existing_catalog_of_any_format,
+    is_listed,
+    named_table_of_any_format,
+)
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.types.count_text import counted
 
@@ -160,7 +165,9 @@ def _opened(context: typer.Context, table: str) -> Any:
     try:
         return named_table_of_any_format(context, table)
     except NotFoundError as reason:
-        raise NotFoundError(f"{reason}; {_made_first(context, table)}") from None
+        if (made := _made_first(context, table)) is None:
+            raise
+        raise NotFoundError(f"{reason}; {made}") from None
 
 
 def _written(
@@ -170,7 +177,7 @@ def _written(
     overwrite: str | None,
     upsert_by: list[str] | None,
 ) -> lake.CommitReport | WriteReport:
-    """Write the rows in the way that the options ask for."""
+    """Write the rows as --overwrite and --upsert-by choose, and return the report."""
     report: lake.CommitReport | WriteReport
     if not upsert_by:
         what = None if overwrite is None else _what(overwrite)
@@ -184,8 +191,11 @@ def _written(
     return report
 
 
-def _made_first(context: typer.Context, missing: str) -> str:
-    """Return the command that creates the missing table, or the missing branch of a table."""
+def _made_first(context: typer.Context, missing: str) -> str | None:
+    """Return the command that creates the missing table, or its missing branch.
+
+    None for a directory, for a missing warehouse, and for a listed table whose files are missing.
+    """
     from lakeformat.catalog.names import BRANCH_PREFIX
 
     table, _, suffixes = missing.partition("$")
@@ -195,6 +205,13 @@ def _made_first(context: typer.Context, missing: str) -> str:
             named_table_of_any_format(context, table)
             name = branch.removeprefix(BRANCH_PREFIX)
             return f"create the branch first: lake branch create {table} {name}"
+    if "/" in missing:
+        return None
+    try:
+        if is_listed(existing_catalog_of_any_format(context), missing):
+            return None
+    except NotFoundError:  # its error names the next step
+        return None
     return (
         f"create the table first: lake create-table {table} --column 'id BIGINT' "
         "--column 'dt STRING', or catalog.create_table in Python"
@@ -221,7 +238,10 @@ def _mapping(columns: list[str] | None, casts: list[str] | None) -> ColumnMappin
 
 
 def _pairs(texts: list[str], refusal: str) -> dict[str, str]:
-    """Return the texts of the form name=value as a dict; raise the refusal for any other text."""
+    """Return the texts NAME=VALUE as a dict.
+
+    Any other text raises ``InvalidRequestError`` with the message ``refusal``.
+    """
     pairs = [text.partition("=") for text in texts]
     if not all(name and equals for name, equals, _ in pairs):
         raise InvalidRequestError(refusal)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes rows as CSV, JSON lines or Parquet for programs, or as a table for people."""
+"""Writes rows as CSV, JSON lines or Parquet, or prints them as a table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LINES_AT_ONCE = 1024
 
 
 class Form(StrEnum):
-    """The form that rows are written in."""
+    """The formats of printed or written rows."""
 
     TABLE = "table"
     CSV = "csv"
@@ -45,7 +45,10 @@ _BY_SUFFIX = {
 
 
 def form_of(given: str | None, output: str | None, *, as_json: bool) -> Form:
-    """Return the form given by --json, --format or the name of the file; default is a table."""
+    """Return the format that --json, --format or the ending of the file's name chooses.
+
+    Default: a table. An unknown or contradictory choice raises ``InvalidRequestError``.
+    """
     if as_json:
         if given not in (None, Form.JSON):
             raise InvalidRequestError(
@@ -64,7 +67,7 @@ def form_of(given: str | None, output: str | None, *, as_json: bool) -> Form:
 
 
 def print_table(rows: pa.Table) -> None:
-    """Print rows in columns, for people; a null is shown as an empty cell."""
+    """Print rows as a table; null is an empty cell."""
     if not rows.num_rows:
         typer.echo("no rows")
         return
@@ -81,7 +84,9 @@ def print_table(rows: pa.Table) -> None:
 def write_rows(
     batches: Iterator[pa.RecordBatch], schema: pa.Schema, form: Form, output: str | None
 ) -> None:
-    """Stream rows into a file, which appears when it is complete, or to standard output."""
+    """Write rows to the file ``output``, which appears when it is complete; None writes to
+    stdout.
+    """
     if form is Form.CSV:
         _require_flat(schema)
     writer: dict[Form, Callable[[BinaryIO, Iterator[pa.RecordBatch], pa.Schema], None]] = {
@@ -104,7 +109,9 @@ def write_rows(
 
 
 def form_of_file(path: str) -> Form:
-    """Return the form that the suffix of a file's name stands for."""
+    """Return the format that the ending of a path names; raise ``InvalidRequestError`` for any
+    other.
+    """
     suffix = PurePath(path).suffix.lower()
     if suffix not in _BY_SUFFIX:
         raise InvalidRequestError(
@@ -147,8 +154,8 @@ def _write_parquet(stream: BinaryIO, batches: Iterator[pa.RecordBatch], schema: 
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """Return Python values; timestamps are text, as Python's end at microseconds and the year
-    9999.
+    """Return Python values; timestamps become text, because Python's have no nanoseconds or year
+    10000.
     """
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.string())
@@ -165,7 +172,7 @@ def _shown(value: Any) -> str:
 
 
 def plain_value(value: Any) -> Any:
-    """Return a value as JSON can hold it: decimals and times as text, bytes in base64."""
+    """Return a value for JSON: a decimal or time as text, bytes in base64."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, Decimal):

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of rows: Parquet, ORC, Avro and text; independent of tables."""
+"""Files of rows in Parquet, ORC, Avro, CSV and JSON; knows no table."""

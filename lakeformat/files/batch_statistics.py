@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of columns from the written rows, for formats without statistics of their own."""
+"""Computes statistics of columns from the written rows, for formats whose files have none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Bounds = tuple[Value, Value]
 
 
 def column_bounds(values: pa.ChunkedArray, data_type: DataType) -> Bounds | None:
-    """Return minimum and maximum, or None if a value is NaN; not all values may be null."""
+    """Return minimum and maximum; None if a value is NaN. At least one value must not be null."""
     if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
         return None
     ends = pc.min_max(values)
@@ -30,7 +30,7 @@ class BatchStatistics:
     """Collects exact statistics of the columns of a file."""
 
     def __init__(self, fields: Sequence[DataField], bounded: Iterable[bool]) -> None:
-        """``bounded`` is True for each column whose minimum and maximum are needed."""
+        """``bounded`` has a bool for each field: True if its minimum and maximum are needed."""
         self._fields = fields
         self._bounded = list(bounded)
         self._nulls = [0] * len(fields)
@@ -44,7 +44,7 @@ class BatchStatistics:
                 self._bounds[number].append(column_bounds(column, field.type))
 
     def result(self) -> list[ColumnStatistics]:
-        """Return the statistics of all rows, by column."""
+        """Return the statistics of all rows, one for each field."""
         return [
             bounded_by(merge_bounds(bounds), nulls)
             for bounds, nulls in zip(self._bounds, self._nulls, strict=True)

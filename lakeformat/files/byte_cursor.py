@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the bytes of one file; reads and allocates nothing beyond their end."""
+"""Reads values from the bytes of a file, and never reads beyond their end."""
 
 from __future__ import annotations
 
@@ -18,12 +18,16 @@ _LITTLE_UINT64 = struct.Struct("<Q")
 
 
 class ByteCursor:
-    """Reads forward from ``position``; every error names the file and the offset in it."""
+    """Reads forward from ``position``. Each error names the file and the offset in it."""
 
     def __init__(
         self, content: bytes | memoryview, source: str, *, remedy: str, base: int = 0
     ) -> None:
-        """Start at the first byte; ``base`` is the offset of the content in the file ``source``."""
+        """Start at the first byte of ``content``, which begins at offset ``base`` of file
+        ``source``.
+
+        ``remedy`` is the advice at the end of each error.
+        """
         self._content = memoryview(content)
         self._source = source
         self._remedy = remedy
@@ -50,7 +54,9 @@ class ByteCursor:
         return ByteCursor(content, self._source, remedy=self._remedy, base=self._base + start)
 
     def take(self, length: int) -> memoryview:
-        """Return the next bytes, without a copy."""
+        """Return the next ``length`` bytes without a copy; raise ``CorruptTableError`` if fewer are
+        left.
+        """
         start, end = self.position, self.position + length
         if length < 0 or end > self.end:
             left = self.end - start
@@ -62,7 +68,7 @@ class ByteCursor:
         return int.from_bytes(self.take(1), "big", signed=True)
 
     def flag(self) -> bool:
-        """Read a Java boolean."""
+        """Read a Java boolean, which is one byte."""
         return self.int8() != 0
 
     def int16(self) -> int:
@@ -84,14 +90,16 @@ class ByteCursor:
         return int(_LITTLE_UINT64.unpack(self.take(8))[0])
 
     def count(self, what: str, *, at_most: int | None = None) -> int:
-        """Read an int32 that counts something and so is not negative."""
+        """Read an int32 that must be 0 or more, and at most ``at_most``; ``what`` names it in the
+        error.
+        """
         value = self.int32()
         if value < 0 or (at_most is not None and value > at_most):
             raise self.error(f"the number of {what} cannot be {value}")
         return value
 
     def version(self, *supported: int) -> int:
-        """Read a byte that must be one of the supported versions."""
+        """Read the version, a byte; raise ``CorruptTableError`` if it is not a supported one."""
         value = self.int8()
         if value not in supported:
             known = " or ".join(map(str, supported))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of packed changelog files, each of which holds the changelogs of many buckets.
+"""The names of packed changelog files, each of which has the changelogs of many buckets.
 
 Flink's ``precommit-compact`` writes them. ``compacted-changelog-<id>$<bucket>-<size>.cc-<format>``
 is a file in the directory of that bucket; its first ``<size>`` bytes belong to the bucket. A name
-with ``-<start>-<length>`` before the ending is not a file: it means ``<length>`` bytes of that
-file, from ``<start>`` on.
+with ``-<start>-<length>`` before the ending is not a file of its own. It means ``<length>`` bytes
+of the packed file, from offset ``<start>`` on.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 PACK_FORMAT = "cc-"
-"""The beginning of the format in the name of a packed file."""
+"""The prefix of the format in the name of a packed file, as in ``cc-parquet``."""
 PACK_PREFIX = "compacted-changelog-"
 _PREFIX_BYTES = PACK_PREFIX.encode()
 _NUMBER = r"(\d{1,18})"
@@ -34,28 +34,27 @@ _NAME = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PackedPart:
-    """The part of a packed file that belongs to one bucket: a range of bytes."""
+    """The bytes of a packed file that belong to one bucket."""
 
     file_name: str
     bucket: int
-    """The bucket whose directory contains the file; the partition is the one of the manifest entry.
-    """
+    """The bucket whose directory has the file, in the partition of the manifest entry."""
     start: int
     size: int
 
     @property
     def end(self) -> int:
-        """The end of the range: the file has at least as many bytes."""
+        """The offset after the last byte; the packed file may be longer."""
         return self.start + self.size
 
 
 def is_packed(name: bytes) -> bool:
-    """Return True if a name in a manifest begins like the name of a packed file."""
+    """Return True if a file name in a manifest has the prefix of packed files."""
     return name.startswith(_PREFIX_BYTES)
 
 
 def packed_part(name: str) -> PackedPart | None:
-    """Return the byte range that a name means; None if it is not the name of a packed file."""
+    """Return the bytes that a name in a manifest means; None if it is the name of a plain file."""
     if not name.startswith(PACK_PREFIX) or (found := _NAME.fullmatch(name)) is None:
         return None
     pack, bucket, size, start, length, ending = found.groups()
@@ -66,7 +65,7 @@ def packed_part(name: str) -> PackedPart | None:
 
 
 def packed_address(address: str) -> str:
-    """Return the address of the file that contains the bytes that an address means."""
+    """Return the address of the packed file; any other address is returned unchanged."""
     directory, _, name = address.rpartition("/")
     part = packed_part(name)
     if part is None or part.file_name == name:
@@ -75,7 +74,7 @@ def packed_address(address: str) -> str:
 
 
 def real_name(name: bytes) -> bytes:
-    """Return the name of the file that contains the bytes that a name in a manifest means."""
+    """Return the name of the packed file; any other name is returned unchanged."""
     if not is_packed(name):
         return name
     part = packed_part(name.decode(errors="surrogateescape"))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that decoded values are valid values of their types.
+"""Checks that decoded values are valid for their types.
 
-Arrow examines texts one by one. Most texts are plain ASCII, and one check of all bytes proves that
-several times faster. Only the rest is left to Arrow.
+Arrow checks texts one by one. Most texts are ASCII, and one check of all their bytes is several
+times faster. Arrow checks only the other columns.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ALL_VALUES = frozenset(
         *(pa.date32(), *(pa.timestamp(unit) for unit in ("s", "ms", "us", "ns"))),
     ]
 )
-"""Types for which any bits are a valid value."""
+"""Types for which all bits are valid, so that no check is needed."""
 _NOT_ASCII = np.uint64(0x8080808080808080)
 
 
@@ -39,7 +39,7 @@ def check_values(batch: pa.RecordBatch) -> None:
 
 
 def is_ascii(texts: pa.Array) -> bool:
-    """Return True if all texts are ASCII; offsets must be valid and texts contiguous."""
+    """Return True if all texts are ASCII; the offsets of the array must be valid."""
     rows = len(texts)
     if rows == 0:
         return True

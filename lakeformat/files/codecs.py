@@ -36,20 +36,21 @@ CODECS: Mapping[str, Mapping[str, str]] = {
         "null": "null",
     },
 }
-"""For each format: the compressions by their names in options, and their names in its writer."""
+"""For each format: the name of a compression in table options, and in the writer of the format."""
 
 COMPRESSIONS = tuple({name: None for codecs in CODECS.values() for name in codecs})
-"""Every name of a compression that at least one format has."""
+"""The names in table options of all compressions that at least one format has."""
 
 
 _ALIKE = (("none", "uncompressed", "null"), ("lz4", "snappy"), ("gzip", "zlib", "deflate"))
-"""Groups of compressions; if a format lacks a compression, another of its group replaces it."""
+"""Groups of similar compressions; if a format lacks one of them, another of its group is used."""
 
 
 @cache
 def nearest_codec(file_format: str, compression: str) -> str:
-    """Return the codec of ``compression``; if the format lacks it, the codec of the most similar
-    compression.
+    """Return the writer's name of a compression.
+
+    If the format lacks the compression, the most similar one is used.
     """
     known = CODECS[file_format]
     alike = next((names for names in _ALIKE if compression in names), ())

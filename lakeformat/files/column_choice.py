@@ -13,14 +13,16 @@ from lakeformat.files.missing_columns import require_columns
 __all__ = ["ColumnChoice", "chosen_columns"]
 
 ColumnChoice: TypeAlias = "list[str] | Callable[[pa.Schema], list[str]]"
-"""The names of columns, or a function that returns them for the schema of the file.
+"""The names of columns, or a function that returns them for the schema of a file.
 
-Fields of that schema have the metadata of the file, such as their ids.
+The fields of that schema have the metadata of the file, such as field ids.
 """
 
 
 def chosen_columns(choice: ColumnChoice, schema: pa.Schema) -> list[str]:
-    """Return the names of the columns; raise for a name that the file does not have."""
+    """Return the names of the chosen columns; raise ``MissingColumnError`` if the file lacks
+    one.
+    """
     names = choice(schema) if callable(choice) else choice
     require_columns(names, schema.names)
     return names

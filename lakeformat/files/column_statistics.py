@@ -30,10 +30,10 @@ _SURROGATES = range(0xD800, 0xE000)
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """The statistics of one column; None means unknown, or that there is no value.
+    """The statistics of one column; None means unknown, or that all values are null.
 
-    Values are those of ``binary_row``. Bounds may be wider than the values, because strings and
-    bytes are truncated.
+    Bounds are Python values as ``binary_row`` encodes them. They may be wider than the values,
+    because strings and bytes are cut.
     """
 
     minimum: Value = None
@@ -42,7 +42,7 @@ class ColumnStatistics:
 
     @property
     def is_none(self) -> bool:
-        """True if nothing is known about the column."""
+        """True if neither the bounds nor the null count are known."""
         return self.minimum is None and self.maximum is None and self.null_count is None
 
 
@@ -50,18 +50,17 @@ NO_STATISTICS = ColumnStatistics()
 
 
 def bounded_by(bounds: tuple[Value, Value] | None, null_count: int) -> ColumnStatistics:
-    """Return statistics with the null count and the common bounds, as ``merge_bounds``
-    finds them.
-    """
+    """Return statistics with this null count and these bounds; None means unknown bounds."""
     minimum, maximum = bounds or (None, None)
     return ColumnStatistics(minimum, maximum, null_count)
 
 
 def merge_bounds(bounds: Iterable[tuple[Value, Value] | None]) -> tuple[Value, Value] | None:
-    """Return the common bounds of the parts of a column; the caller omits parts without values.
+    """Return the least minimum and the greatest maximum of several parts of a column.
 
-    None if one part has no bounds, or NaN as a bound, because readers disagree on its order. A
-    lower bound of zero becomes -0.0 and an upper one 0.0, to include both zeros.
+    Leave out parts without values. The result is None if one part has unknown bounds, or NaN as a
+    bound, because readers disagree on its order. A minimum of zero becomes -0.0 and a maximum 0.0,
+    so that both zeros are between them.
     """
     lowest: Value = None
     highest: Value = None
@@ -78,7 +77,7 @@ def merge_bounds(bounds: Iterable[tuple[Value, Value] | None]) -> tuple[Value, V
 
 
 def reduce_statistics(exact: ColumnStatistics, mode: StatisticsMode) -> ColumnStatistics:
-    """Return the part of exact statistics that ``mode`` keeps."""
+    """Return exact statistics with only the values that ``mode`` keeps."""
     if mode.detail is Detail.NONE:
         return NO_STATISTICS
     if mode.detail is Detail.COUNTS:
@@ -125,7 +124,7 @@ def _next_bytes(content: bytes) -> bytes | None:
 
 
 class Detail(Enum):
-    """The level of detail for a column; each level includes the levels before it."""
+    """The parts of the statistics that are kept; each level includes those above it."""
 
     NONE = 0
     COUNTS = 1
@@ -134,8 +133,9 @@ class Detail(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StatisticsMode:
-    """The statistics mode of one column; ``length`` limits strings and bytes, None keeps all of
-    them.
+    """The statistics that a table option keeps for one column.
+
+    ``length`` is the largest length of bounds of strings and bytes; None does not cut them.
     """
 
     detail: Detail

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data files of any format: their readers, checks of what is read, and errors of damaged files."""
+"""Readers of data files of any format, checks of their rows, and errors that name the file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BATCH_ROWS = 128 * 1024
 ALL_ROWS = range(1 << 62)
 
 KeepRows: TypeAlias = Callable[[int, int], npt.NDArray[np.bool_]]
-"""Returns a mask of the live rows among ``count`` rows, from row ``start`` of the file on."""
+"""Returns a mask of ``count`` rows from row ``start`` on (the arguments): True for live rows."""
 
 ReadFile: TypeAlias = Callable[
     [IO[bytes], ColumnChoice, int, range], Iterator[tuple[int, pa.RecordBatch]]
@@ -41,7 +41,10 @@ ReadFile: TypeAlias = Callable[
 
 
 def reader_of(file_format: FileFormat, instants: InstantRule | None = None) -> ReadFile:
-    """Return the reader of a format; ORC and Avro are loaded only for their files."""
+    """Return the reader of a format; the modules of ORC and Avro are imported only for their files.
+
+    ``instants`` is the rule for TIMESTAMP_LTZ in ORC files; None reads them as they are stored.
+    """
     match file_format:
         case FileFormat.PARQUET:
             return read_parquet
@@ -63,9 +66,10 @@ def stored_batches(
     rows: range,
     row_count: int | None,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield batches with the position of their first row, as the file stores them.
+    """Yield the batches of a file, each with the position of its first row.
 
-    If ``row_count`` is given, from the manifest, a file with another number of rows is an error.
+    ``row_count`` is the number of rows that the manifest records. ``ValueError`` is raised if the
+    file has another number. None skips this check.
     """
     end = 0
     for start, batch in read(stream, columns, batch_rows, rows):
@@ -85,7 +89,10 @@ def stored_batches(
 
 @contextmanager
 def naming_file(uri: str) -> Iterator[None]:
-    """Turn every error of a damaged file into one error that names the file."""
+    """In a with block, raise errors about a file as ``CorruptTableError`` that names the file.
+
+    An ``UnsupportedError`` keeps its class.
+    """
     try:
         yield
     except UnsupportedError as reason:

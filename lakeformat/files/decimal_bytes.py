@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decimals in Avro's form: big-endian two's complement, in as few bytes as possible."""
+"""Decimals as Avro stores them: big-endian two's complement, in as few bytes as possible."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from lakeformat.files.decimal_range import check_decimals
 __all__ = ["decimals_from_bytes", "decimals_to_bytes"]
 
 WIDTH = 16
-"""The bytes of an Arrow decimal, little-endian."""
+"""The size of an Arrow decimal in bytes; it is little-endian."""
 
 
 def decimals_from_bytes(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return decimals from a binary array; raise ValueError for a decimal that its type cannot
-    hold.
+    """Return binary values as decimals of the type ``wanted``.
+
+    A value with more bytes than the type can hold raises ``ValueError``.
     """
     starts, ends, content = _ranges(array)
     sizes = ends - starts
@@ -49,7 +50,7 @@ def decimals_to_bytes(array: pa.Array) -> pa.Array:
 
 
 def _minimal(words: npt.NDArray[np.uint8]) -> pa.Array:
-    """Return big-endian words without the leading bytes that only repeat the sign."""
+    """Return each big-endian word as binary, without leading bytes that only repeat the sign."""
     signs = np.where(words[:, :1] >= 0x80, 0xFF, 0).astype(np.uint8)
     is_sign = words[:, :-1] == signs
     # The byte after a dropped one must still have the sign in its highest bit.
@@ -65,7 +66,7 @@ def _minimal(words: npt.NDArray[np.uint8]) -> pa.Array:
 def _ranges(
     array: pa.Array,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Return start and end of each value; a null has no bytes, even if Arrow stores some for it."""
+    """Return start, end and all bytes of binary values; a null has an empty range."""
     _, offsets_buffer, content = array.buffers()
     offsets = np.frombuffer(offsets_buffer, np.int32)[array.offset : array.offset + len(array) + 1]
     starts, ends = offsets[:-1].astype(np.int64), offsets[1:].astype(np.int64)

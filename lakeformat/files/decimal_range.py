@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The range of decimals of a type, in memory and in a file.
+"""Decimals beyond the precision of their type, in memory and in a file.
 
-Java stores up to 18 digits as a 64-bit number and never checks the precision. So the sum of an
-aggregation table may exceed its type; it is read, compacted and kept. From an ORC or Avro file Java
-reads such a value as null; this library keeps it. Only a Parquet file limits the values: it stores
-decimals of up to nine digits in 32 bits, and Java cuts the rest.
+Java stores a decimal of up to 18 digits as a 64-bit number and never checks its precision. So the
+sum of an aggregation table may exceed its type; such a value is read, compacted and kept. Java
+reads it from an ORC or Avro file as null, while this library keeps it. Only Parquet limits the
+values: decimals of up to nine digits are stored in 32 bits, and Java drops the higher bits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _INT32_END = 1 << 31
 
 
 def check_decimals(array: pa.Array) -> None:
-    """Raise ``ArrowInvalid`` for a decimal outside its type's range."""
+    """Raise ``ArrowInvalid`` for a decimal with more digits than its type allows."""
     halves = numbers(array)
     exceeds = exceeds_precision(halves[:, 0], halves[:, 1], array.type.precision)
     place = _first(exceeds, array)
@@ -36,8 +36,9 @@ def check_decimals(array: pa.Array) -> None:
 
 
 def refuse_beyond_int32(rows: pa.Table, key_columns: Sequence[str]) -> None:
-    """Raise InvalidRequestError for the first decimal that does not fit 32 bits in a Parquet
-    file.
+    """Raise ``InvalidRequestError`` for a decimal that the 32 bits of a Parquet file cannot hold.
+
+    The error names the row by its ``key_columns``.
     """
     for name, column in zip(rows.column_names, rows.columns, strict=True):
         if not pa.types.is_decimal(column.type) or column.type.precision > _INT32_DIGITS:
@@ -56,7 +57,7 @@ def refuse_beyond_int32(rows: pa.Table, key_columns: Sequence[str]) -> None:
 
 
 def _first(wrong: npt.NDArray[np.bool_], array: pa.Array) -> int | None:
-    """Return the first position at which ``wrong`` is True and ``array`` is not null; None without
+    """Return the first index at which ``wrong`` is True and the value is not null; None without
     one.
     """
     nulls = null_mask(array)

@@ -18,7 +18,7 @@ __all__ = ["DeletionVector", "keep_mask"]
 
 @dataclass(frozen=True, slots=True)
 class DeletionVector:
-    """Positions of deleted rows, 0-based in file order, before any filter."""
+    """The 0-based positions of the deleted rows in one data file."""
 
     positions: FrozenBitMap64
 
@@ -39,7 +39,7 @@ class DeletionVector:
 
     @classmethod
     def of_parts(cls, parts: Iterable[npt.NDArray[np.int64]]) -> DeletionVector:
-        """Return a vector of the positions of all parts; one part is in memory at a time."""
+        """Return a vector of the positions of all parts; only one part is in memory at a time."""
         found = BitMap64()
         for positions in parts:
             found |= cls.of(positions).positions
@@ -51,7 +51,7 @@ class DeletionVector:
         return len(self.positions)
 
     def to_numpy(self) -> npt.NDArray[np.int64]:
-        """Return every position, ascending; a vector of few bytes may hold very many positions."""
+        """Return all positions, ascending; a vector of few bytes may have very many."""
         return np.asarray(self.positions.to_array()).astype(np.int64)
 
     def merged(self, other: DeletionVector) -> DeletionVector:
@@ -60,7 +60,9 @@ class DeletionVector:
 
 
 def keep_mask(vector: DeletionVector, start: int, count: int) -> npt.NDArray[np.bool_]:
-    """Return a mask of the live rows among ``count`` rows from row ``start`` of the file on."""
+    """Return a mask of ``count`` rows from row ``start`` of the file on: True for rows not
+    deleted.
+    """
     mask = np.ones(count, dtype=bool)
     gone = vector.positions & BitMap64(range(start, start + count))
     mask[np.asarray(gone.to_array()).astype(np.int64) - start] = False

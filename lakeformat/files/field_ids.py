@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Field ids inside Parquet and ORC files, with the numbers that Java assigns."""
+"""The field ids that Java writes into Parquet and ORC files."""
 
 from __future__ import annotations
 
@@ -26,12 +26,16 @@ _ORC_ID = b"paimon.id"
 
 
 def parquet_schema(fields: tuple[DataField, ...]) -> pa.Schema:
-    """Return the Arrow schema of a Parquet file; every column and nested part has its id."""
+    """Return the Arrow schema of a Parquet file in which each column and each nested part has its
+    id.
+    """
     return pa.schema([_numbered_field(field) for field in fields])
 
 
 def orc_schema(fields: tuple[DataField, ...]) -> pa.Schema:
-    """Return the Arrow schema of an ORC file: ids as type attributes, every part nullable."""
+    """Return the Arrow schema of an ORC file: ids are type attributes, and every part is
+    nullable.
+    """
     return pa.schema([_orc_field(_numbered_field(field)) for field in fields])
 
 
@@ -41,7 +45,10 @@ def _orc_field(field: pa.Field, *, nullable: bool = True) -> pa.Field:
 
 
 def _orc_type(arrow_type: pa.DataType) -> pa.DataType:
-    """Return the type in ORC, which has no TIME, and only nanosecond timestamps in Arrow."""
+    """Return the Arrow type with which Arrow's ORC writer stores a type: ORC has no TIME.
+
+    All timestamps become nanoseconds.
+    """
     if pa.types.is_time(arrow_type):
         return pa.int32()
     if pa.types.is_timestamp(arrow_type):
@@ -63,7 +70,10 @@ def _numbered_field(field: DataField) -> pa.Field:
 
 
 def _numbered_type(plain: pa.DataType, data_type: DataType, owner: int, depth: int) -> pa.DataType:
-    """Number the parts of a type; ``owner`` is the enclosing field's id, ``depth`` the nesting."""
+    """Return an Arrow type whose nested parts have ids.
+
+    ``owner`` is the id of the enclosing field, ``depth`` the depth of the nesting below it.
+    """
     up = _NESTED_BASE + _NESTED_STEP * owner + depth
     down = _NESTED_BASE - _NESTED_STEP * owner - depth
     match data_type:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The format of a data file, given by the ending of its name alone."""
+"""The format of a data file, which only the ending of its name shows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COMPRESSION_EXTENSIONS = {
 
 
 class FileFormat(StrEnum):
-    """The formats of data files, by their names in options."""
+    """The formats of data files, with their names in table options."""
 
     PARQUET = "parquet"
     ORC = "orc"
@@ -30,21 +30,24 @@ class FileFormat(StrEnum):
 
 
 def format_of(name: str, uri: str) -> FileFormat:
-    """Return the format of a file by its name; ``uri`` is its address in errors."""
+    """Return the format that the ending of a file name shows; ``uri`` names the file in the
+    error.
+    """
     parts = name.rpartition("/")[2].split(".")[1:]
     if len(parts) > 1 and parts[-1].lower() in _COMPRESSION_EXTENSIONS.values():
         parts = parts[:-1]
     ending = parts[-1].removeprefix(PACK_FORMAT) if parts else ""
     if ending in {known.value for known in FileFormat}:
         return FileFormat(ending)
-    said = f"format {parts[-1]!r}" if parts else "no format in its name"
+    said = f"the format {parts[-1]!r}" if parts else "no format in its name"
     known = ", ".join(FileFormat)
     raise UnsupportedError(f"{uri} has {said}; this version reads data files in {known}")
 
 
 def file_extension(file_format: FileFormat, compression: str, *, include_compression: bool) -> str:
-    """Return the ending of a new file's name without the first dot: ``parquet``, or with
-    ``include_compression`` such as ``zst.parquet``.
+    """Return the ending of a new file's name, such as ``parquet``.
+
+    With ``include_compression`` the compression is part of it, such as ``zst.parquet``.
     """
     if not include_compression or compression in ("none", ""):
         return str(file_format)

@@ -10,7 +10,9 @@ __all__ = ["FileSection"]
 
 
 class FileSection(io.RawIOBase):
-    """The bytes of a stream from ``start`` on; closing the section does not close the stream."""
+    """The bytes of a stream from offset ``start`` on, as a stream; closing it keeps the first one
+    open.
+    """
 
     def __init__(self, stream: IO[bytes], start: int, size: int) -> None:
         self._stream = stream
@@ -32,7 +34,7 @@ class FileSection(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer: object) -> int:
-        """Fill ``buffer``, but read nothing beyond the end of the part."""
+        """Fill ``buffer`` with the next bytes, but with none beyond the end of the section."""
         view = memoryview(buffer).cast("B")  # type: ignore[arg-type]
         count = max(min(len(view), self._size - self._position), 0)
         self._stream.seek(self._start + self._position)

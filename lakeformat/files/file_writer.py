@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of writers of one file, for every format."""
+"""The interface of the writers of one file, for all formats."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class FileSettings:
     """Settings of the files of one writer."""
 
     compression: str
-    """The name in options; each format has its own name for it."""
+    """The name of the compression in table options; each format has another name for it."""
     zstd_level: int
     target_bytes: int
     has_dictionaries: bool
-    """True if Parquet files encode columns with repeated values by a dictionary."""
+    """True if Parquet files may store columns with repeated values as a dictionary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,10 @@ class FileContent:
     modes: Sequence[StatisticsMode]
     settings: FileSettings
     key_columns: tuple[str, ...] = ()
-    """The columns that identify a row in errors."""
+    """The columns whose values name a row in errors."""
     repeated: Mapping[str, str] = field(default_factory=dict)
-    """Columns that repeat an earlier column, with the name of that column: Parquet encodes it
-    once.
+    """Columns with the same values as an earlier column, by name; the value is the name of that
+    column. Parquet encodes it only once.
     """
 
 
@@ -47,19 +47,22 @@ class FileWriter(Protocol):
 
     @property
     def size(self) -> int:
-        """The number of bytes written so far, without the bytes that are still in memory."""
+        """The number of bytes written so far; rows that are still in memory are not counted."""
         ...
 
     def write(self, rows: pa.Table) -> None:
-        """Add at least one row with exactly the columns, in the Arrow types of the table."""
+        """Add one or more rows, which have the Arrow types of the table."""
         ...
 
     def close(self) -> list[ColumnStatistics]:
-        """Write the rest; return exact statistics of each column, as far as requested."""
+        """Write the rows in memory and the end of the file; return exact statistics of each column.
+
+        Statistics that the settings do not ask for are unknown.
+        """
         ...
 
     def discard(self) -> None:
-        """Write nothing more, even when this object is deleted: the caller is about to close its
-        stream.
+        """Never write again, not even when this object is deleted, because the stream is closed
+        next.
         """
         ...

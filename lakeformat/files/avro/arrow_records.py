@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Encodes Arrow columns as Avro records, column by column.
 
-A date, a time or a timestamp is stored as the number that Arrow has, so its unit must be that of
-the schema. A ``fixed`` value is bytes of that size, or a decimal.
+A date, time or timestamp is stored as the number that Arrow has, so its unit must be that of the
+schema. A value of an Avro ``fixed`` type is an array of bytes of that size, or a decimal.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _DECIMAL_SIZE = 16
 
 
 def encode_records(schema: Any, rows: pa.StructArray) -> tuple[NDArray[np.uint8], Positions]:
-    """Return the bytes of all records, one after the other, and the end of each record.
+    """Return the bytes of all records, one after the other, and the end offset of each record.
 
-    ``schema`` is the parsed JSON of a record; the columns have the order of its fields, and their
-    names do not matter.
+    ``schema`` is the parsed JSON schema of a record. Columns are matched to its fields by position,
+    not by name.
     """
     named = dict(_named_types(schema))
     return encode_groups(
@@ -47,7 +47,9 @@ def encode_records(schema: Any, rows: pa.StructArray) -> tuple[NDArray[np.uint8]
 
 
 def _named_types(declared: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the types that a later part of the schema may name."""
+    """Yield name and definition of each named type, which other parts of the schema may
+    refer to.
+    """
     if isinstance(declared, list):
         for branch in declared:
             yield from _named_types(branch)
@@ -60,7 +62,9 @@ def _named_types(declared: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _values(array: pa.Array, declared: Any, named: dict[str, Any]) -> Iterator[Piece]:
-    """Yield the values of a field; an optional field has its union branch first."""
+    """Yield the pieces of a field; in an optional field each value has the number of its union
+    branch first.
+    """
     nulls = null_mask(array)
     known = None if nulls is None else ~nulls
     if not isinstance(declared, list):
@@ -80,8 +84,9 @@ def _values(array: pa.Array, declared: Any, named: dict[str, Any]) -> Iterator[P
 def _present(
     array: pa.Array, declared: Any, present: Mask | None, named: dict[str, Any]
 ) -> Iterator[Piece]:
-    """Yield the values of a field without their union branch; no bytes where ``present`` is
-    False.
+    """Yield the pieces of a field without the numbers of union branches.
+
+    Records where ``present`` is False get no bytes.
     """
     declared = named.get(declared, declared) if isinstance(declared, str) else declared
     match declared["type"] if isinstance(declared, dict) else declared:
@@ -112,7 +117,7 @@ def _present(
 def _list(
     array: pa.Array, item: Any, present: Mask | None, named: dict[str, Any]
 ) -> Iterator[Piece]:
-    """Yield the pieces of lists, or of maps as lists of pairs."""
+    """Yield the pieces of lists; a map is encoded as a list of pairs of key and value."""
     if pa.types.is_map(array.type):
         pairs = pa.StructArray.from_arrays(map_entries(array), ["key", "value"])
         array = list_around(array, pairs, pa.list_(pairs.type))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The container of an Avro file: its header, and the content of its blocks in one buffer."""
+"""Reads the container of an Avro file: its header, and its unpacked blocks in one buffer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ __all__ = [
 MAGIC = b"Obj\x01"
 SYNC_SIZE = 16
 READABLE_AFTER = 32
-"""Zero bytes after the content, so that words may be read from any position in it."""
+"""The number of zero bytes after the content: a reader may read this far beyond any position
+in it.
+"""
 
 # Metadata is repetitive, but never compresses better than this. A higher ratio is damage or an
 # attack.
@@ -43,9 +45,11 @@ _LARGEST_RATIO = 1000
 _ALWAYS_ALLOWED_BYTES = 64 << 20
 _LARGE_FILE_RATIO = 32
 _MOST_BYTES_OF_FEW = 512 << 20
-"""The largest unpacked size of a small file, even if it is very repetitive."""
+"""The largest accepted unpacked size of a small file, in bytes; repetitive content
+compresses well.
+"""
 _LEAST_RECORD_BYTES = 2
-"""The fewest packed bytes of a record: each record names another file, so it cannot be shorter."""
+"""The smallest packed size of a metadata record, in bytes: each record names another file."""
 _ALWAYS_ALLOWED_RECORDS = 10_000
 _SNAPPY_CHECKSUM_SIZE = 4
 _LONGEST_REASON = 120
@@ -56,11 +60,13 @@ _ZSTD_ZEROS = zstd.compress(bytes(READABLE_AFTER))
 
 
 class NotPlainError(Exception):
-    """The file is damaged, or its structure differs from that of table writers."""
+    """The fast decoder cannot read this file: it is damaged, or its structure differs from that of
+    Paimon's writers.
+    """
 
 
 class BlockLimitError(Exception):
-    """The file claims far more bytes or records than a file of its size can have."""
+    """A file claims far more bytes or records than a file of its size can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,7 @@ class AvroBlocks:
     schema: bytes
     """The writer's schema, as JSON."""
     content: NDArray[np.uint8]
-    """All blocks, followed by ``READABLE_AFTER`` zeros."""
+    """The unpacked bytes of all blocks, followed by ``READABLE_AFTER`` zeros."""
     counts: NDArray[np.int64]
     """The number of records of each block."""
     ends: NDArray[np.int64]
@@ -80,7 +86,7 @@ class AvroBlocks:
 
 
 def read_blocks(content: bytes) -> AvroBlocks:
-    """Unpack all blocks of a file; the records in them are not parsed."""
+    """Unpack all blocks of a file, given as its bytes; the records in them are not parsed."""
     try:
         metadata, start = _read_header(content)
     except (IndexError, UnicodeDecodeError) as reason:
@@ -107,18 +113,22 @@ def read_blocks(content: bytes) -> AvroBlocks:
 
 
 def most_unpacked(size: int) -> int:
-    """Return the largest plausible unpacked size of a number of bytes."""
+    """Return the largest plausible unpacked size of ``size`` packed bytes."""
     most = max(_MOST_BYTES_OF_FEW, _LARGE_FILE_RATIO * size)
     return min(_ALWAYS_ALLOWED_BYTES + _LARGEST_RATIO * size, most)
 
 
 def most_records(size: int) -> int:
-    """Return the largest plausible number of metadata records in a file."""
+    """Return the largest plausible number of metadata records in a file of ``size`` bytes."""
     return _ALWAYS_ALLOWED_RECORDS + size // _LEAST_RECORD_BYTES
 
 
 def unpack_block(codec: str, packed: bytes) -> bytes:
-    """Unpack one block; raise ``BlockLimitError`` if it claims far too many bytes."""
+    """Return the unpacked bytes of one block.
+
+    ``BlockLimitError`` is raised if it claims far more bytes than it can unpack to, ``ValueError``
+    if it is damaged.
+    """
     if codec not in _UNPACK:
         raise NotPlainError(f"codec {codec!r} does not exist in Avro")
     try:
@@ -138,7 +148,7 @@ def _first_broken(codec: str, packed: list[bytes], offsets: list[int], limit: in
 
 
 def join_blocks(files: Sequence[AvroBlocks]) -> AvroBlocks:
-    """Return the blocks of files with one schema as if they were one file."""
+    """Return the blocks of several files with the same schema as if they were one file."""
     if len(files) == 1:
         return files[0]
     sizes = [len(file.content) - READABLE_AFTER for file in files]
@@ -154,9 +164,9 @@ def join_blocks(files: Sequence[AvroBlocks]) -> AvroBlocks:
 
 
 def read_records(blocks: AvroBlocks, decode: Callable[[IO[bytes]], Any]) -> Iterator[Any]:
-    """Yield the records of a file; ``decode`` reads one from a stream.
+    """Yield the records of a file; ``decode`` reads one record from a stream.
 
-    A ``ValueError`` names the block and place of a damaged record.
+    A damaged record raises ``ValueError`` with its block and its offset in the block.
     """
     start = 0
     places = zip(blocks.counts, blocks.ends, blocks.offsets, strict=True)
@@ -179,7 +189,7 @@ def read_records(blocks: AvroBlocks, decode: Callable[[IO[bytes]], Any]) -> Iter
 
 
 def short_reason(reason: Exception) -> str:
-    """Return the reason of an error without the file's bytes, which a library may quote."""
+    """Return the text of an error without the file's bytes, which a library may quote in it."""
     text = f"{type(reason).__name__}: {reason}"
     return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
 
@@ -209,9 +219,10 @@ def _read_header(content: bytes) -> tuple[dict[str, bytes], int]:
 
 
 def _split(content: bytes, at: int) -> tuple[list[int], list[bytes], list[int]]:
-    """Return the record counts, packed contents and offsets of all blocks.
+    """Return the record count, the packed bytes and the offset of each block; ``at`` is the first
+    block.
 
-    Each block ends with the sync marker of the header.
+    Each block must end with the sync marker of the header.
     """
     sync = content[at : at + SYNC_SIZE]
     at += SYNC_SIZE
@@ -241,7 +252,7 @@ def _split(content: bytes, at: int) -> tuple[list[int], list[bytes], list[int]]:
 
 
 def _read_number(content: bytes, at: int) -> tuple[int, int]:
-    """Return a zig-zag number and the position after it."""
+    """Return the zig-zag number at offset ``at``, and the offset after it."""
     byte = content[at]
     at += 1
     number = byte & 0x7F
@@ -273,7 +284,7 @@ def _unpack_null(packed: list[bytes], limit: int) -> _Unpacked:
 
 
 class _Stream(Protocol):
-    """The common interface of the standard library's decompressors."""
+    """The interface that the decompressors of the standard library share."""
 
     @property
     def eof(self) -> bool: ...
@@ -310,7 +321,7 @@ def _unpack_snappy(packed: list[bytes], limit: int) -> _Unpacked:
 
 
 def _unpack_zstd(packed: list[bytes], limit: int) -> _Unpacked:
-    """Unpack all frames in one call if their headers contain their sizes, else one by one."""
+    """Unpack all zstd frames in one call if each header has the unpacked size, else one by one."""
     sizes = [size for block in packed if (size := _frame_size(block)) is not None]
     if len(sizes) < len(packed):
         return _unpack_each(packed, limit, _unpack_frame)
@@ -344,9 +355,7 @@ def _unpack_each(
 
 
 def _frame_size(block: bytes) -> int | None:
-    """Return the content size of a zstd frame, as its header gives it; None if its header lacks
-    it.
-    """
+    """Return the unpacked size in the header of a zstd frame; None if the header lacks it."""
     head = block[:_ZSTD_LONGEST_HEADER].ljust(_ZSTD_LONGEST_HEADER, b"\0")
     flag, single, dictionary = head[4] >> 6, head[4] >> 5 & 1, head[4] & 3
     if not head.startswith(_ZSTD_MAGIC) or dictionary or not (flag or single):

@@ -22,8 +22,8 @@ from lakeformat.files.avro.avro_container import SYNC_SIZE
 __all__ = ["BLOCK_BYTES", "avro_number", "pack_records"]
 
 BLOCK_BYTES = 16_000
-"""The size at which a block is closed. The record that reaches it is still part of the block, as in
-fastavro.
+"""The unpacked size in bytes at which a block is complete. The record that reaches it is still part
+of the block, as in fastavro.
 """
 
 Pack = Callable[[bytes], bytes]
@@ -40,9 +40,11 @@ def pack_records(
     sync: bytes | None = None,
     metadata: Mapping[str, str] = _NO_METADATA,
 ) -> bytes:
-    """Return a file of records that are stored one after the other and end at ``ends``.
+    """Return an Avro file of encoded records; ``ends`` has the end offset of each record in
+    ``records``.
 
-    ``metadata`` are further texts of the header.
+    ``sync`` are the 16 bytes of the sync marker; default: random. ``metadata`` are further entries
+    of the header.
     """
     sync = os.urandom(SYNC_SIZE) if sync is None else sync
     pack = _PACKERS[codec](zstd_level)
@@ -66,7 +68,7 @@ def avro_number(value: int) -> bytes:
 
 
 def _block_bounds(ends: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
-    """Yield start, end and record count of each block."""
+    """Yield start offset, end offset and record count of each block."""
     first, start = 0, 0
     while first < len(ends):
         last = min(int(np.searchsorted(ends, start + BLOCK_BYTES)), len(ends) - 1)
@@ -77,7 +79,7 @@ def _block_bounds(ends: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
 
 @lru_cache(maxsize=8)
 def _header(schema_json: str, codec: str, metadata: tuple[tuple[str, str], ...]) -> bytes:
-    """Return the header of a file, without the sync marker at its end."""
+    """Return the header of a file up to its sync marker."""
     buffer = io.BytesIO()
     schema = fastavro.parse_schema(json.loads(schema_json))
     fastavro.writer(buffer, schema, [], codec=codec, metadata=dict(metadata))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the schema of records from any writer: each record takes at least one byte."""
+"""Checks the schema of an Avro file: each item of its lists must take at least one byte."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ __all__ = ["record_schema"]
 
 @lru_cache(maxsize=16)
 def record_schema(text: bytes) -> dict[str, Any]:
-    """Return the parsed schema of a file of records; ``ValueError`` if it has none.
+    """Return the parsed schema of an Avro file; ``ValueError`` if it is not that of a record.
 
-    Items that take no bytes are refused: a few bytes could announce billions of them. The files of
-    one table have few schemas, so the last results are cached: do not change a result.
+    Items of lists that take no bytes also raise ``ValueError``: a few bytes could claim billions of
+    them. The files of one table have few schemas, so the last results are cached: do not change a
+    result.
     """
     try:
         schema: Any = fastavro.parse_schema(json.loads(text))
@@ -38,7 +39,9 @@ def record_schema(text: bytes) -> dict[str, Any]:
 
 
 def _free_items(schema: Any, named: dict[str, Any]) -> Iterator[Any]:
-    """Yield the item types of arrays and maps in ``schema`` whose values take no bytes."""
+    """Yield the item types of arrays and maps in ``schema`` whose values take no bytes, such as
+    null.
+    """
     if isinstance(schema, list):
         for branch in schema:
             yield from _free_items(branch, named)
@@ -53,9 +56,10 @@ def _free_items(schema: Any, named: dict[str, Any]) -> Iterator[Any]:
 
 
 def _is_free(schema: Any, named: dict[str, Any], above: frozenset[str]) -> bool:
-    """Return True if every value of a schema takes no bytes.
+    """Return True if no value of a schema takes any bytes.
 
-    A reference to an enclosing record counts as empty, because the other fields decide.
+    A reference to a record in ``above``, which encloses it, counts as empty: its other fields
+    decide.
     """
     if isinstance(schema, str):
         if schema in named and schema not in above:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decodes Avro's numbers at many positions at once: zig-zag, seven bits in each byte."""
+"""Decodes Avro's zig-zag numbers, seven bits in each byte, at many positions at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lakeformat.types.unaligned import Bytes, Positions, Words, at_every_byte
 __all__ = ["SHORT_NUMBERS", "numbers_at"]
 
 SHORT_NUMBERS = np.array([(byte >> 1) ^ -(byte & 1) for byte in range(256)], np.int64)
-"""The number that each single byte encodes, for numbers of one byte."""
+"""The decoded number of each possible byte, for numbers that are one byte long."""
 
 _ONE = np.uint64(1)
 _CONTINUES = np.uint64(0x8080808080808080)
@@ -27,9 +27,9 @@ _COMPRESSIONS = [
 def numbers_at(
     data: Bytes, places: Positions
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], Positions]:
-    """Return the number at each position, its size in bytes, and the rows of invalid numbers.
+    """Return the number at each position, its size in bytes, and the indexes of invalid numbers.
 
-    A number of more than 64 bits is invalid. Ten bytes after each position must be readable.
+    A number of more than 64 bits is invalid. Ten bytes from each position on must be readable.
     """
     words = at_every_byte(data, "u8")[places]
     stops = ~words & _CONTINUES
@@ -48,7 +48,11 @@ def numbers_at(
 def _read_ninth_byte(
     data: Bytes, places: Positions, rows: Positions, groups: Words, sizes: NDArray[np.uint8]
 ) -> Positions:
-    """Read the numbers of nine and ten bytes; return the rows of longer numbers."""
+    """Complete the numbers of nine and ten bytes in ``groups`` and ``sizes``.
+
+    ``rows`` are the indexes of numbers of more than eight bytes. Those of invalid ones are
+    returned.
+    """
     ninth = data[places[rows] + 8].astype(np.uint64)
     tenth = data[places[rows] + 9].astype(np.uint64)
     has_tenth = ninth >= 0x80

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of records before they are joined: small numbers in words, and byte strings."""
+"""Parts of records before they are joined: numbers and byte strings, one for each record."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ __all__ = [
 Mask: TypeAlias = NDArray[np.bool_]
 Numbers: TypeAlias = NDArray[np.int64]
 Sizes: TypeAlias = int | Positions
-"""Size in bytes for each record; a single number if all have the same size."""
+"""The size in bytes for each record; a single number if all records have the same size."""
 
 _WORD_BYTES = 8
 _SPILL = _WORD_BYTES - 1
-"""Number of bytes that a written word may extend beyond its piece."""
+"""The largest number of bytes that writing a word may overwrite behind its piece."""
 
 _GROUP_ROWS = 4096
-"""Number of records written together: long columns, but small enough for the CPU cache."""
+"""The number of records that are encoded together: few enough bytes for the CPU cache."""
 
 _BITS_IN_WORD = 56
 _LARGEST_IN_WORD = np.uint64(1 << _BITS_IN_WORD)
@@ -51,7 +51,10 @@ _CONTINUES = np.array(
 
 @dataclass(frozen=True, slots=True)
 class WordPiece:
-    """Up to 8 bytes of every record, the lowest byte first; bytes beyond the size are zero."""
+    """Up to 8 bytes of every record as a number, the lowest byte first.
+
+    Bytes beyond the size of a record's piece are zero.
+    """
 
     words: Words
     sizes: Sizes
@@ -60,8 +63,9 @@ class WordPiece:
 
 @dataclass(frozen=True, slots=True)
 class BytesPiece:
-    """A range of bytes for every record, from a buffer that is readable 8 bytes beyond each
-    range.
+    """A byte string of every record, as a range of a buffer.
+
+    The buffer must be readable for 8 bytes beyond each range.
     """
 
     data: NDArray[np.uint8]
@@ -75,9 +79,10 @@ Piece: TypeAlias = WordPiece | BytesPiece
 def encode_groups(
     rows: int, pieces_of: Callable[[slice], Iterator[Piece]]
 ) -> tuple[NDArray[np.uint8], Positions]:
-    """Return the bytes of all records, one after the other, and the end of each record.
+    """Return the bytes of all records, one after the other, and the end offset of each record.
 
-    ``pieces_of`` returns the pieces of the records in a slice, in the order of their fields.
+    ``rows`` is the number of records. ``pieces_of`` returns the pieces of the records in a slice,
+    in the order of their fields.
     """
     parts, ends, size = [], [], 0
     for first in range(0, rows, _GROUP_ROWS):
@@ -94,7 +99,9 @@ def encode_groups(
 
 
 def number_pieces(numbers: Numbers, present: Mask | None = None) -> list[Piece]:
-    """Return zig-zag numbers; records where ``present`` is False get no bytes."""
+    """Encode one number of each record as zig-zag; records where ``present`` is False get no
+    bytes.
+    """
     zigzag = ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
     most = zigzag.max(initial=0)
     if most >= _LARGEST_IN_WORD:
@@ -112,10 +119,11 @@ def number_pieces(numbers: Numbers, present: Mask | None = None) -> list[Piece]:
 def list_pieces(
     counts: Positions, present: Mask | None, items: Callable[[], Iterator[Piece]]
 ) -> Iterator[Piece]:
-    """Yield the pieces of lists: the number of items, the items, and a closing zero.
+    """Yield the pieces of one list of each record: the number of items, the items, and a closing
+    zero.
 
-    An empty list is the zero alone. ``counts`` are the sizes of the lists, and ``items`` returns
-    the pieces of all their items.
+    An empty list is only the zero. ``counts`` are the lengths of the lists. ``items`` returns the
+    pieces of all items, list after list. Records where ``present`` is False get no bytes.
     """
     yield from number_pieces(counts, present)
     if not counts.any():
@@ -131,7 +139,7 @@ def list_pieces(
 
 
 def join_words(pieces: Sequence[Piece]) -> list[Piece]:
-    """Join adjacent words that fit into one word; the written bytes remain the same."""
+    """Join adjacent words that fit into one word; this saves time and changes no written byte."""
     joined: list[Piece] = []
     for piece in pieces:
         last = joined[-1] if joined else None
@@ -150,7 +158,11 @@ def join_words(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def write_pieces(pieces: Sequence[Piece], rows: int) -> tuple[NDArray[np.uint8], Positions]:
-    """Return the bytes of all records, followed by 8 readable bytes, and the end of each record."""
+    """Return the bytes of all records and the end offset of each record.
+
+    ``rows`` is the number of records. The bytes are followed by 8 further bytes, which a reader may
+    read.
+    """
     sizes = np.zeros(rows, np.int64)
     for piece in pieces:
         sizes += piece.sizes
@@ -173,7 +185,11 @@ def _least(piece: Piece) -> int:
 
 
 def _spread(zigzag: Words, most: int) -> tuple[Words, Sizes]:
-    """Return numbers with seven bits per byte; the eighth bit marks that another byte follows."""
+    """Return zig-zag numbers as words with seven bits in each byte, and their sizes in bytes.
+
+    The eighth bit of a byte marks that another byte of the number follows. ``most`` is the largest
+    number.
+    """
     words = zigzag
     for lower, upper, shift in _SPREADS:
         words = (words & lower) | ((words & upper) << shift)
@@ -184,8 +200,8 @@ def _spread(zigzag: Words, most: int) -> tuple[Words, Sizes]:
 
 
 def _long_numbers(zigzag: Words, present: Mask | None) -> list[Piece]:
-    """Return numbers of up to ten bytes: a word of the first eight, and the rest of the longer
-    numbers.
+    """Return numbers of up to ten bytes as two pieces: the first eight bytes, and the bytes after
+    them.
     """
     high = zigzag >> np.uint64(_BITS_IN_WORD)
     is_long = high > 0
@@ -203,10 +219,10 @@ def _long_numbers(zigzag: Words, present: Mask | None) -> list[Piece]:
 def _write_words(
     data: NDArray[np.uint8], places: Positions, piece: WordPiece, *, may_spill: bool
 ) -> None:
-    """Write one word for each record.
+    """Write the word of each record at its position.
 
-    With ``may_spill`` a word also overwrites the bytes behind the piece, which the next piece
-    writes.
+    With ``may_spill`` all 8 bytes are written, also those behind the piece: the next piece
+    overwrites them.
     """
     if may_spill:
         at_every_byte(data, "u8")[places] = piece.words

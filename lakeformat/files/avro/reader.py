@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads Avro files in batches.
+"""Reads Avro files as Arrow batches.
 
 fastavro creates Python objects of the values, row by row; Arrow converts them a batch at a time.
 """
@@ -31,7 +31,8 @@ from lakeformat.files.missing_columns import MissingColumnError
 __all__ = ["read_avro"]
 
 MAX_BATCH_ROWS = 8 * 1024
-"""The most rows of a batch. fastavro decodes a row to a dict, which takes ten times Arrow's memory.
+"""The largest number of rows in a batch. fastavro decodes a row to a dict, which takes ten times
+Arrow's memory.
 """
 _LONGEST_NUMBER = 10
 
@@ -39,7 +40,10 @@ _LONGEST_NUMBER = 10
 def read_avro(
     stream: IO[bytes], columns: ColumnChoice, batch_rows: int, rows: range
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield batches with the position of their first row, until ``rows`` ends."""
+    """Yield batches of ``columns``, each with the position of its first row in the file.
+
+    Rows before and after the range ``rows`` are left out.
+    """
     source = _Counted(stream)
     start = source.read(len(MAGIC))
     if start != MAGIC:
@@ -81,20 +85,24 @@ def _batches(
 
 
 def _header(schema: dict[str, Any], sync: bytes) -> bytes:
-    """Return a file header that declares ``schema`` instead of the file's own."""
+    """Return the header of a file with this schema instead of the file's own, and no
+    compression.
+    """
     buffer = io.BytesIO()
     fastavro.writer(buffer, schema, [], codec="null", sync_marker=sync)
     return buffer.getvalue()
 
 
 class _Counted:
-    """A stream that limits each read to the bytes that are left, in case a length is damaged."""
+    """A stream that returns no more bytes than the file has left: a damaged length may ask for
+    more.
+    """
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
         self.size = stream.seek(0, io.SEEK_END)
         self.place = "its header"
-        """The part being read, for errors."""
+        """The part of the file that is being read, for error messages."""
         stream.seek(0)
 
     def read(self, size: int) -> bytes:
@@ -122,10 +130,11 @@ class _Counted:
 
 
 class _Unpacked:
-    """A stream of the header and the unpacked blocks of a file; each block is unpacked on demand.
+    """A stream of the header and of the unpacked blocks of a file; each block is unpacked when
+    read.
 
-    A block is refused if it claims more bytes than it can unpack to, or more records than it has
-    bytes: it would exhaust the memory.
+    ``ValueError`` is raised for a block that claims more bytes than it can unpack to, or more
+    records than it has bytes, because these would exhaust the memory.
     """
 
     def __init__(self, head: bytes, source: _Counted, codec: str, sync: bytes) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts fields of many Avro records to Arrow arrays; ``NotPlainError`` if a value does
-not fit.
+"""Converts fields of many Avro records to Arrow arrays.
+
+``NotPlainError`` is raised if a value does not fit the Arrow type.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ _FLOATS = {Atom.FLOAT: "<f4", Atom.DOUBLE: "<f8"}
 
 
 def to_arrow(values: Values, shape: Shape, wanted: pa.DataType) -> pa.Array:
-    """Return a field of all records as an array of a type."""
+    """Return a field of all records as an array of the type ``wanted``; ``shape`` is its form in
+    Avro.
+    """
     content, present = values.content, values.present
     if isinstance(shape, ListShape):
         assert isinstance(content, Lists)
@@ -80,9 +83,7 @@ def _fixed(spans: Spans, present: Mask | None, wanted: pa.DataType) -> pa.Array:
 
 
 def _texts(spans: Spans, validity: pa.Buffer | None, wanted: pa.DataType) -> pa.Array:
-    """Return the values as an array of texts or bytes; the bytes between the values are not
-    copied.
-    """
+    """Return byte strings as an array of texts or bytes, without the bytes between them."""
     ends = np.cumsum(spans.sizes)
     total = int(ends[-1]) if len(ends) else 0
     if total > _LARGEST:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the same field of many Avro records at once, and skips lists of numbers in one step.
 
-Every byte below 0x80 ends a number. So counting such bytes finds the position behind any count of
-numbers, without decoding them.
+A byte below 0x80 is the last byte of a number. So the position after any count of numbers is found
+by counting such bytes, without decoding the numbers.
 
-A position may be a wrong guess of a record's start. Then the values read there are meaningless, and
-either ``sound`` becomes False, or the record ends at a wrong position. Even then no byte outside
-the buffer is read, and no more memory is allocated than the buffer can fill.
+The start of a record may be guessed wrongly. Then its values are meaningless, and either ``sound``
+becomes False or the record ends at a wrong position. Even then no byte outside of the buffer is
+read, and no more memory is allocated than the values of the buffer can fill.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ Mask: TypeAlias = NDArray[np.bool_]
 Numbers: TypeAlias = NDArray[np.int64]
 
 _MOST_ITEMS = 4096
-"""The most items of a list that this reader decodes; wider tables need the general decoder."""
+"""The largest number of items of a list that this reader decodes; the general decoder reads wider
+tables.
+"""
 _CONTINUES = np.uint16(0x8080)
 
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Byte strings, each given by its start and size in the bytes of a window."""
+    """Byte strings: the start and the size in bytes of each, in ``data``."""
 
     data: Bytes
     starts: Positions
@@ -48,11 +50,15 @@ Flat: TypeAlias = "Numbers | Spans"
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Lists of items, or of pairs of key and value; the items of all lists are one sequence."""
+    """One list of each record: the number of its items, and the items of all lists one after the
+    other.
+
+    An item is a value, or a pair of key and value.
+    """
 
     counts: Positions
     items: tuple[Flat, ...]
-    """One array for each part of an item: for pairs, the keys and the values."""
+    """One array of values; for pairs two, the keys and the values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +73,26 @@ class Window:
     """A range of the bytes of a file, and the ends of the numbers in it."""
 
     def __init__(self, data: Bytes, end: int) -> None:
-        """Keep the bytes before ``end``; ``READABLE_AFTER`` bytes after it are never a value."""
+        """Use the bytes of ``data`` before the offset ``end`` as values.
+
+        ``READABLE_AFTER`` bytes after it must be readable, and are never part of a value.
+        """
         assert end + READABLE_AFTER <= len(data)
         self.data, self.end = data, end
 
     @cached_property
     def pairs(self) -> NDArray[np.uint16]:
-        """The two bytes from each position on, as one number."""
+        """The two bytes at each position, as one little-endian number."""
         return at_every_byte(self.data, "u2")
 
     @cached_property
     def stops(self) -> NDArray[np.int32]:
-        """The position of each byte that ends a number."""
+        """The position of each byte that is the last byte of a number."""
         return np.flatnonzero(self._is_stop).astype(np.int32)
 
     @cached_property
     def ranks(self) -> NDArray[np.int32]:
-        """The count of bytes before each position that end a number."""
+        """For each position, the number of bytes before it that are the last byte of a number."""
         ranks = np.zeros(len(self._is_stop) + 1, np.int32)
         np.cumsum(self._is_stop, out=ranks[1:])
         return ranks
@@ -95,20 +104,22 @@ class Window:
 
 @dataclass(slots=True)
 class RecordReader:
-    """The current position in every record, and a mask of the records that can be valid."""
+    """Reads field after field of many records; ``sound`` is False for a record that cannot be
+    valid.
+    """
 
     window: Window
     places: Positions
-    """The position in each record. Reading changes this array, so it must not be shared."""
+    """The current position in each record. Reading changes this array, so do not share it."""
     sound: Mask = field(init=False)
 
     def __post_init__(self) -> None:
         self.sound = np.ones(len(self.places), np.bool_)
 
     def read(self, shape: Shape, keys: Collection[int] | None = None) -> Values:
-        """Read the next field of every record.
+        """Read the next field of every record; ``shape`` is its form.
 
-        With ``keys``, only the pairs with these keys are kept.
+        With ``keys``, only the pairs of a list that have these keys are returned.
         """
         if shape.null_branch is None:
             return Values(self._read(shape, keys))
@@ -124,7 +135,7 @@ class RecordReader:
         return Values(_spread(content, rows, len(present)), present)
 
     def finish(self) -> Mask:
-        """Return the records that are sound and end within the window."""
+        """Return True for each record that is sound and ends inside of the window."""
         return self.sound & (self.places <= self.window.end)
 
     def _read(self, shape: Shape, keys: Collection[int] | None) -> Numbers | Spans | Lists:
@@ -165,7 +176,7 @@ class RecordReader:
         return Spans(self.window.data, starts, sizes)
 
     def _number(self) -> Numbers:
-        """Read one number of each record; most are one byte long."""
+        """Read one number of every record; if all are one byte long, as usual, this is faster."""
         data, end = self.window.data, self.window.end
         first = data.take(self.places, mode="clip")
         if first.max(initial=0) < 0x80:
@@ -178,7 +189,7 @@ class RecordReader:
         return numbers
 
     def _size(self) -> Numbers:
-        """Read a size in bytes; a record that does not have as many bytes left becomes unsound."""
+        """Read a size in bytes of every record; ``sound`` becomes False if fewer bytes are left."""
         return self._within_room(self._number())
 
     def _within_room(self, sizes: Numbers) -> Numbers:
@@ -190,8 +201,10 @@ class RecordReader:
         return sizes
 
     def _counts(self, most: int) -> Numbers:
-        """Read the number of items of each list; after a negative number the size in bytes
-        follows.
+        """Read the number of items of one list of every record.
+
+        A negative number is followed by the size of the items in bytes, which is skipped. ``sound``
+        becomes False for more items than ``most``.
         """
         counts = self._number()
         rows = np.flatnonzero(counts < 0)
@@ -208,7 +221,9 @@ class RecordReader:
     def _number_lists(
         self, shape: ListShape, counts: Numbers, keys: Collection[int] | None
     ) -> Lists:
-        """Skip the numbers of all lists, and decode only the wanted numbers."""
+        """Move behind the numbers of one list of every record, and decode only those with wanted
+        ``keys``.
+        """
         window, width = self.window, len(shape.item)
         wanted = counts if width == 1 or keys is None or len(keys) else np.zeros_like(counts)
         first = window.ranks.take(self.places, mode="clip").astype(np.int64)
@@ -235,9 +250,11 @@ class RecordReader:
         return Lists(wanted, (*parts, self._stopped(at + 1, rows)))
 
     def _stopped(self, ranks: Positions, rows: Positions) -> Numbers:
-        """Return the number that starts behind the byte of each rank in ``Window.stops``.
+        """Return the numbers with these ranks: number ``n`` of the window begins after stop ``n -
+        1``.
 
-        Rank 0 is the first number of the window.
+        ``rows`` are the records of the numbers, whose ``sound`` becomes False if a number is too
+        long.
         """
         window = self.window
         places = np.where(ranks > 0, window.stops.take(ranks - 1, mode="clip") + 1, 0)
@@ -250,7 +267,9 @@ class RecordReader:
         return found
 
     def _pairs(self, counts: Numbers, keys: Collection[int] | None) -> Lists:
-        """Read the first pair of all lists, then the second, and so on."""
+        """Read one list of pairs of every record: the first pair of each list, then the second, and
+        so on.
+        """
         kept = np.zeros(len(counts), np.int64)
         read: list[tuple[Positions, Positions, Numbers, Positions, Positions]] = []
         for number in range(int(counts.max(initial=0))):
@@ -270,7 +289,7 @@ class RecordReader:
         return self._in_order(kept, read)
 
     def _pair(self) -> tuple[Numbers, Positions]:
-        """Read the key of each pair, and the size of its value."""
+        """Read the key and the value's size in bytes of one pair of every record."""
         both = self.window.pairs[np.minimum(self.places, self.window.end)]
         if (both & _CONTINUES).any():
             key = self._number()
@@ -284,8 +303,10 @@ class RecordReader:
         kept: Numbers,
         read: list[tuple[Positions, Positions, Numbers, Positions, Positions]],
     ) -> Lists:
-        """Return the pairs in the order of their lists; they were read by their position in the
-        list.
+        """Return the pairs list after list; ``read`` has the first pairs of all lists, then the
+        second.
+
+        ``kept`` is the number of pairs of each list.
         """
         before = np.cumsum(kept) - kept
         keys, starts, sizes = (np.zeros(int(kept.sum()), np.int64) for _ in range(3))
@@ -307,8 +328,8 @@ class RecordReader:
 def _spread(
     content: Numbers | Spans | Lists, rows: Positions, count: int
 ) -> Numbers | Spans | Lists:
-    """Return ``count`` values: those of ``content`` at ``rows``, zeros or empty values
-    elsewhere.
+    """Return ``count`` values: those of ``content`` at the indexes ``rows``, else zeros or empty
+    values.
     """
 
     def spread(values: Numbers) -> Numbers:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fields of a record in the order of their bytes, for decoders of many records at once.
+"""The fields of an Avro record in the order of their bytes, for decoders of many records at once.
 
 The types are those of metadata files: atoms, records, lists of atoms, and maps as lists of records
-of a key and a value. Every value except a record may be null.
+with a key and a value. Every value except a record may be null.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Atom", "AtomShape", "ListShape", "Shape", "shapes_of"]
 
 
 class Atom(Enum):
-    """The forms of a value that is not a record or a list."""
+    """The forms of values that are neither a record nor a list."""
 
     NUMBER = "int or long"
     BOOLEAN = "boolean"
@@ -45,26 +45,26 @@ _MOST_FIELDS = 4096
 
 @dataclass(frozen=True, slots=True)
 class AtomShape:
-    """A value that is not a record or a list."""
+    """The form of a field that is neither a record nor a list."""
 
     atom: Atom
     size: int = 0
-    """The bytes of each value; 0 if its size is before each value."""
+    """The size of each value in bytes; 0 if each value has its own size."""
     null_branch: int | None = None
-    """The position of null in the union; None if the value is never null."""
+    """The index of null in the union; None if the field is required."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListShape:
-    """A list of values, or of records of ``key`` and ``value``, that are never null."""
+    """The form of a list of values, or of records with ``key`` and ``value``; no item is null."""
 
     item: tuple[Atom, ...]
-    """The form of the items: one, or two for a key and a value."""
+    """The form of an item: one atom, or two for a key and a value."""
     null_branch: int | None = None
 
     @property
     def is_numbers(self) -> bool:
-        """Return True if all items are numbers."""
+        """Return True if all items, or all keys and values, are numbers."""
         return all(each is Atom.NUMBER for each in self.item)
 
 
@@ -72,9 +72,9 @@ Shape = AtomShape | ListShape
 
 
 def shapes_of(schema: Mapping[str, Any]) -> dict[str, Shape]:
-    """Return the fields of a schema that fastavro parsed; the path of an inner field has dots.
+    """Return the fields of a schema that fastavro parsed, by path, such as ``_FILE._FILE_NAME``.
 
-    ``NotPlainError``: the schema needs the general decoder.
+    ``NotPlainError`` means that only the general decoder can read records of this schema.
     """
     found: dict[str, Shape] = {}
     for path, shape in _fields(schema, "", dict(schema.get("__named_schemas", {}))):

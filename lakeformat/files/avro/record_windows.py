@@ -2,11 +2,11 @@
 """Finds thousands of records at once by a text that each of them has, and reads their fields.
 
 The start of a record is known only after the record before it has been read. So each occurrence of
-the text, such as ``PARQUET``, is taken for a value of its field. From there the rest of all records
-is read at once: the end of a record is the start of the next. The fields before the text are read
-from these starts, and must end exactly at the occurrences of the text. This proves that all records
-are correct. Each block must also have as many records as its header states. The general decoder
-reads files of any other structure.
+the text, such as ``PARQUET``, is taken for a value of its field. From there all records are read at
+once to their ends: the end of a record is the start of the next one. From these starts the fields
+before the text are read; they must end exactly at the occurrences of the text, which proves that
+all records are correct. Each block must also have as many records as its header claims. The general
+decoder reads files of any other structure.
 """
 
 from __future__ import annotations
@@ -24,23 +24,27 @@ from lakeformat.types.unaligned import Bytes, Positions, at_every_byte
 __all__ = ["RecordFields", "read_windows"]
 
 _WINDOW_BYTES = 2 << 20
-"""The bytes that are read at once: many records, but few enough bytes for the CPU cache."""
+"""The number of bytes that are read at once: many records, but few enough bytes for the CPU
+cache.
+"""
 _LARGEST_WINDOW_BYTES = 64 << 20
 _SHORTEST_TEXT = 3
-"""The shortest text to search for: shorter texts occur by chance too often."""
+"""The least length in bytes of a text to search for: shorter texts occur by chance too often."""
 _WORD_BYTES = 8
 _MASKS = np.array([(1 << 8 * size) - 1 for size in range(9)], np.uint64)
 
 
 @dataclass(frozen=True, slots=True)
 class RecordFields:
-    """The fields of records with a text, in the order of their bytes."""
+    """The fields of a record in the order of their bytes, and the text field by which records are
+    found.
+    """
 
     shapes: Mapping[str, Shape]
     text: str
-    """The path of the text field that is searched for."""
+    """The path of the text field whose values are searched for."""
     keys: Collection[int] | None = None
-    """The keys of the pairs to keep; None keeps all pairs."""
+    """The keys of the pairs to return from lists of pairs; None returns all pairs."""
 
     def __post_init__(self) -> None:
         shape = self.shapes.get(self.text)
@@ -51,24 +55,26 @@ class RecordFields:
 
     @property
     def before(self) -> list[str]:
-        """The fields before the text."""
+        """The paths of the fields before the text field."""
         names = list(self.shapes)
         return names[: names.index(self.text)]
 
     @property
     def after(self) -> list[str]:
-        """The text, and the fields after it."""
+        """The paths of the text field and of the fields after it."""
         names = list(self.shapes)
         return names[names.index(self.text) :]
 
     def read(self, reader: RecordReader, names: list[str]) -> dict[str, Values]:
-        """Read the fields ``names`` of all records of ``reader``."""
+        """Read the fields with the paths ``names``, which are next in ``reader``, of all
+        records.
+        """
         return {name: reader.read(self.shapes[name], self.keys) for name in names}
 
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """The first bytes of a text, with its size before it, which are searched for."""
+    """The bytes to search for: the size of a text, and its first bytes."""
 
     word: int
     size: int
@@ -83,9 +89,10 @@ class _Pattern:
 
 
 def read_windows(blocks: AvroBlocks, fields: RecordFields) -> Iterator[dict[str, Values]]:
-    """Yield the fields of many records at a time.
+    """Yield the fields of many records at a time, by path.
 
-    ``NotPlainError`` may be raised at the end, after fields were yielded.
+    ``NotPlainError`` may be raised after some fields were yielded: then ignore them, and read the
+    file with the general decoder.
     """
     ends = np.concatenate(([0], blocks.ends))
     filled = blocks.counts > 0
@@ -110,7 +117,7 @@ def read_windows(blocks: AvroBlocks, fields: RecordFields) -> Iterator[dict[str,
 
 
 def _patterns(blocks: AvroBlocks, fields: RecordFields, firsts: Positions) -> set[_Pattern]:
-    """Return the patterns of the texts in the first records of all blocks."""
+    """Return the patterns of the texts in the first record of each block."""
     window = Window(blocks.content, int(blocks.ends[-1]) if len(blocks.ends) else 0)
     reader = RecordReader(window, firsts.copy())
     fields.read(reader, fields.before)
@@ -127,7 +134,7 @@ def _patterns(blocks: AvroBlocks, fields: RecordFields, firsts: Positions) -> se
 def _read_window(
     window: Window, fields: RecordFields, patterns: set[_Pattern]
 ) -> tuple[Positions, int, dict[str, Values]]:
-    """Return the starts of the complete records of a window, the end of the last one, and their
+    """Return the starts of all complete records in a window, the end of the last one, and their
     fields.
     """
     found = [each.places(window.data, window.end) for each in patterns]
@@ -169,8 +176,10 @@ def _first_items(items: Positions | Spans, total: int) -> Positions | Spans:
 
 
 def _check_blocks(starts: Positions, firsts: Positions, counts: Positions) -> None:
-    """Raise unless each block starts with a record, and has as many records as its header
-    states.
+    """Raise ``NotPlainError`` if a block has another number of records than its header claims.
+
+    ``firsts`` are the starts of the blocks, ``starts`` those of the records, ``counts`` the claimed
+    numbers.
     """
     places = np.searchsorted(starts, firsts)
     if (

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Avro schemas of data files, converted to Arrow types and to plain Avro.
+"""Converts the Avro schema of a data file to Arrow types and to a schema without logical types.
 
-Logical types describe the meaning of a number, not its storage, and Java swaps two of them. So
-values are read as they are stored, and the table's schema gives their meaning. A map is stored like
-an array of pairs, and read as one, as Arrow expects. The ids that Iceberg gives to fields,
-elements, keys and values are metadata of the Arrow fields.
+A logical type describes the meaning of a number, not its storage, and Java swaps two of them. So
+values are read as they are stored, and the schema of the table gives their meaning. A map is stored
+like an array of pairs, and read as one, as Arrow expects. The ids that Iceberg gives to fields,
+elements, keys and values become metadata of the Arrow fields.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class AvroColumn:
     plain: Any
     arrow: pa.DataType
     id: int | None = None
-    """The id of the field; None if it has none."""
+    """The field id of the column; None if the file has none."""
 
     @property
     def field(self) -> pa.Field:
@@ -56,8 +56,9 @@ class AvroColumn:
 
 
 def avro_columns(schema: Any) -> list[AvroColumn]:
-    """Return the columns of a file by its own schema; ValueError for types that data files never
-    have.
+    """Return the columns that the schema of a file declares.
+
+    ``ValueError`` is raised for types that no data file has.
     """
     if not isinstance(schema, Mapping) or schema.get("type") != "record":
         raise ValueError("its schema is not a record")
@@ -65,13 +66,15 @@ def avro_columns(schema: Any) -> list[AvroColumn]:
 
 
 def plain_record(columns: list[AvroColumn]) -> dict[str, Any]:
-    """Return the Avro schema of rows with ``columns``."""
+    """Return the Avro schema of a record of ``columns``, without logical types."""
     fields = [{"name": column.name, "type": column.plain} for column in columns]
     return {"type": "record", "name": ROOT, "fields": fields}
 
 
 class _Translation:
-    """Gives each nested record a name of its own: a file may use one name for two records."""
+    """Translates types; each nested record gets a new name, because a file may use one name
+    twice.
+    """
 
     def __init__(self) -> None:
         self._records = 0
@@ -110,7 +113,7 @@ class _Translation:
         return kind, _atomic(kind, declared.get("logicalType"))
 
     def _union(self, branches: list[Any]) -> tuple[Any, pa.DataType]:
-        """Translate an optional type; no column type matches any other union."""
+        """Translate the union of null and one type; any other union raises ``ValueError``."""
         present = [branch for branch in branches if branch != "null"]
         if len(present) != 1:
             raise ValueError(f"its schema has a union of {len(present)} types besides null")

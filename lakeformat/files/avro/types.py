@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of a table in Avro: the schema that Java declares, and the stored values."""
+"""The Avro types that Java declares for the columns of a table, and the values stored in them."""
 
 from __future__ import annotations
 
@@ -48,12 +48,14 @@ _MILLIS_DIGITS = 3
 
 
 def avro_record(fields: tuple[DataField, ...]) -> dict[str, Any]:
-    """Return the schema that a data file with the columns ``fields`` declares."""
+    """Return the Avro schema that a data file with these columns declares."""
     return _record(fields, ROOT)
 
 
 def to_stored(array: pa.Array, data_type: DataType) -> pa.Array:
-    """Convert values to their stored form: numbers and bytes; a map becomes a list of pairs."""
+    """Return values as Avro stores them: as numbers, bytes or texts, and a map as a list of
+    pairs.
+    """
     match data_type:
         case AtomicType():
             return _stored_atomic(array)
@@ -103,7 +105,7 @@ def _field(field: DataField, record: str) -> dict[str, Any]:
 
 
 def _type(data_type: DataType, name: str) -> Any:
-    """Return the Avro type of a column type; ``name`` is the name of a record in it."""
+    """Return the Avro type of a column type; ``name`` becomes the name of a record in it."""
     declared = _not_null(data_type, name)
     return ["null", declared] if data_type.nullable else declared
 

@@ -26,16 +26,17 @@ BLOCK_BYTES = 64 << 10
 
 
 class AvroFileWriter:
-    """Writes blocks with the plain form of the schema in the header.
+    """Writes an Avro file, block by block.
 
-    The plain form has other logical types than the file's schema, but stores the same bytes; see
-    ``schema.py``.
+    The header declares the schema with Java's logical types; the blocks are encoded by the schema
+    without them, which stores the same bytes. See ``schema.py``.
     """
 
     def __init__(self, stream: IO[bytes], content: FileContent, unique: str) -> None:
         """Begin a file.
 
-        ``unique`` is a text that no other file has, such as its name; it marks the blocks.
+        The sync marker between the blocks is made from ``unique``, a text that no other file has,
+        such as its name.
         """
         self._stream = stream
         self._fields = content.fields

@@ -75,7 +75,7 @@ class ColumnMapping:
                 turned = f". Write columns={{{source!r}: {name!r}}}" if name in sources else ""
                 raise InvalidRequestError(
                     f"columns={{{name!r}: {source!r}}} reads column {source!r}, which the source "
-                    f"does not have; its columns are {', '.join(sources)}"
+                    f"does not have: name one of its columns, {', '.join(sources)}"
                     f"{turned or closest(source, sources)}"
                 )
         names = [self.name_of(source) for source in sources]
@@ -88,8 +88,8 @@ class ColumnMapping:
         for name in self.casts:
             if name not in names:
                 raise InvalidRequestError(
-                    f"casts={{{name!r}: …}} needs a column {name!r}, but the rows have the columns "
-                    f"{', '.join(names)}{closest(name, names)}"
+                    f"casts={{{name!r}: …}} needs a column {name!r}, which the rows do not have: "
+                    f"name one of {', '.join(names)}{closest(name, names)}"
                 )
         return names
 

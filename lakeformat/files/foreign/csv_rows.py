@@ -62,8 +62,8 @@ def naming_rows(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator
             raise _named(path, str(reason), columns, dialect) or reason from None
         if dialect.header:
             raise InvalidRequestError(
-                f"cannot read {path}: it is empty, without even a header: remove it, or set header "
-                "to false"
+                f"cannot read {path}: it is empty and has no header: leave the file out, or set "
+                "header to false"
             ) from None
 
 
@@ -82,7 +82,8 @@ def require_named_columns(path: str, names: Sequence[str], dialect: TextDialect)
     if len(names) == 1 and (found := other_delimiter(names[0])) is not None:
         raise InvalidRequestError(
             f"cannot read {path}: the header has one column, {names[0]!r}: {found}. If one column "
-            "really has this name, create the table first"
+            "really has this name, declare it first, with create_table or with alter_table and "
+            "lake.add_column"
         )
 
 

@@ -62,7 +62,8 @@ def infer_columns(
     """
     if source_format == "csv" and not dialect.header:
         raise InvalidRequestError(
-            "files without a header have no column names: create the table first, then ingest"
+            "files without a header have no column names: create the table first, with the columns "
+            "in the order of the file"
         )
     with ExitStack() as copies:
         files = [
@@ -80,7 +81,7 @@ def infer_columns(
             merged = pa.unify_schemas(found, promote_options="permissive")
         except (pa.ArrowInvalid, pa.ArrowTypeError) as reason:
             raise InvalidRequestError(
-                f"the files' columns differ in type: {reason}; create the table first, then ingest"
+                f"the files' columns differ in type: {reason}; {_declare(known)}"
             ) from None
         for path in files if len(merged) else ():
             with naming(path):
@@ -89,11 +90,15 @@ def infer_columns(
     empty = [field.name for field in merged if pa.types.is_null(field.type)]
     if empty:
         raise InvalidRequestError(
-            f"no value shows the type of column {', '.join(map(repr, empty))}: "
-            + ("add it to the table first" if len(known) else "create the table first")
-            + ", then ingest"
+            f"no value shows the type of column {', '.join(map(repr, empty))}: {_declare(known)}"
         )
     return merged
+
+
+def _declare(known: pa.Schema) -> str:
+    if len(known):  # the table exists
+        return "add the column to the table first, with alter_table and lake.add_column"
+    return "create the table first, with the types of its columns"
 
 
 def with_shown_types(
@@ -233,8 +238,8 @@ def rounded_refusal(name: str, number: float) -> InvalidRequestError:
     """Return the error about a number that an inferred column may have rounded."""
     return InvalidRequestError(
         f"column {name!r} holds a number near {number!r}, which an inferred column may have "
-        "rounded: create the table first, with this column (as DOUBLE if rounding is "
-        "acceptable), or write the number as text"
+        "rounded: declare the column first, with create_table or with alter_table and "
+        "lake.add_column (as DOUBLE if rounding is acceptable), or write the number as text"
     )
 
 

@@ -120,7 +120,10 @@ def _of_line(
         return not_utf_8(path, f"row {row}: {reason}")
     except ValueError as reason:
         shown = line[:_SHOWN].decode(errors="replace").strip()
-        return InvalidRequestError(f"cannot read {path}: row {row} is not JSON: {shown}: {reason}")
+        return InvalidRequestError(
+            f"cannot read {path}: row {row} is not JSON: {shown}: {reason}. Write one JSON object "
+            "in each line"
+        )
     for name, value in values.items():
         if name not in columns.names:
             return InvalidRequestError(

@@ -68,7 +68,7 @@ def _checked_tail(stream: IO[bytes], columns: Sequence[str]) -> tuple[OrcTail, s
         raise ValueError("its footer or a stream ends early") from reason
     if far is not None:
         raise UnsupportedError(
-            f"column {far!r} holds timestamps before 1677 or after 2262, which this version would "
-            "read wrongly from ORC: rewrite the table in Parquet with another engine"
+            f"column {far!r} has timestamps before 1677 or after 2262, which Arrow reads wrongly "
+            "from ORC: rewrite the table in Parquet with another engine"
         )
     return tail, zones

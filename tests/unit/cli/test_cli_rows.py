@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -287,3 +288,23 @@ def test_rows_for_a_table_that_is_not_there_say_how_to_make_it(warehouse):
 def test_rows_for_a_branch_that_is_not_there_say_what_has_to_be_made(warehouse, missing, command):
     with pytest.raises(lake.NotFoundError, match=f"first: {command}"):
         warehouse.run("write", missing, warehouse.file("in.json"))
+
+
+def test_rows_for_a_missing_directory_name_no_command_that_takes_only_names(warehouse):
+    with pytest.raises(lake.NotFoundError) as error:
+        warehouse.run("write", "./missing/table", warehouse.file("in.json"))
+    assert "create-table" not in str(error.value)
+
+
+def test_rows_for_a_listed_table_without_files_do_not_ask_to_create_it(tmp_path):
+    named = {"metastore": "jdbc", "uri": f"sqlite:///{tmp_path}/catalog.db"}
+    catalog = lake.open_catalog(str(tmp_path), **named)
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", [("id", "INT")])
+    shutil.rmtree(tmp_path / "shop.db" / "orders")
+    (tmp_path / "in.json").write_text('{"id": 1}')
+    options = ["-w", str(tmp_path), "--metastore", "jdbc", "--uri", named["uri"]]
+    shown = CliRunner().invoke(app, [*options, "write", "shop.orders", str(tmp_path / "in.json")])
+    assert isinstance(shown.exception, lake.NotFoundError)
+    assert "lake repair" in str(shown.exception) or "catalog.repair" in str(shown.exception)
+    assert "create the table first" not in str(shown.exception)

@@ -350,7 +350,7 @@ def test_a_whole_number_in_json_that_would_be_rounded_is_refused(tmp_path, value
 def test_a_whole_number_beside_fractions_in_json_is_not_rounded(tmp_path):
     (tmp_path / "a.json").write_text('{"a": 1.5}\n{"a": 9007199254740993}\n')
 
-    with pytest.raises(lake.InvalidRequestError, match="create the table first"):
+    with pytest.raises(lake.InvalidRequestError, match="declare the column first"):
         find_source(f"{tmp_path}/a.json", None).columns()
 
 
