@@ -78,7 +78,8 @@ def jobs_page(generated: str) -> str:
         lines += [f"## Keys {of}", "", *_table(kind, kind), ""]
     for name in JOB_NAMES:
         lines += [*_job(find_job(name)), ""]
-    return "\n".join(lines).rstrip() + "\n"
+    page = "\n".join(lines).rstrip() + "\n"
+    return page.replace("staged results", "[staged results](ingest.md#staging)")
 
 
 _OF = ("of every job", "of jobs on one table", "of jobs that commit")
