@@ -114,10 +114,12 @@ def _require_count(handle: TableHandle, bucket: object) -> int:
             "pass the new number as bucket="
         )
     if option < 0 and option != POSTPONE_BUCKET:
-        raise UnsupportedError(
-            f"{handle.uri} has dynamic buckets ('bucket' = '-1'), which cannot be rescaled: they "
-            "grow by themselves"
+        why = (
+            "has dynamic buckets ('bucket' = '-1'): they grow by themselves and cannot be rescaled"
         )
+        if not handle.schema.primary_keys:
+            why = "has no buckets ('bucket' = '-1') and cannot be rescaled: compact it instead"
+        raise UnsupportedError(f"{handle.uri} {why}")
     if handle.options.row_tracking_enabled:
         raise UnsupportedError(
             f"{handle.uri} tracks row ids ('row-tracking.enabled'), which this version would lose: "

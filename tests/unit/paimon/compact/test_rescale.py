@@ -291,8 +291,11 @@ def test_what_is_no_number_of_buckets_is_refused(catalog, bucket):
 
 
 def test_tables_without_a_number_have_none_to_change(catalog):
-    with pytest.raises(lake.UnsupportedError, match="cannot be rescaled"):
+    with pytest.raises(lake.UnsupportedError, match=r"has dynamic buckets .* cannot be rescaled"):
         by_day(catalog, bucket="-1").rescale(bucket=3)
+    events = catalog.create_table("shop.events", [("id", "INT")])
+    with pytest.raises(lake.UnsupportedError, match=r"has no buckets .*: compact it instead"):
+        events.rescale(bucket=3)
 
 
 def test_an_empty_table_has_nothing_to_rescale(catalog):
