@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts the arrays of a file to the types of its schema; writers use different physical types.
+"""Converts arrays as a file stores them to the Arrow types of a table's columns.
 
-Decimals may be integers or bytes, nanoseconds INT96 or INT64, a TIME a plain number, nested parts
-nullable or not. Afterwards an array has exactly the Arrow type of its logical type.
+Writers store decimals as integers or bytes, nanoseconds as INT96 or INT64, a TIME as a plain
+number, and nested parts as nullable or not.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ SHREDDED = "typed_value"
 
 
 class PhysicalTypeError(ValueError):
-    """A column of a file cannot hold values of the type in its schema."""
+    """The type that a file stores for a column cannot hold values of the column's type."""
 
 
 def to_logical(array: pa.Array, data_type: DataType) -> pa.Array:
@@ -109,7 +109,7 @@ def _map(array: pa.Array, key: DataType, value: DataType, data_type: DataType) -
 
 
 def _is_shared_shredding(stored: pa.DataType) -> bool:
-    """Return True for the struct that a file with a MAP in shared-shredding form stores."""
+    """Return True for the struct in which a MAP is stored in shared-shredding form."""
     return bool(pa.types.is_struct(stored) and stored.get_field_index("__field_mapping") >= 0)
 
 
@@ -162,7 +162,7 @@ def _variant(array: pa.Array, data_type: AtomicType, wanted: pa.DataType) -> pa.
 
 
 def rescale_timestamps(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Convert timestamps to the unit of ``wanted``; finer units are rounded down, also
+    """Convert timestamps to the unit of ``wanted``; a finer unit is rounded down, also
     before 1970.
     """
     counts = array.view(pa.int64())

@@ -11,13 +11,13 @@ _SHOWN = 20
 
 
 class MissingColumnError(ValueError):
-    """A file lacks a column: its schema is not the one that its manifest names, or it is
-    damaged.
+    """A file lacks a column of its schema: the file is damaged, or its manifest names another
+    schema.
     """
 
 
 def require_columns(wanted: Sequence[str], there: Sequence[str]) -> None:
-    """Raise if a file lacks one of ``wanted``, with one message for every format."""
+    """Raise ``MissingColumnError`` if a file with the columns ``there`` lacks one of ``wanted``."""
     missing = [name for name in wanted if name not in there]
     if missing:
         more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Splits nested Arrow arrays and rebuilds them around other children, without copies."""
+"""Takes nested Arrow arrays apart, and builds them again with other children, without copies."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _OTHER_LISTS = (pa.types.is_large_list, pa.types.is_fixed_size_list)
 
 
 def is_any_list(kind: pa.DataType) -> bool:
-    """Return True for each of Arrow's list types."""
+    """Return True for each list type of Arrow."""
     return pa.types.is_list(kind) or any(is_form(kind) for is_form in _OTHER_LISTS)
 
 
 def as_list(array: pa.Array) -> pa.Array:
-    """Return a list column with offsets of 32 bits.
+    """Return a list array of any Arrow list type as one with 32-bit offsets.
 
-    A program that writes through Arrow, such as PyIceberg, may have stored another form.
+    A program that writes through Arrow, such as PyIceberg, may have stored another list type.
     """
     if pa.types.is_list(array.type) or not is_any_list(array.type):
         return array
@@ -35,18 +35,16 @@ def as_list(array: pa.Array) -> pa.Array:
 
 
 def list_around(array: pa.Array, elements: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return the lists of ``array`` with ``elements`` in place of its own; ``wanted`` is the new
-    type.
-    """
+    """Return ``array`` with other ``elements``, as an array of the type ``wanted``."""
     return pa.Array.from_buffers(
         wanted, len(array), array.buffers()[:2], array.null_count, array.offset, [elements]
     )
 
 
 def map_around(array: pa.Array, keys: pa.Array, items: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return the maps of ``array`` with ``keys`` and ``items`` in place of its own.
+    """Return ``array`` with other ``keys`` and ``items``, as an array of the type ``wanted``.
 
-    ``array`` may also be a list of pairs, the form of a map in some files.
+    ``array`` may also be a list of pairs, which is the form of a map in some files.
     """
     fields = [wanted.key_field, wanted.item_field]
     entries = pa.StructArray.from_arrays([keys, items], fields=fields)
@@ -54,9 +52,10 @@ def map_around(array: pa.Array, keys: pa.Array, items: pa.Array, wanted: pa.Data
 
 
 def map_entries(array: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return keys and items of a map array or a list of pairs.
+    """Return the keys and items of a map array, or of a list of pairs.
 
-    They are not cut to the slice of the array, because ``map_around`` needs all of them.
+    They are those of the whole array, also if ``array`` is a slice of it, because ``map_around``
+    needs all of them.
     """
     if pa.types.is_map(array.type):
         return array.keys, array.items
@@ -72,13 +71,13 @@ def present_entries(array: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def struct_children(array: pa.Array) -> list[pa.Array]:
-    """Return the fields of a struct array; null where the struct is null."""
+    """Return the fields of a struct array, which are null where the struct is null."""
     if array.null_count:
         return list(array.flatten())
     return [array.field(number) for number in range(array.type.num_fields)]
 
 
 def struct_around(array: pa.Array, children: list[pa.Array], wanted: pa.DataType) -> pa.Array:
-    """Return the structs of ``array`` with ``children`` as fields; null where ``array`` is null."""
+    """Return ``array`` with ``children`` as its fields; it is null where ``array`` is null."""
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(children, fields=list(wanted), mask=mask)

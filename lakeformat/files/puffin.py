@@ -18,8 +18,7 @@ _PLAIN_FOOTER = b"\0\0\0\0"
 _FOOTER_END = 12
 """The bytes after the JSON of the footer: its size, the flags and the magic bytes."""
 _INHERITED = -1
-"""Stands for the snapshot and sequence number of a blob that is written before its snapshot exists.
-"""
+"""Stands for the snapshot id and sequence number of a blob that is written before its snapshot."""
 
 
 class _Output(Protocol):
@@ -27,13 +26,13 @@ class _Output(Protocol):
 
 
 class PuffinWriter:
-    """Writes blobs one after the other to a stream, and then the footer."""
+    """Writes blobs to a stream, one after the other, and then the footer."""
 
     def __init__(self, stream: _Output) -> None:
         self._stream = stream
         self._blobs: list[dict[str, Any]] = []
         self.size = 0
-        """The bytes written so far."""
+        """The number of bytes written so far."""
         self._write(_MAGIC)
 
     def add(
@@ -46,7 +45,10 @@ class PuffinWriter:
         snapshot_id: int = _INHERITED,
         sequence_number: int = _INHERITED,
     ) -> int:
-        """Write an uncompressed blob about the columns with these ids; return its offset."""
+        """Write an uncompressed blob; return its offset in the file.
+
+        ``kind`` is its type, and ``fields`` are the ids of the columns that it is about.
+        """
         offset = self.size
         self._write(content)
         self._blobs.append(
@@ -63,7 +65,7 @@ class PuffinWriter:
         return offset
 
     def finish(self, properties: Mapping[str, str]) -> int:
-        """Write the footer with the properties of the file; return the size of the footer."""
+        """Write the footer with these properties of the file; return its size in bytes."""
         described = {"blobs": self._blobs, "properties": dict(properties)}
         content = json.dumps(described, separators=(",", ":"), ensure_ascii=False).encode()
         before = self.size

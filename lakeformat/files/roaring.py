@@ -17,7 +17,8 @@ _COOKIE = 12346
 _COOKIE_WITH_RUNS = 12347
 _MOST_CONTAINERS = 1 << 16
 _OFFSETS_FROM = 4
-"""A bitmap with runs has offsets only from this number of containers on; other bitmaps always have.
+"""A bitmap with runs has offsets only if it has this number of containers or more; one without runs
+always has.
 """
 _MOST_IN_ARRAY = 4096
 _BITSET_BYTES = 8192
@@ -39,7 +40,7 @@ def encode_bitmap(bitmap: BitMap) -> bytes:
 
 
 def read_bitmap(cursor: ByteCursor) -> BitMap:
-    """Return the bitmap at the cursor, and move the cursor to its end."""
+    """Return the bitmap at the position of the cursor, and move the cursor behind it."""
     start = cursor.at(cursor.position)
     length = skip_bitmap(cursor)
     try:
@@ -49,7 +50,7 @@ def read_bitmap(cursor: ByteCursor) -> BitMap:
 
 
 def skip_bitmap(cursor: ByteCursor) -> int:
-    """Move the cursor to the end of the bitmap; return the length of the bitmap in bytes."""
+    """Move the cursor behind the bitmap, and return the size of the bitmap in bytes."""
     start = cursor.position
     cookie = cursor.little_uint32()
     runs: npt.NDArray[np.bool_] | None = None

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The record of one deletion vector in a file: length, magic, Roaring bitmap, checksum.
 
-Paimon and Iceberg have the same 64-bit form; the magic identifies the form.
+Paimon and Iceberg share the 64-bit form. The magic shows which form a record has.
 """
 
 from __future__ import annotations
@@ -28,42 +28,44 @@ __all__ = [
 ]
 
 FRAME_BYTES = 8
-"""Total size of the length before a record and of the checksum after it."""
+"""The size in bytes of the length before a record and the checksum after it, together."""
 _MAGIC_32 = bytes.fromhex("5e43f2d0")
 _MAGIC_64 = bytes.fromhex("d1d33964")
 _LARGEST_INT32 = 2**31 - 1
 _LAST_KEY = 2**31 - 2
-"""The highest value of the upper 32 bits of a position that Java accepts in a 64-bit vector."""
+"""The largest value of the upper 32 bits of a position that Java accepts in a 64-bit vector."""
 _MAP_HEADER_BYTES = 12
-"""The size of the count and the key before a bitmap, if a 64-bit vector has only one bitmap."""
+"""The size in bytes of the count and the key before the bitmap, in a 64-bit vector with one
+bitmap.
+"""
 
 
 class VectorForm(Enum):
-    """The form of a vector; readers identify it by the magic."""
+    """The forms of a record; a reader recognises the form by the magic."""
 
     BITMAP32 = "32-bit"
-    """For files of up to 2^31 - 1 rows; every reader knows it."""
+    """For data files of up to 2^31 - 1 rows; all readers have it."""
     BITMAP64 = "64-bit"
-    """``deletion-vectors.bitmap64``; pypaimon cannot read it."""
+    """The form of tables with ``deletion-vectors.bitmap64``; pypaimon cannot read it."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeletionVectorRange:
-    """The position of one data file's deletion vector in an index file."""
+    """The place of the deletion vector of one data file in an index file."""
 
     data_file_name: str
     offset: int
-    """Position in the file of the length field that precedes the vector."""
+    """The offset in the file of the length that precedes the vector."""
     length: int
-    """The length in bytes: a 32-bit vector alone, a 64-bit vector with its length field and
-    checksum.
+    """The length in bytes as Java counts it: a 32-bit vector alone, a 64-bit vector with its length
+    field and checksum.
     """
     cardinality: int | None = None
     """The number of deleted rows; None in files of older writers."""
 
 
 def encode_deletion_vector(vector: DeletionVector, form: VectorForm) -> tuple[bytes, int]:
-    """Return the record of a vector, and the length that its manifest must have."""
+    """Return the bytes of a record, and the length that its manifest must name."""
     body = _encode_32(vector) if form is VectorForm.BITMAP32 else _encode_64(vector)
     record = struct.pack(">I", len(body)) + body + struct.pack(">I", zlib.crc32(body))
     # In the manifest, only the length of a 64-bit vector includes the frame.
@@ -78,7 +80,11 @@ def decode_deletion_vector(
     remedy: str,
     named_by: str = "the index manifest",
 ) -> DeletionVector:
-    """Decode the vector at the start of ``record``; more bytes may follow."""
+    """Decode the vector at the start of ``record``; further bytes after it are ignored.
+
+    ``CorruptTableError`` is raised if it contradicts ``found``, which ``named_by`` names. The
+    message begins with ``source`` and ends with ``remedy``.
+    """
     cursor = ByteCursor(record, source, remedy=remedy, base=found.offset)
     length = cursor.count("bytes of vector")
     body = cursor.take(length)
@@ -100,7 +106,7 @@ def decode_deletion_vector(
 
 
 def _decode_body(cursor: ByteCursor, length: int) -> tuple[DeletionVector, int]:
-    """Return the vector, and the length that the manifest must name for it."""
+    """Return the vector, and the length that its manifest must name."""
     magic = bytes(cursor.take(4))
     body = cursor.at(cursor.position).take(length - 4)
     if magic == _MAGIC_32:
@@ -137,8 +143,9 @@ def _encode_32(vector: DeletionVector) -> bytes:
 
 
 def _encode_64(vector: DeletionVector) -> bytes:
-    """Encode a 64-bit vector with a bitmap for every upper word from 0 to the highest, as Java
-    does.
+    """Encode a vector in the 64-bit form: one bitmap for each value of the upper 32 bits.
+
+    As in Java, values up to the highest that no row has get an empty bitmap.
     """
     count = (vector.positions.max() >> 32) + 1 if vector.positions else 0
     content = _serialize(vector)
@@ -165,9 +172,9 @@ def _map_header(count: int) -> bytes:
 
 
 def _walk_map(cursor: ByteCursor) -> Iterator[tuple[int, memoryview]]:
-    """Yield each upper word with the bytes of its bitmap.
+    """Yield each value of the upper 32 bits of positions, and the bytes of its bitmap.
 
-    The upper words may have gaps.
+    Values without a row may be missing.
     """
     previous = -1
     for _ in range(cursor.little_uint64()):

@@ -25,19 +25,22 @@ class AgeFloor:
     millis: int
     reason: str
     override: str | None = None
-    """The safety rule that ``allow_younger`` overrode; None if the limit obeys the rule."""
+    """The safety rule that ``allow_younger`` overrode, as text; None if the limit obeys the
+    rule.
+    """
     commit: int | None = None
-    """The number of the newest snapshot, if it makes the limit older than usual."""
+    """The number of the newest snapshot, if the limit is earlier because of it; else None."""
 
     @property
     def moment(self) -> str:
-        """The limit as a readable time."""
+        """The limit as text, such as ``2024-01-31 10:00:00.000Z``."""
         return moment_text(self.millis)
 
     def behind(self, lag_millis: int) -> AgeFloor:
-        """Return an earlier limit if the storage's clock is behind this machine's clock.
+        """Return a limit that is earlier by ``lag_millis``, by which the storage's clock is behind.
 
-        The storage sets the time of each file. With a slow clock a new file looks older than it is.
+        The storage sets the time of each file. If its clock is behind, a new file looks older than
+        it is.
         """
         if lag_millis <= _TOLERATED_LAG_MILLIS:
             return self
@@ -46,9 +49,10 @@ class AgeFloor:
         return replace(self, millis=self.millis - lag_millis, reason=reason)
 
     def before_commit(self, number: int, millis: int) -> AgeFloor:
-        """Return a limit at least one day before the newest commit, the snapshot ``number``.
+        """Return a limit that is at least one day before the newest commit.
 
-        A write that began after this limit may still be in progress, because no commit came later.
+        ``number`` and ``millis`` are the number and the time of its snapshot. A write that began in
+        that day may still be in progress, because no later commit has finished it.
         """
         if millis - _DAY_MILLIS >= self.millis:
             return self
@@ -68,11 +72,12 @@ def find_floor(
     running_since: Moment | None = None,
     allow_younger: bool = False,
 ) -> AgeFloor:
-    """Return the requested age limit; by default one day.
+    """Return the age limit ``older_than``; default: one day before ``now_millis``.
 
-    Raise if the limit is so young that files of a write in progress could be deleted, unless
-    ``allow_younger`` is set. ``running_since`` is the start of the oldest write in progress, if
-    known.
+    ``running_since`` is the start of the oldest write in progress, if you know it.
+    ``InvalidRequestError`` is raised if ``older_than`` is within the last day or after
+    ``running_since``, unless ``allow_younger`` is set: files of a write in progress could be
+    deleted.
     """
     safe = AgeFloor(
         now_millis - _DAY_MILLIS, "files newer than one day are kept for writes in progress"

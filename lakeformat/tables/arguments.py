@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments that many methods of a table share."""
+"""Types of arguments that many methods of a table share."""
 
 from __future__ import annotations
 
@@ -37,17 +37,22 @@ Overwritten: TypeAlias = PartitionSpec | Literal["dynamic", "partitions", "table
 
 - Values of partition columns, such as ``{"dt": "2024-01-01"}``: the rows of that partition.
 - ``"table"`` or ``{}``: all rows.
-- ``"partitions"``: the rows of each partition that gets new rows; refused without such columns.
-- ``"dynamic"``: the same, but without partition columns it replaces all rows.
+- ``"partitions"``: the rows of each partition that gets new rows. A table without partition
+  columns raises ``InvalidRequestError``.
+- ``"dynamic"``: as ``"partitions"``, but a table without partition columns loses all old rows.
 """
 
 WindowEnd: TypeAlias = Position | int | str | datetime
-"""A position, a snapshot number, a tag name, or a time (UTC unless it has a zone)."""
+"""The first or last snapshot of a range of changes: a position, a snapshot number, a tag name, or a
+time (UTC unless it has a zone).
+"""
 
 
 def partitions_to_drop(partitions: object) -> list[PartitionSpec]:
-    """Return the partitions to drop as a list; raise if it is empty, or if an entry selects all
-    rows.
+    """Return the partitions to drop as a list.
+
+    ``InvalidRequestError`` is raised if the list is empty, or if an entry has no value and so
+    selects all rows.
     """
     specs = [*partitions] if is_list(partitions) else []  # type: ignore[misc]
     if not specs or not all(specs):
@@ -59,7 +64,11 @@ def partitions_to_drop(partitions: object) -> list[PartitionSpec]:
 
 
 def only_for(table_format: str, table: Table, **options: Any) -> dict[str, Any]:
-    """Return the options that are not None; raise if any is given for a table of another format."""
+    """Return the options that are not None.
+
+    If there are any and the table has another format than ``table_format``, ``UnsupportedError`` is
+    raised.
+    """
     given = {name: value for name, value in options.items() if value is not None}
     if given and table.format != table_format:
         raise UnsupportedError(

@@ -5,13 +5,13 @@ A streaming job stores its checkpoint after the commit of a batch. If the job cr
 repeats the batch when it restarts. By then the snapshot of the first commit may have expired. So
 before a batch is published,
 
-1. a consumer is created: it keeps all snapshots from here on, in every engine, and
-2. a file ``stream-<name>`` records the batch and the time of the first attempt.
-
-If the consumer was deleted and the first commit may have expired, a repeated commit is refused (see
-``CommitId``).
+1. a consumer is created: it keeps all snapshots from here on, in every engine, and 2. a file
+``stream-<name>`` records the batch and the time of the first attempt.
 
 After the commit the file records that the batch is published, and the consumer is deleted.
+
+If the consumer was deleted and the snapshot of the first commit may have expired, a repeated commit
+raises ``CommitUndecidableError`` (see ``CommitId``).
 """
 
 from __future__ import annotations
@@ -72,14 +72,19 @@ class StreamTable:
     find_commit: Callable[[CommitId], object | None]
     keep: Callable[[str], str | None]
     """Creates a consumer with this name, which keeps the newest snapshot and all later ones.
-    Returns the identity of the newest snapshot; None if the table has no snapshots."""
+    Returns the identity of the newest snapshot; None if the table has no snapshots.
+    """
     forget: Callable[[str], None]
     """Deletes the consumer with this name."""
 
 
 @contextmanager
 def stream_batch(table: StreamTable, commit: CommitId) -> Iterator[CommitId | None]:
-    """Publish one batch of a stream exactly once; see ``Table.stream_batch``."""
+    """Publish one batch of a stream exactly once, in a with block that commits; see
+    ``Table.stream_batch``.
+
+    Yields the identity to commit with, or None if the batch is already published.
+    """
     require_commit_id(commit)
     batch = _LoggedBatch(table, commit, quote(commit.user, safe=""))
     noted = batch.begun()
@@ -105,7 +110,11 @@ class _LoggedBatch:
     is_first_try: bool = False
 
     def begun(self) -> CommitId | None:
-        """Record that the batch begins; return None if it is already published."""
+        """Record that the batch begins, and return the identity to commit it with.
+
+        None if it is already published. A batch that is older than the newest one and was never
+        published raises ``InvalidRequestError``.
+        """
         note, commit = self._read(), self.commit
         if note is not None and note.identifier > commit.identifier:
             if self.table.find_commit(commit) is None:
@@ -135,7 +144,8 @@ class _LoggedBatch:
         self.table.forget(self.name)
 
     def forget_unless_published(self, noted: CommitId) -> None:
-        """Remove the record of a failed first attempt if the batch is not published.
+        """Delete the record and the consumer of a failed first attempt if the batch is not
+        published.
 
         The record of a repeated attempt is kept, because an earlier attempt may have published the
         batch.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of rows as a caller requests them, and the name of each check."""
+"""The checks that a caller requests, and their names."""
 
 from __future__ import annotations
 
@@ -36,17 +36,19 @@ class Checks:
     not_null: Sequence[str] = ()
     """Names of columns that must not have nulls."""
     unique: Sequence[Columns] = ()
-    """Columns, or lists of columns, whose values must not occur in two rows."""
+    """Columns, or lists of columns: no two rows may have the same values in them."""
     accepted_values: Mapping[str, Sequence[Any]] = field(
         default_factory=lambda: MappingProxyType({})
     )
-    """The allowed values of each column."""
+    """The allowed values, by column."""
     freshness: Mapping[str, str | timedelta] = field(default_factory=lambda: MappingProxyType({}))
-    """For each column of times, the highest allowed age of its newest value."""
+    """The highest allowed age of the newest time in a column, such as ``"1 d"``, by column."""
     conditions: Sequence[str] = ()
     """SQL conditions that each row must meet."""
     warn_only: Sequence[str] = ()
-    """Names of checks that only warn; a kind such as ``"unique"`` means all its checks."""
+    """Names of checks that only warn; a kind such as ``"unique"`` stands for all checks of this
+    kind.
+    """
 
     def __post_init__(self) -> None:
         names = [*self.names()]
@@ -109,7 +111,9 @@ def columns_of(columns: Columns) -> tuple[str, ...]:
 
 
 def age_millis(column: str, age: str | timedelta) -> int:
-    """Return the highest allowed age of the newest time in ``column``, in milliseconds."""
+    """Return an allowed age, such as ``"1 d"``, in milliseconds; ``column`` names it in the
+    error.
+    """
     if isinstance(age, timedelta):
         return age // timedelta(milliseconds=1)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The identity of a commit: the committing run and the number of the commit within it."""
+"""The identity of a commit: the run that commits, and the number of the commit in this run."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ BATCH_IDENTIFIER = 2**63 - 1
 """The identifier of commits that are never retried."""
 
 CLOCK_SKEW_MILLIS = 10 * 60 * 1000
-"""The largest difference between the clocks of two writers that a search for a commit allows
-for."""
+"""The largest difference between the clocks of two writers, in milliseconds, that a search for an
+earlier commit allows.
+"""
 
 KEEP_BOTH = "commit without CommitId.replaces (in Airflow: clear the task with on_clear='force')"
 """Advice for error messages: commit the rows without replacing those of the earlier commit."""
@@ -31,7 +32,9 @@ DELETE_FIRST = f"Delete the earlier rows (lake delete TABLE --where ...), then {
 """Advice for error messages: delete the rows of the earlier commit first."""
 
 _MILLIS = range(10**11, 10**14)
-"""Accepted epoch milliseconds, from 1973 to 5138; a value outside is probably in another unit."""
+"""Accepted times in epoch milliseconds, from 1973 to 5138; another number is probably in another
+unit.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +42,23 @@ class CommitId:
     """The identity of one commit.
 
     ``user`` names one run of one job. ``identifier`` numbers the commits of that run, ascending.
-    Retry with the same pair: if the first attempt did publish, the retry changes nothing. The
-    identity expires with its snapshot. So if a retry may come later than that, also pass the next
-    two arguments.
+    Retry with the same pair: if the first attempt published, the retry changes nothing. The commit
+    is found only as long as its snapshot exists. If a retry may come later, also pass
+    ``first_try_millis`` and ``first_try_head``.
 
-    ``first_try_millis`` is the time when the first attempt began. Older snapshots are not searched.
-    If the commit is not found and snapshots since then have expired, the retry fails with
-    ``CommitUndecidableError``, because the first attempt may have expired with them. Without this
-    argument the whole history is searched, and a commit that has expired may be made twice.
+    ``first_try_millis`` is the time when the first attempt began, in epoch milliseconds. Older
+    snapshots are not searched. If the commit is not found and snapshots since then have expired,
+    the retry fails with ``CommitUndecidableError``, because the first attempt may have expired with
+    them. Without this argument the whole history is searched, and a commit whose snapshot has
+    expired may be made twice.
 
-    ``first_try_head`` is the ``identity`` of the newest snapshot when the first attempt began.
-    While that snapshot exists, expired older snapshots do not matter.
+    ``first_try_head`` is the ``identity`` of the newest snapshot when the first attempt began. As
+    long as that snapshot exists, the expiry of older snapshots does not matter.
 
     ``replaces`` is the number of the snapshot in which the same user published an earlier version
     of the rows, with a lower identifier. The commit removes the rows of that snapshot; in a table
     with a primary key, the new row of each key wins instead. If the old rows cannot be removed any
-    more, for example because a compaction has merged them with other rows, the commit is refused
+    more, for example because a compaction has merged them with other rows, an error is raised
     before anything is written. An overwrite ignores ``replaces``.
     """
 
@@ -95,7 +99,7 @@ class CommitId:
 
 
 def require_commit_id(commit: object) -> None:
-    """Raise InvalidRequestError if the argument is not a CommitId."""
+    """Raise ``InvalidRequestError`` if the argument is not a ``CommitId``."""
     if not isinstance(commit, CommitId):
         raise InvalidRequestError(
             f"commit must be a CommitId such as CommitId('run-7', 0), got {commit!r}"
@@ -103,7 +107,7 @@ def require_commit_id(commit: object) -> None:
 
 
 def require_past_first_try(commit: CommitId, now_millis: int) -> None:
-    """Raise InvalidRequestError if the first attempt of a commit lies in the future."""
+    """Raise ``InvalidRequestError`` if ``first_try_millis`` of a commit is in the future."""
     first = commit.first_try_millis
     if first is not None and first > now_millis + CLOCK_SKEW_MILLIS:
         raise InvalidRequestError(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contract of work that must follow each commit, such as publishing Iceberg metadata.
 
-The package that opens a table passes the observer to it. So the package of a table format need not
+The code that opens a table passes the observer to it. So the package of a table format need not
 import the package of the observer.
 """
 
@@ -19,7 +19,7 @@ Handle_contra = TypeVar("Handle_contra", contravariant=True)
 
 @dataclass(frozen=True, slots=True)
 class ObservedFiles:
-    """The directory in which an observer writes files, and the names of the files that are still
+    """The directory in which an observer writes files, and the names of those that are still
     needed.
     """
 
@@ -30,24 +30,27 @@ class ObservedFiles:
 
 @dataclass(frozen=True, slots=True)
 class ObserverLag:
-    """The distance between the work that follows commits and the newest commit."""
+    """The number of commits whose work is still missing."""
 
     snapshots: int
-    """The number of newest snapshots without this work; all if none of it can be used."""
+    """The number of newest snapshots without this work; all snapshots if no earlier work can be
+    used.
+    """
     finding: str | None = None
-    """The missing work as a clause for reports; None if all is done."""
+    """The missing work as a clause for reports; None if no work is missing."""
 
 
 class CommitObserver(Protocol[Handle_contra]):
     """Work that must follow each commit; a table calls these methods at its commits."""
 
     def before_commit(self, handle: Handle_contra) -> None:
-        """Raise ``UnsupportedError`` if the work could not be done after this commit."""
+        """Raise ``UnsupportedError`` if the work cannot be done after this commit."""
         ...
 
     def after_commit(self, handle: Handle_contra) -> None:
-        """Do the work that follows a commit. Log a failure and do not raise it, as the commit is
-        durable.
+        """Do the work that follows a commit.
+
+        A failure is logged and not raised, because the commit is already published.
         """
         ...
 
@@ -65,13 +68,15 @@ class CommitObserver(Protocol[Handle_contra]):
         ...
 
     def after_upkeep(self, handle: Handle_contra) -> None:
-        """Do the work that follows changed tags or expired snapshots. Log a failure and do not
-        raise it.
+        """Do the work that follows a change of tags or an expiry of snapshots.
+
+        A failure is logged and not raised.
         """
         ...
 
     def files(self, handle: Handle_contra) -> ObservedFiles | None:
-        """Return the files of the observer, so that orphan files among them are found; None if it
-        has none.
+        """Return the files of the observer, so that orphan files among them are found.
+
+        None if the observer writes no files for this table.
         """
         ...

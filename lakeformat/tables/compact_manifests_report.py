@@ -20,10 +20,11 @@ class CompactManifestsReport(Report):
     """The published snapshot; None when nothing was merged."""
     manifests_before: int
     manifests_merged: int
-    """The number of manifests that were merged; manifests with entries of deleted files are
-    included."""
+    """The number of manifests that were merged. A manifest that has entries of deleted files is
+    merged, too.
+    """
     manifests_after: int | None
-    """The number of manifests after the merge; None in a dry run that cannot know it."""
+    """The number of manifests after the merge; None if a dry run cannot know it."""
     bytes_before: int
     bytes_after: int | None
     reason: str

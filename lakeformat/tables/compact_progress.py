@@ -11,7 +11,7 @@ __all__ = ["CompactProgress", "OnUnit"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactProgress:
-    """The number of units and bytes that a running compaction has completed."""
+    """The units and bytes that a running compaction has completed so far."""
 
     table: str
     units: int

@@ -12,15 +12,18 @@ __all__ = ["CompactSummary"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactSummary(Report):
-    """The result of one compaction; its numbers of rows, bytes and files are totals."""
+    """The result of one compaction. Its numbers of rows, bytes and files are totals of all
+    commits.
+    """
 
     table: str
     strategy: str
     snapshot_ids: tuple[int, ...]
-    """The snapshots that the compaction published; empty if no action was needed."""
+    """The ids of the snapshots that the compaction published; empty if no file was due."""
     earlier_snapshot_ids: tuple[int, ...] = ()
-    """Snapshots that earlier attempts with the same identity published; the totals do not count
-    them."""
+    """The ids of snapshots that earlier attempts with the same commit identity published. Their
+    files and rows are not in the totals.
+    """
     rows_in: int = 0
     rows_out: int = 0
     bytes_in: int = 0

@@ -22,18 +22,18 @@ _NAMED_FAILURES = 100
 _log = logging.getLogger(__name__)
 
 OnRemoval: TypeAlias = Callable[[Removal], None]
-"""Called for each deleted file; in a dry run, for each file that would be deleted."""
+"""Called with each deleted file; in a dry run, with each file that would be deleted."""
 
 
 @dataclass(slots=True)
 class Deleted:
-    """The number of deleted files and bytes, and the failures."""
+    """The number of deleted files and their bytes, and the files that could not be deleted."""
 
     files: dict[FileClass, int] = field(default_factory=dict)
     sizes: dict[FileClass, int] = field(default_factory=dict)
-    """Deleted bytes by kind of file; a file of unknown size counts as 0."""
+    """The deleted bytes by kind of file; a file of unknown size counts as 0."""
     failed: list[str] = field(default_factory=list)
-    """The first files that could not be deleted, each with the reason."""
+    """The URIs of the first files that could not be deleted, each with the reason."""
     failures: int = 0
 
     def count(self, removal: Removal) -> None:
@@ -60,13 +60,15 @@ class Deleted:
         return sum(self.sizes.values())
 
     def line(self, *, dry_run: bool) -> str:
-        """Return the counts as one line of a report."""
+        """Return the numbers as one line, such as ``deleted 3 files of 2 MiB: 2 data files, 1
+        manifest``.
+        """
         verb = "would delete" if dry_run else "deleted"
         kinds = ", ".join(kind.counted(count) for kind, count in sorted(self.files.items()))
         return f"{verb} {counted(self.total, 'file')} of {size(self.bytes)}: {kinds}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the counts as a dict."""
+        """Return the numbers as a dict, ready for JSON."""
         return {
             "files": {str(kind): count for kind, count in sorted(self.files.items())},
             "bytes": self.bytes,
@@ -76,11 +78,10 @@ class Deleted:
 
 
 class Deleter:
-    """Deletes files, or only counts them in a dry run. A file that does not exist counts as
-    deleted.
+    """Deletes files and counts them; in a dry run it only counts.
 
-    ``threads`` is the number of parallel deletions; the default depends on the number of
-    processors.
+    A file that does not exist counts as deleted. ``threads`` is the number of parallel deletions;
+    default: a multiple of the number of processors.
     """
 
     def __init__(
@@ -96,10 +97,10 @@ class Deleter:
         self._on_progress = on_progress
 
     def remove(self, removals: Iterable[Removal]) -> bool:
-        """Delete the files; return True if none failed. Failures are counted and logged.
+        """Delete files in parallel; return False if one could not be deleted. Failures are logged.
 
-        Every deletion has ended when this returns. So a next call can delete files on which these
-        depended.
+        All deletions have ended when this returns. So delete files that refer to other files with a
+        first call, and those other files with the next.
         """
         before, waiting = self.deleted.failures, iter(removals)
         while batch := list(islice(waiting, _BATCH)):
@@ -109,7 +110,7 @@ class Deleter:
         return self.deleted.failures == before
 
     def remove_now(self, removal: Removal) -> None:
-        """Delete one file at once, and raise if that fails: later steps rely on it."""
+        """Delete one file; raise if that fails, because the next deletions must not happen then."""
         if not self._dry_run:
             removal.storage.delete(removal.path)
         self._account(removal, None)

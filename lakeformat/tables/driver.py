@@ -3,7 +3,7 @@
 
 An operation describes itself as ``Steps``, and ``carry_out`` runs them. It plans units of work,
 works on each in an executor, and commits the results. If another commit has changed some of the
-units meanwhile, they are planned again after a pause, for a limited number of times.
+units meanwhile, it pauses and plans them again, at most ``ATTEMPTS`` times in a row.
 """
 
 from __future__ import annotations
@@ -32,21 +32,24 @@ U = TypeVar("U")
 R = TypeVar("R")
 
 ATTEMPTS = 10
-"""The number of successive rounds that may end in a conflict."""
+"""The number of conflicts in a row after which an operation stops."""
 _LEAST_PAUSE_MILLIS = 10
 _LONGEST_PAUSE_MILLIS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round(Generic[U, R]):
-    """One plan: the units of work for one state of the table, and the function that does them."""
+    """One plan: the units of work for one state of the table, and the function that works on
+    each.
+    """
 
     units: Sequence[U]
     work: Callable[[U], R]
-    """Does one unit in any process and returns its result, never None. It must not commit
-    anything."""
+    """Works on one unit, in any process, and returns its result, which is never None. It must not
+    commit.
+    """
     stop: Event = field(default_factory=Event)
-    """Set when the round ends early: units that are still running should stop."""
+    """Set when the round ends early: then running units should stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,28 +67,31 @@ class Steps(Generic[U, R]):
     plan: Callable[[], Round[U, R] | None]
     """Reads the newest state and returns the due units; None if no unit is due."""
     take: Callable[[R], object]
-    """Receives one result, and commits when enough results are there."""
+    """Receives one result, and commits when it has enough results."""
     finish: Callable[[], bool | None] = lambda: None
-    """Commits the remaining results of a round; returns True if another round must be planned."""
+    """Commits the remaining results of a round. True makes ``carry_out`` plan another round."""
     give_up: Callable[[], object] = lambda: None
     """Deletes the files of all results that are not committed."""
     discard: Callable[[R], object] = lambda _: None
-    """Deletes the files of one result that ``take`` never received."""
+    """Deletes the files of one result that ``take`` did not receive."""
     environment: Environment
     executor: str | Executor = "serial"
     at_a_time: int | None = None
-    """The number of units that run at a time in threads; by default the number of cores plus
-    one."""
+    """The number of units that run in parallel in threads; default: one more than cores."""
     attempts: int = ATTEMPTS
-    """The number of successive rounds that may end in a conflict."""
+    """The number of conflicts in a row after which the operation stops."""
     rounds: int | None = None
     """The largest number of rounds; None for no limit."""
     must_finish: bool = True
-    """After too many conflicts: True raises the last one, False lets ``carry_out`` return."""
+    """If the operation stops after conflicts: True raises the last conflict, False makes
+    ``carry_out`` return ``Ended.CONFLICTS``.
+    """
 
 
 class Ended(Enum):
-    """The reason why ``carry_out`` returned."""
+    """The reason why ``carry_out`` returned: no unit is due, too many conflicts, or enough
+    rounds.
+    """
 
     DONE = auto()
     CONFLICTS = auto()
@@ -135,7 +141,9 @@ class _Attempt(Generic[U, R]):
     conflict: LakeError | None = None
 
     def run(self) -> bool:
-        """Plan, run and commit; return True if another round must be planned."""
+        """Plan, run and commit. Return True if another round must be planned, also after a
+        conflict.
+        """
         try:
             planned = self.steps.plan()
             return planned is not None and self._run(planned)
@@ -165,10 +173,11 @@ class _Attempt(Generic[U, R]):
             self._note(error)
 
     def _note(self, error: LakeError) -> None:
-        """Remember a conflict, or an error that an expired snapshot explains, so that units are
-        planned again.
+        """Store the error as the conflict of this round if the units can be planned again; else
+        raise it.
 
-        Raise any other error.
+        They can after a conflict, and if a file is missing or damaged and the table has a newer
+        state.
         """
         is_conflict = isinstance(error, CommitConflictError)
         is_conflict = is_conflict and not isinstance(error, TableReplacedError)
@@ -179,7 +188,9 @@ class _Attempt(Generic[U, R]):
 
 
 def _outcomes(steps: Steps[U, R], planned: Round[U, R]) -> Iterator[R | None]:
-    """Yield the result of each unit as soon as it is ready; None for a skipped unit."""
+    """Yield the result of each unit as soon as it is ready; None for a unit that ``stop``
+    skipped.
+    """
     if not isinstance(steps.executor, str):
         return steps.executor.outcomes(planned.work, planned.units, planned.stop)
 

@@ -17,17 +17,18 @@ _TEMPORARY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp")
 
 
 def suffixed(name: str, prefix: str) -> str | None:
-    """Return the part of a file name after ``prefix``; None for other names and for temporary
-    files.
+    """Return the part of a file name after ``prefix``; None without the prefix or for a temporary
+    file.
     """
     rest = name.removeprefix(prefix)
     return rest if rest and rest != name and not _TEMPORARY.search(rest) else None
 
 
 def check_new_file_name_part(what: str, name: object) -> None:
-    """Refuse a name for a new file that is invalid, or too long for some storages.
+    """Raise ``InvalidRequestError`` if a new file cannot have this name.
 
-    The names of existing files may be longer.
+    ``what`` is the kind of the name for the error. In addition to ``check_file_name_part`` the
+    length is checked; existing files may have longer names.
     """
     check_file_name_part(what, name)
     if len(str(name).encode(errors="replace")) > _LONGEST_BYTES:
@@ -38,7 +39,10 @@ def check_new_file_name_part(what: str, name: object) -> None:
 
 
 def check_file_name_part(what: str, name: object) -> None:
-    """Refuse a name that cannot be a part of a file name; ``what`` is its kind for the error."""
+    """Raise ``InvalidRequestError`` for a name that cannot be part of a file name.
+
+    ``what`` is the kind of the name for the error, such as "consumer id".
+    """
     if not isinstance(name, str):
         raise InvalidRequestError(f"a {what} must be a str, got {name!r}")
     if not name.strip() or name in (".", "..") or "/" in name or "\0" in name:

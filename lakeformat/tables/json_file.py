@@ -26,7 +26,7 @@ T = TypeVar("T")
 RESTORE = "restore the file from a backup"
 """The usual next step if a file is damaged."""
 NO_JSON = (ValueError, RecursionError)
-"""Errors of ``json.loads`` for text that is not JSON, or that is nested too deeply."""
+"""The errors of ``json.loads`` for text that is not JSON or is nested too deeply."""
 
 
 def decode_json_file(
@@ -35,7 +35,11 @@ def decode_json_file(
     build: Callable[[dict[str, Any]], T],
     remedy: str = RESTORE,
 ) -> T:
-    """Parse a metadata file and build its value; every error names the file."""
+    """Parse a metadata file, and return what ``build`` makes of its JSON object.
+
+    Each error names the file ``uri``; that of a damaged file is ``CorruptTableError`` and ends with
+    ``remedy``.
+    """
     try:
         members = json.loads(content)
     except NO_JSON as reason:
@@ -44,7 +48,7 @@ def decode_json_file(
         ) from None
     if not isinstance(members, dict):
         raise CorruptTableError(
-            f"{uri} holds a {type(members).__name__} instead of a JSON object; {remedy}"
+            f"{uri} holds {_KINDS[type(members)]} instead of a JSON object; {remedy}"
         )
     try:
         return build(members)
@@ -59,7 +63,9 @@ def decode_json_file(
 
 
 def newer_version(kind: str, found: int, known: int) -> UnsupportedError:
-    """Return the error for a file of a newer format version."""
+    """Return the error for a file whose format version is ``found``, if ``known`` is the highest
+    known.
+    """
     return UnsupportedError(
         f"its {kind} version is {found}, but this library reads up to {known}: a newer version "
         "wrote it; upgrade this library"
@@ -67,11 +73,20 @@ def newer_version(kind: str, found: int, known: int) -> UnsupportedError:
 
 
 _LONG = range(-(1 << 63), 1 << 63)
+_KINDS: Mapping[type, str] = {
+    bool: "a boolean",
+    dict: "an object",
+    float: "a number",
+    int: "a whole number",
+    list: "a list",
+    str: "a string",
+    type(None): "null",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of a JSON object: its key, the name of its attribute in Python, and its type."""
+    """A member of a JSON object: its key, its Python name, and the type of its value."""
 
     key: str
     name: str
@@ -81,7 +96,7 @@ class Member:
     def checked(self, value: Any) -> Any:
         """Return the value; raise ``ValueError`` if it has another type or does not fit 64 bits."""
         if not isinstance(value, self.type) or isinstance(value, bool):
-            raise ValueError(f"{self.key} is {value!r}, not {self.type.__name__}")
+            raise ValueError(f"{self.key} is {value!r}, not {_KINDS[self.type]}")
         if isinstance(value, int) and value not in _LONG:
             raise ValueError(f"{self.key} is {value}, which does not fit 64 bits")
         if isinstance(value, str):
@@ -90,8 +105,10 @@ class Member:
 
 
 def read_members(declared: Sequence[Member], members: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the declared members by name; null counts as missing, and other members are
-    ignored.
+    """Return the declared members by their Python names.
+
+    A member that is null counts as missing. A missing required member raises ``KeyError``. Other
+    members are ignored.
     """
     return {
         member.name: member.checked(members[member.key])
@@ -103,14 +120,12 @@ def read_members(declared: Sequence[Member], members: Mapping[str, Any]) -> dict
 def unknown_members(
     declared: Sequence[Member], members: Mapping[str, Any], undeclared: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Return the members that are neither in ``declared`` nor in ``undeclared``."""
+    """Return the members whose keys are neither in ``declared`` nor in ``undeclared``."""
     known = {*undeclared, *(member.key for member in declared)}
     return {key: value for key, value in members.items() if key not in known}
 
 
 def write_members(declared: Sequence[Member], values: object) -> dict[str, Any]:
-    """Return the JSON object for an object with the declared attributes; None values are left
-    out.
-    """
+    """Return a JSON object with the declared attributes of ``values``; None is left out."""
     members = {member.key: getattr(values, member.name) for member in declared}
     return {key: value for key, value in members.items() if value is not None}

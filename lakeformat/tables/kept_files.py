@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes the files of a failed commit if the table cannot refer to them."""
+"""Deletes the files of a failed commit if it is certain that the table does not refer to them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["kept_if_published"]
 
 @contextmanager
 def kept_if_published(discard: Callable[[], object]) -> Iterator[None]:
-    """Run a with block that commits; call ``discard`` to delete its files if the commit fails.
+    """Run a with block that commits; if the commit fails, call ``discard`` to delete its files.
 
     ``discard`` is not called after ``CommitOutcomeUnknownError``, an interruption or a defect of
     this library: then the commit may have been published.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks commit messages of any format, and their bytes."""
+"""Checks the commit messages, and their bytes, that a caller passes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ _M = TypeVar("_M")
 
 
 def require_messages(given: object, kind: type[_M], advice: str) -> list[_M]:
-    """Return the messages as a list; raise if one of them is not of the class ``kind``.
+    """Return the messages as a list; raise ``InvalidRequestError`` if one is not a ``kind``.
 
-    The iterable is read only once: reading a generator a second time would give an empty commit.
+    ``advice`` begins the error message. The iterable is read only once: a generator is empty the
+    second time, and the commit would be empty, too.
     """
     if isinstance(given, kind | bytes | str | Mapping) or not isinstance(given, Iterable):
         raise _no_messages(given, advice)
@@ -28,7 +29,7 @@ def require_messages(given: object, kind: type[_M], advice: str) -> list[_M]:
 
 
 def require_bytes(content: object, made_by: str) -> None:
-    """Raise unless ``content`` is bytes."""
+    """Raise ``InvalidRequestError`` if ``content`` is not bytes; ``made_by`` names their source."""
     if not isinstance(content, bytes | bytearray | memoryview):
         raise InvalidRequestError(
             f"a commit message must be bytes, got {type(content).__name__}: pass the result of "
@@ -37,7 +38,7 @@ def require_bytes(content: object, made_by: str) -> None:
 
 
 def unreadable_message(content: bytes, reason: object) -> InvalidRequestError:
-    """Return the error for bytes from which this version cannot read a message."""
+    """Return the error for bytes that are not a commit message of this version."""
     return InvalidRequestError(
         f"these {len(content)} bytes are not a commit message of this version: {reason}; "
         "prepare and commit with the same version of the library"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Points in time: parses those of callers, and formats them for people."""
+"""Points in time: parses them, and formats them for messages and system tables."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from lakeformat.errors import InvalidRequestError
 __all__ = ["Moment", "iso_text", "moment_text", "to_millis"]
 
 Moment: TypeAlias = datetime | str | int
-"""A point in time: datetime or ISO text (UTC unless it has a zone), or epoch milliseconds."""
+"""A point in time: a datetime, an ISO text (both UTC unless they have a zone), or epoch
+milliseconds.
+"""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def to_millis(moment: Moment) -> int:
-    """Return a point in time as epoch milliseconds, rounded down."""
+    """Return a point in time in epoch milliseconds, rounded down."""
     if isinstance(moment, str):
         try:
             moment = datetime.fromisoformat(moment.strip())
@@ -34,7 +36,7 @@ def to_millis(moment: Moment) -> int:
 
 
 def moment_text(millis: int) -> str:
-    """Format epoch milliseconds for people."""
+    """Return epoch milliseconds as text for messages."""
     try:
         shown = _EPOCH + timedelta(milliseconds=millis)
     except OverflowError:
@@ -43,7 +45,9 @@ def moment_text(millis: int) -> str:
 
 
 def iso_text(millis: int) -> str:
-    """Format epoch milliseconds as system tables do: ISO 8601 in UTC without a zone."""
+    """Return epoch milliseconds as ISO 8601 text in UTC without a zone, as system tables
+    show them.
+    """
     return moment_text(millis).removesuffix("Z").replace(" ", "T")
 
 

@@ -17,25 +17,27 @@ class OrphanFile:
     """A file that no snapshot, tag, branch or changelog refers to."""
 
     path: str
-    """URI of the file."""
+    """The URI of the file."""
     kind: str
-    """The kind: ``data``, ``changelog``, ``index``, ``manifest`` and so on; ``other`` is
-    temporary."""
+    """The kind of file: ``data``, ``changelog``, ``index``, ``manifest`` and so on; ``other`` is a
+    temporary file.
+    """
     size: int
     modified_millis: int
     newest_snapshot: int | None
-    """The newest existing snapshot of the main branch at the time when the file was last
-    changed."""
+    """The newest snapshot of main that was published before the file was last changed and that
+    still exists; None without one.
+    """
     reason: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the file as a dict."""
+        """Return the file as a dict, ready for JSON."""
         return {**asdict(self), "modified": moment_text(self.modified_millis)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrphanReport(Report):
-    """The result of one search for orphan files."""
+    """The result of one search for orphan files, and of their removal."""
 
     table: str
     dry_run: bool
@@ -43,13 +45,13 @@ class OrphanReport(Report):
     """The age limit: files changed at this time or later are kept."""
     older_than_reason: str
     override: str | None
-    """The age rule that ``allow_younger`` overrode, if any."""
+    """The age rule that ``allow_younger`` overrode; None if no rule was overridden."""
     looked_through: str
-    """The snapshots, tags and changelogs whose references were read, in words."""
+    """The snapshots, tags and changelogs whose references were read, as text."""
     scanned_files: int
     scanned_bytes: int
     orphan_files: int
-    """Unreferenced files that are old enough to be removed."""
+    """The number of unreferenced files that are old enough to be removed."""
     orphan_bytes: int
     removed_files: int
     removed_bytes: int
@@ -57,28 +59,31 @@ class OrphanReport(Report):
     failures: int
     """The number of files that could not be removed; the next run tries again."""
     failed: tuple[str, ...]
-    """The first files that could not be removed, each with the reason."""
+    """The URIs of the first files that could not be removed, each with the reason."""
     young_files: int
-    """Unreferenced files that are too young to be removed."""
+    """The number of unreferenced files that are too young to be removed."""
     young_bytes: int
     kept_by_commit: int | None
-    """The newest snapshot, if the age limit is older than usual because of it."""
+    """The number of the newest snapshot, if the age limit is earlier because of it; else None."""
     writing_files: int
-    """Files kept because their writer may be active: it also wrote a file newer than the age
-    limit."""
+    """The number of files that are kept because their writer also wrote a file after the age limit,
+    so it may still be running.
+    """
     unknown_files: int
-    """Old files of unknown kind or unknown age; they are kept."""
+    """The number of files that are kept because no known writer gives such names, or because their
+    age is unknown.
+    """
     external_paths_left_out: tuple[str, ...]
     """External paths that were not searched, because the caller did not request them."""
     objection: str | None
-    """Set only in a dry run: the reason why a removal would be refused."""
+    """In a dry run: the reason why a removal would be refused; None if it would not."""
     files: tuple[OrphanFile, ...]
-    """The first orphan files; ``on_progress`` gets all of them."""
+    """The first orphan files; ``on_progress`` is called with all of them."""
     files_left_out: int
-    """The number of further orphan files, which are not in ``files``."""
+    """The number of orphan files that are not in ``files``."""
     reason: str
     """The outcome in one sentence, for the log."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+        """Return the report as a dict, ready for JSON."""
         return {**asdict(self), "files": [file.to_dict() for file in self.files]}

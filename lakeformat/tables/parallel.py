@@ -14,13 +14,13 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _PER_PROCESSOR = 4
-"""Threads for each processor: deletions and other small operations mostly wait for the storage."""
+"""The number of threads for each processor: small storage operations mostly wait."""
 
 
 def in_parallel(act: Callable[[T], R], items: Iterable[T], threads: int | None = None) -> list[R]:
-    """Return the result of ``act`` for each item, in order.
+    """Call ``act`` with each item in threads, and return the results in the order of the items.
 
-    The default number of threads depends on the number of processors.
+    Default for ``threads``: four for each processor.
     """
     waiting = list(items)
     most = threads or _PER_PROCESSOR * (os.cpu_count() or 1)

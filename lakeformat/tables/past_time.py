@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parses times in the past: a point in time or an age."""
+"""Parses times in the past, given as a point in time or as an age."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ PastTime: TypeAlias = Moment | timedelta
 
 
 def past_millis(name: str, asked: PastTime, now_millis: int) -> int:
-    """Return a time as epoch milliseconds; raise if it is in the future. ``name`` is its
-    argument.
+    """Return a time in epoch milliseconds; an age such as ``"2 d"`` is subtracted from
+    ``now_millis``.
+
+    A time in the future raises ``InvalidRequestError``. ``name`` is the argument, for the message.
     """
     found = _millis(name, asked, now_millis)
     refuse_future(name, found, now_millis)
@@ -26,7 +28,9 @@ def past_millis(name: str, asked: PastTime, now_millis: int) -> int:
 
 
 def refuse_future(name: str, millis: int, now_millis: int) -> None:
-    """Raise ``InvalidRequestError`` if the argument ``name`` is a time in the future."""
+    """Raise ``InvalidRequestError`` if ``millis`` is after ``now_millis``; ``name`` is the
+    argument.
+    """
     if millis > now_millis:
         raise InvalidRequestError(
             f"{name} is {moment_text(millis)}, which is in the future: now is "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions: how much of the history of a table a reader, a cursor or an asset event has read."""
+"""Positions: the part of a table's history that a reader, a cursor or an asset event has read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KEPT_AS_THEY_ARE = ":-"
 @total_ordering
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Position:
-    """A point in the history of one branch of a table: all commits up to this point have been read.
+    """A point in the history of one branch of a table: a reader has read all commits before it.
 
     Positions of one branch have an order. Comparing positions of two branches or tables raises
     ``InvalidRequestError``. A snapshot number compares like the position right after that snapshot.
@@ -33,13 +33,15 @@ class Position:
     """
 
     numbers: tuple[int, ...]
-    """The numbers that give the order; only the table's format interprets them."""
+    """The numbers by which positions are compared; only the table's format interprets them."""
     branch: str | None = None
-    """The name of the branch; None in a position of an earlier version, which fits any branch."""
+    """The name of the branch; None in a position that an earlier version stored, which fits any
+    branch.
+    """
     identity: str | None = None
     """The identity of the snapshot at this position; comparisons ignore it.
 
-    After a rollback another snapshot can have the same numbers. The table detects that by the
+    After a rollback another snapshot can have the same numbers. The table recognises it by the
     identity.
     """
     table: str | None = None
@@ -48,10 +50,11 @@ class Position:
 
     @classmethod
     def parse(cls, kept: object) -> Position:
-        """Parse a position from its text, or from a form that an earlier version stored.
+        """Return the position that a text or a form of an earlier version stands for.
 
-        Earlier forms are: a snapshot number, as int or str; a dict with ``snapshot_id``; and a dict
-        with ``next_snapshot``, the first snapshot after the position.
+        Earlier forms are a snapshot number, as int or str; a dict with ``snapshot_id``; and a dict
+        with ``next_snapshot``, the first snapshot after the position. Any other value raises
+        ``InvalidRequestError``.
         """
         if isinstance(kept, Position):
             return kept
@@ -101,17 +104,18 @@ class Position:
 
     @property
     def before(self) -> Position:
-        """The position right before the newest commit that is part of this one.
+        """The position right before the newest commit that this position includes.
 
-        At the beginning of the history, the same position.
+        At the beginning of the history it is the position itself.
         """
         *first, last = self.numbers
         return replace(self, numbers=(*first, max(last - 1, 0)), identity=None)
 
     @property
     def number(self) -> int:
-        """The snapshot number at this position; raises if the format does not number its
-        snapshots.
+        """The number of the newest snapshot that this position includes.
+
+        ``InvalidRequestError`` is raised if the table's format does not number snapshots.
         """
         if len(self.numbers) > 1:
             raise InvalidRequestError(
@@ -120,9 +124,9 @@ class Position:
         return self.numbers[0]
 
     def is_exactly(self, other: Position) -> bool:
-        """Return True if both positions are equal and at the same snapshot.
+        """Return True if both positions are equal and have the same ``identity``.
 
-        After a rollback another snapshot can have the same number.
+        After a rollback, equal positions may belong to two snapshots.
         """
         return self == other and self.identity == other.identity
 
@@ -148,7 +152,7 @@ def _quoted(text: str) -> str:
 
 
 def _from_members(kept: Mapping[Any, Any]) -> Position:
-    """Parse a position from the dict in which this or an earlier version stored it."""
+    """Parse a position from a dict of an earlier version."""
     if kept.get("position") is not None:
         return Position.parse(kept["position"])
     for key in ("next_snapshot", "nextSnapshot", "next_snapshot_id"):

@@ -35,7 +35,7 @@ class BranchReport(Report):
     action: str
     """``created``, ``kept`` or ``renamed``; in a dry run the planned action."""
     snapshot_id: int | None
-    """The first snapshot of the branch; None if it has no snapshots."""
+    """The id of the first snapshot of the branch; None if it has no snapshots."""
     reason: str
     dry_run: bool = False
 
@@ -47,7 +47,7 @@ class FastForwardReport(Report):
     table: str
     branch: str
     snapshots: tuple[int, ...]
-    """The snapshots that main got."""
+    """The ids of the snapshots that main got."""
     schemas: tuple[int, ...]
     tags: tuple[str, ...]
     dry_run: bool
@@ -56,7 +56,7 @@ class FastForwardReport(Report):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletionReport(Report):
-    """The report of a deletion of tags or of a branch."""
+    """The result of deleting tags or a branch, or of its dry run."""
 
     table: str
     deleted: tuple[str, ...]
@@ -64,16 +64,17 @@ class DeletionReport(Report):
     files: dict[str, int]
     """The number of deleted files by kind."""
     bytes: int
-    """The deleted bytes; a file of unknown size counts as 0."""
+    """The size in bytes of the deleted files; a file of unknown size counts as 0."""
     failures: int
     failed: tuple[str, ...]
-    """The first files that could not be deleted, each with the reason; repeat the deletion to
-    delete them."""
+    """The URIs of the first files that could not be deleted, each with the reason. Repeat the
+    deletion to delete them.
+    """
     dry_run: bool
     reason: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+        """Return the report as a dict, ready for JSON."""
         return {
             "table": self.table,
             "deleted": [*self.deleted],
@@ -92,27 +93,31 @@ class RollbackReport(Report):
 
     table: str
     target: int
-    """The snapshot whose rows the table has after the rollback."""
+    """The id of the snapshot whose rows the table has after the rollback."""
     snapshot_id: int
-    """The newest snapshot after the rollback."""
+    """The id of the newest snapshot after the rollback."""
     as_latest: bool
     removed_snapshots: tuple[int, ...] = ()
-    """The deleted snapshots; ``remove_orphans`` deletes their files."""
+    """The ids of deleted snapshots; ``remove_orphans`` deletes their files."""
     removed_changelogs: tuple[int, ...] = ()
     removed_tags: tuple[str, ...] = ()
     moved_consumers: tuple[str, ...] = ()
-    """Consumers that had read snapshots after the target; they now continue right after the
-    target."""
+    """The ids of consumers that had read snapshots after the target; they now continue right after
+    it.
+    """
     added_files: int = 0
-    """The number of data files that a rollback with ``as_latest`` added again."""
+    """With ``as_latest``: the number of data files that the table has again."""
     deleted_files: int = 0
-    """The number of data files that a rollback with ``as_latest`` removed."""
+    """With ``as_latest``: the number of data files that the table no longer has."""
     protection_tag: str | None = None
-    """The tag that keeps the files of the target; ``tags.expire`` deletes it when it is not
-    needed."""
+    """The tag that keeps the files of the target; ``tags.expire`` deletes it as soon as nothing
+    needs it.
+    """
     objection: str | None = None
-    """In a dry run: the reason why the rollback would be refused without ``force``."""
+    """In a dry run: the reason why the rollback needs ``force``; None if it does not."""
     replayed: bool = False
-    """True if an earlier attempt with the same identity did the work; this is its report."""
+    """True if an earlier attempt with the same commit identity did the rollback; this is its
+    report.
+    """
     dry_run: bool
     reason: str

@@ -18,7 +18,7 @@ class FileClass(StrEnum):
     """The kind of a file of a table."""
 
     DATA = "data"
-    """A data file, or an extra file that belongs to it, such as an index."""
+    """A data file, or an extra file of it, such as a file index."""
     DELETES = "delete file"
     """A delete file of an Iceberg table."""
     CHANGELOG = "changelog"
@@ -38,7 +38,7 @@ class FileClass(StrEnum):
     """A temporary file, or a file of unknown kind."""
 
     def counted(self, number: int) -> str:
-        """Return a number of these files for people: ``2 delete files``."""
+        """Return a number of such files as text, such as ``2 delete files``."""
         return counted(number, *_NOUNS.get(self, (f"{self} file",)))
 
 
@@ -49,7 +49,7 @@ _NOUNS: Mapping[FileClass, tuple[str, ...]] = {
     FileClass.MANIFEST: ("manifest",),
     FileClass.MANIFEST_LIST: ("manifest list",),
 }
-"""The nouns of files whose name in reports is not followed by the word file."""
+"""The nouns of files in reports whose noun is not the kind and ``file``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,12 @@ class Removal:
     """A file to delete, with its kind and the reason."""
 
     storage: Storage = field(repr=False)
-    """The storage of the file: that of the table, or another one for an external file."""
+    """The storage of the file; for a file in an external path it is not that of the table."""
     path: str
     kind: FileClass
     reason: str
     size: int | None = None
-    """The size in bytes; None if metadata does not have it."""
+    """The size in bytes; None if the metadata does not name it."""
 
     @property
     def uri(self) -> str:
@@ -70,7 +70,7 @@ class Removal:
         return self.storage.uri(self.path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the removal as a dict."""
+        """Return the file, its kind and the reason as a dict, ready for JSON."""
         return {
             "path": self.uri,
             "kind": str(self.kind),

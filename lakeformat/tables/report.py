@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base class of all reports."""
+"""The base class of the reports that operations return."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Report"]
 
 
 class Report:
-    """The base class of the dataclasses that operations return."""
+    """The base class of reports, which are dataclasses."""
 
     __slots__ = ()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of a scan, which are read when you request them as Arrow, pandas or polars."""
+"""Rows of a scan, which are read only when you call a method such as ``to_arrow``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Results", "Rows"]
 
 
 class Results(ABC):
-    """The base of all results: subclasses stream the rows, and this class converts them."""
+    """The base class of results: a subclass streams the rows, and this class converts them."""
 
     @property
     @abstractmethod
@@ -28,7 +28,7 @@ class Results(ABC):
 
     @abstractmethod
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Stream the rows."""
+        """Stream the rows as Arrow batches."""
 
     def to_arrow(self) -> pa.Table:
         """Return all rows as one Arrow table."""
@@ -52,7 +52,7 @@ class Results(ABC):
 
 
 class Rows(Results):
-    """Results that read the rows anew each time."""
+    """Results that can be read again; each call reads the rows anew."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Rows(Results):
         return self._schema
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Stream the rows."""
+        """Stream the rows as Arrow batches."""
         left = self._limit
         for batch in self._read() if left != 0 else ():
             if left is not None and batch.num_rows >= left:

@@ -15,7 +15,10 @@ Retain = timedelta | str
 
 
 def to_retained(retain: Retain) -> timedelta:
-    """Return the time as a timedelta; raise ``InvalidRequestError`` unless it is above 0."""
+    """Return the time for which a tag is kept as a timedelta.
+
+    ``InvalidRequestError`` is raised if it is not above 0.
+    """
     if isinstance(retain, str):
         try:
             found = timedelta(milliseconds=parse_asked_duration(retain))

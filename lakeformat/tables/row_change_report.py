@@ -29,7 +29,7 @@ class Method(StrEnum):
     REWRITE = "copy on write"
     """Each file with a matching row is rewritten without its matching rows."""
     KEYS = "rows by key"
-    """New rows with the same keys are written; they delete or replace the old rows."""
+    """Rows with the same keys are written: they delete or replace the old rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,27 +39,34 @@ class RowChangeReport(Report):
     table: str
     operation: str
     method: str
-    """``deletion vectors``, ``position deletes``, ``copy on write`` or ``rows by key``."""
+    """The value of a ``Method``: ``deletion vectors``, ``position deletes``, ``copy on write`` or
+    ``rows by key``.
+    """
     dry_run: bool
     read_snapshot_id: int | None
-    """The snapshot in which rows were searched; None if the table has none, or if ``replayed``."""
+    """The id of the snapshot in which rows were searched; None if the table has none, or if
+    ``replayed``.
+    """
     snapshot_id: int | None = None
-    """The published snapshot; None if no row met the condition, and in a dry run."""
+    """The id of the published snapshot; None if no row met the condition, and in a dry run."""
     rows: int | None = 0
     """The number of rows that met the condition. None if ``replayed``, or if whole files were
-    removed in which equality deletes had already deleted some rows."""
+    removed in which equality deletes had already deleted rows.
+    """
     files_read: int = 0
-    """The number of searched files. By their metadata, all other files have no matching rows."""
+    """The number of searched files. The metadata shows that all other files have no matching
+    rows.
+    """
     files_marked: int = 0
     files_rewritten: int = 0
     files_removed: int = 0
-    """Files that were removed because all their rows were deleted."""
+    """The number of files that were removed because all their rows were deleted."""
     files_added: int = 0
     bytes_added: int = 0
     attempts: int = 1
     """The number of attempts: 1, plus 1 for each conflict with another commit."""
     replayed: bool = False
-    """True if an earlier attempt with the same identity published the change."""
+    """True if an earlier attempt with the same commit identity published the change."""
     millis: int = 0
     reason: str
-    """One sentence for the log."""
+    """The outcome in one sentence, for the log."""

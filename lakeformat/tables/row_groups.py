@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Skips Parquet row groups that cannot meet the conditions of a scan."""
+"""Skips Parquet row groups in which no row can meet the conditions of a scan."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ def group_picker(
     stored: Sequence[DataField],
     report: ScanReport,
 ) -> PickGroups:
-    """Return a function that selects the row groups of a file to read.
+    """Return a function that selects the row groups of a file that a scan reads.
 
-    ``fields`` are the columns of the table, ``stored`` those of the file.
+    ``fields`` are the columns of the table, ``stored`` those of the file. The function also counts
+    the row groups in ``report``.
     """
 
     def pick(footer: Footer, columns: Sequence[str]) -> Mask:
@@ -37,7 +38,7 @@ def group_picker(
 
 
 def _may_meet(footer: Footer, asked: Sequence[tuple[ColumnTest, DataField]]) -> Mask:
-    """Return a mask of the row groups that may have rows that meet all conditions."""
+    """Return True for each row group in which a row may meet all conditions."""
     mask = np.ones(len(footer), np.bool_)
     for condition, field in asked if len(footer) else ():
         least, most = footer.bounds(field.name, to_arrow_type(field.type))
@@ -49,10 +50,11 @@ def _may_meet(footer: Footer, asked: Sequence[tuple[ColumnTest, DataField]]) -> 
 def _usable(
     conditions: Sequence[ColumnTest], fields: Sequence[DataField], stored: Sequence[DataField]
 ) -> list[tuple[ColumnTest, DataField]]:
-    """Return each usable condition with its column in the file.
+    """Return the conditions that the bounds of the file can decide, each with its column in the
+    file.
 
-    A condition is usable if its column exists in the file with the same atomic type; columns are
-    compared by id.
+    Such a column is in the file, is atomic and has the same type as in the table; columns are
+    matched by field id.
     """
     now = {field.name: field for field in fields}
     then = {field.id: field for field in stored}

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of runs: ``run-<user>`` stores the last success of a run, in case the run is repeated."""
+"""Records of runs: a file ``run-<user>`` has the last success of a run.
+
+A repetition of the run reads the record, also after the snapshot of the success has expired.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ __all__ = ["KEPT_MILLIS", "RunRecord", "RunRecords"]
 _REMEDY = "delete the file: a cleared task then counts as one that has not succeeded yet"
 
 KEPT_MILLIS = 90 * 24 * 60 * 60 * 1000
-"""Age after which a record is deleted."""
+"""The age in milliseconds after which a record is deleted: 90 days."""
 
 _MEMBERS = (
     Member("user", "user", str, required=True),
@@ -32,28 +35,31 @@ _MEMBERS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """The last success of a run, and the start of its repetition if it is repeated."""
+    """The last success of a run, and if the run is repeated, the start of the repetition."""
 
     user: str
     """The commit user of the run."""
     identifier: int
     """The identifier of the last commit of the run."""
     snapshot_id: int | None = None
-    """The snapshot that the run published; None if it published none."""
+    """The id of the snapshot that the run published; None if it published none."""
     mark: int | None = None
-    """A number that the caller chooses: equal for all attempts of the run until the run is
-    repeated."""
+    """A number that the caller chooses for the run; a repetition of the run has another number."""
     input: str | None = None
-    """A text of the caller that identifies the input of the run; None if no repetition needs it."""
+    """A text of the caller that identifies the input of the run; None if a repetition may use any
+    input.
+    """
     again_millis: int | None = None
-    """A time before the first attempt of the repetition, in epoch milliseconds."""
+    """A time before the first attempt of the repetition, in epoch milliseconds; None without a
+    repetition.
+    """
     again_head: str | None = None
     """The identity of the newest snapshot when the first attempt of the repetition began."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRecords:
-    """The records in one directory; no other engine uses it."""
+    """The records of runs in one directory, which only this library uses."""
 
     storage: Storage
     directory: str
@@ -73,7 +79,9 @@ class RunRecords:
         )
 
     def write(self, record: RunRecord, environment: Environment) -> None:
-        """Write the record of a run, and delete the old records of other runs."""
+        """Write the record of a run, and delete records of other runs that are older than
+        ``KEPT_MILLIS``.
+        """
         content = json.dumps(write_members(_MEMBERS, record)).encode()
         self.storage.overwrite(self._path(record.user), content)
         oldest = environment.now_millis() - KEPT_MILLIS

@@ -24,7 +24,7 @@ _Field = TypeVar("_Field", bound=_Named)
 
 
 def columns_named(columns: object) -> list[str]:
-    """Return the names of columns as a list; an empty list if one of them is not a str."""
+    """Return the names of columns as a list; an empty list if the argument is not a list of str."""
     if not isinstance(columns, Iterable) or isinstance(columns, str | bytes):
         return []
     names = list(columns)
@@ -32,7 +32,10 @@ def columns_named(columns: object) -> list[str]:
 
 
 def check_limit(limit: object) -> int | None:
-    """Return the limit as an int; None means no limit. Raise if it is not 0 or more."""
+    """Return the limit as an int; None means no limit.
+
+    ``InvalidRequestError`` is raised if it is not a whole number of 0 or more.
+    """
     if limit is None:
         return None
     if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 0:
@@ -41,7 +44,7 @@ def check_limit(limit: object) -> int | None:
 
 
 def limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
-    """Stream the first ``limit`` rows."""
+    """Yield batches with the first ``limit`` rows; None yields all rows."""
     if limit is None:
         yield from batches
         return
@@ -54,8 +57,9 @@ def limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa
 def project(
     fields: tuple[_Field, ...], columns: Sequence[str] | None, hidden: tuple[_Field, ...] = ()
 ) -> tuple[_Field, ...]:
-    """Return the named fields in the order of ``columns``; if that is None, all except the hidden
-    ones.
+    """Return the fields with the names ``columns``, in this order; None returns ``fields``.
+
+    ``columns`` may also name ``hidden`` fields. An unknown name raises ``InvalidRequestError``.
     """
     if columns is None:
         return fields

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explains a scan: the files that it reads, and those that conditions exclude."""
+"""The plan of a scan: the number of files that it reads, and of those that it skips."""
 
 from __future__ import annotations
 
@@ -14,34 +14,36 @@ __all__ = ["ScanPlan"]
 
 @dataclass(frozen=True, slots=True)
 class ScanPlan:
-    """Numbers about one planned scan; ``str`` returns them as sentences."""
+    """The numbers of one planned scan; ``str`` returns them as sentences."""
 
     snapshot_id: int | None
-    """The snapshot to read; None before the first commit."""
+    """The id of the snapshot to read; None before the first commit."""
     manifests: int
     manifests_read: int
     files: int
-    """The number of live files of the snapshot."""
+    """The number of data files of the snapshot."""
     left_out_by_partition: int
     left_out_by_statistics: int
-    """Files skipped by the minimum and maximum values that manifests store for columns."""
+    """The number of files that are skipped by the column bounds in manifests."""
     left_out_by_index: int
-    """Files skipped by their file indexes."""
+    """The number of files that are skipped by their file indexes."""
     left_out_otherwise: int
-    """Files skipped for another reason: a batch read leaves them out, their level is below the
-    requested level, or the limit is reached."""
+    """The number of files that are skipped for another reason: a batch read leaves them out, their
+    level is below the requested level, or the limit is reached.
+    """
     files_to_read: int
     bytes_to_read: int
-    """The total size of the files to read. Row groups and columns that are not needed are not
-    subtracted."""
+    """The total size in bytes of the files to read, also of row groups and columns that are not
+    read.
+    """
     splits: int
     raw_splits: int
     """The number of splits whose rows need no merge."""
     decided_by: str | None = None
-    """The table option that chose the snapshot; None if no option did."""
+    """The key of the table option that chose the snapshot; None if no option did."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all numbers as a dict."""
+        """Return all numbers as a dict, ready for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:

@@ -13,30 +13,32 @@ __all__ = ["ScanReport"]
 
 @dataclass(slots=True)
 class ScanReport(Report):
-    """Counts of one scan, updated while it reads, also by parallel reads."""
+    """The counts of one scan; parallel reads update them, too."""
 
     files_read: int = 0
     file_bytes: int = 0
-    """The total size of the opened files."""
+    """The total size of the opened files in bytes."""
     row_groups: int = 0
     """The number of row groups in the opened Parquet files."""
     row_groups_read: int = 0
     bytes_read: int = 0
-    """The stored size of the columns that were read, in the row groups that were read."""
+    """The stored size in bytes of the columns that were read, in the row groups that were read."""
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[type[ScanReport], tuple[()]]:
-        """Pickle an empty report: on another machine a scan counts from zero."""
+        """Pickle as an empty report: a scan on another machine counts from 0."""
         return ScanReport, ()
 
     def opened(self, size_bytes: int) -> None:
-        """Count one opened file."""
+        """Count one opened file of ``size_bytes``."""
         with self._lock:
             self.files_read += 1
             self.file_bytes += size_bytes
 
     def picked(self, groups: int, of: int, size_bytes: int) -> None:
-        """Count the row groups that are read in one file of ``of`` row groups, and their size."""
+        """Count ``groups`` row groups that are read in a file of ``of`` row groups, and
+        their size.
+        """
         with self._lock:
             self.row_groups += of
             self.row_groups_read += groups

@@ -13,11 +13,12 @@ _Snapshot = TypeVar("_Snapshot")
 
 @dataclass(frozen=True, slots=True)
 class Since(Generic[_Snapshot]):
-    """The snapshots after a position, oldest first, and two signs that the reader missed some."""
+    """The snapshots after a position, oldest first, and if a reader at the position missed some."""
 
     snapshots: tuple[_Snapshot, ...]
     missed: bool
-    """True if the next snapshots after the position have expired before the reader read them."""
+    """True if snapshots right after the position expired before the reader read them."""
     rewound: bool
-    """True if the position is no longer in the history, because the table was rolled back, or
-    dropped and created again."""
+    """True if the position is no longer in the history: the table was rolled back, or dropped and
+    created again.
+    """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The start of a stream of changes, and the rows that it delivers for each snapshot."""
+"""The start of a stream of changes, and the rows that it returns for each snapshot."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _AT_SNAPSHOT = ("from-snapshot", "from-snapshot-full")
 
 @dataclass(frozen=True, slots=True)
 class StreamStart:
-    """The start of a stream that has no stored progress."""
+    """The snapshot at which a stream starts if it has no stored progress."""
 
     mode: str
     snapshot: int | None = None
@@ -56,18 +56,18 @@ class StreamStart:
 
 @dataclass(frozen=True, slots=True)
 class StreamBegin:
-    """The snapshots with which a stream starts: one read in full, and the next one read for its
+    """The first snapshots of a stream: ``full`` is read in full, ``next_snapshot`` for its
     changes.
     """
 
     next_snapshot: int
     full: int | None
     position: Position
-    """The position right before the first changes."""
+    """The position right before the first snapshot that is read for its changes."""
 
 
 class StreamedChanges:
-    """The rows that a stream delivers for one snapshot: its full state or its changes."""
+    """The rows that a stream returns for one snapshot: its full state or its changes."""
 
     def __init__(
         self,
@@ -80,14 +80,14 @@ class StreamedChanges:
     ) -> None:
         self.snapshot_id = snapshot_id
         self.position = position
-        """The position of a reader that has processed these rows."""
+        """The position of a reader that has read these rows."""
         self.is_full = full
-        """True if these are all rows of the snapshot, False if only its changes."""
+        """True if the rows are the full state of the snapshot, False if they are its changes."""
         self.schema = schema
         self._batches = batches
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Stream the rows, ``rowkind`` first. They can be read only once."""
+        """Stream the rows; ``rowkind`` is the first column. They can be read only once."""
         yield from self._batches
 
     def to_arrow(self) -> pa.Table:

@@ -2,7 +2,7 @@
 """The contract of a table of any format.
 
 Jobs, operators, sensors, pages and commands use only this class. If a format lacks an operation,
-its class does not define the method; the method of this class then raises an error.
+its class does not define the method, and the method of this class raises ``UnsupportedError``.
 """
 
 from __future__ import annotations
@@ -62,11 +62,13 @@ OPERATIONS = frozenset(
         "write",
     }
 )
-"""The operations of the contract: names of methods."""
+"""The operations of the contract, by the names of their methods."""
 
 
 def offering_arguments(method: Callable[P, R]) -> Callable[P, R]:
-    """Return the method; an argument that it does not have gets an error with the nearest one."""
+    """Return the method with a better error for an unknown argument: it names the most
+    similar one.
+    """
 
     @wraps(method)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -87,7 +89,7 @@ class Table(ABC):
     format: ClassVar[str]
     """The name of the format: ``paimon`` or ``iceberg``."""
     numbers_snapshots: ClassVar[bool] = True
-    """True if snapshot ids are numbers in the order of commits, without gaps."""
+    """True if snapshot ids are numbers in the order of commits, without gaps, as in Paimon."""
     instead: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """The advice for each operation that the format lacks, by its name.
 
@@ -95,7 +97,7 @@ class Table(ABC):
     """
 
     refused_arguments: ClassVar[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
-    """The arguments of each operation that the format lacks, and the advice for each."""
+    """For each operation: the arguments that the format lacks, and what to use instead of each."""
 
     @property
     def operations(self) -> frozenset[str]:
@@ -103,7 +105,7 @@ class Table(ABC):
         return OPERATIONS - self.instead.keys()
 
     def require(self, operation: str) -> None:
-        """Raise ``UnsupportedError`` if the format lacks an operation or a kind of work."""
+        """Raise ``UnsupportedError`` if the format lacks this operation or kind of work."""
         if operation in self.instead:
             raise refuse_operation(self, operation)
 
@@ -114,8 +116,8 @@ class Table(ABC):
 
     @abstractmethod
     def position(self, named: Any = None) -> Position:
-        """Return the newest position; with ``named``, parse a position stored as a str or a
-        number.
+        """Return the newest position; with ``named``, the position that a stored str or number
+        stands for.
         """
 
     def snapshot_id_at(self, position: Position) -> int:
@@ -128,27 +130,23 @@ class Table(ABC):
     def positions(
         self, *, after: AnyPosition | None = None, upto: AnyPosition | None = None, limit: int
     ) -> list[Position]:
-        """Return at most ``limit`` positions after ``after`` and up to ``upto``: the newest ones,
-        oldest first.
+        """Return the newest positions after ``after`` and up to ``upto``, at most ``limit``, oldest
+        first.
         """
 
     @abstractmethod
     def advance(self, after: AnyPosition, limit: int | None = None) -> Position:
-        """Return the position up to which a reader at ``after`` can read at most ``limit``
+        """Return the position that a reader at ``after`` reaches with at most ``limit``
         snapshots.
         """
 
     @abstractmethod
     def since(self, after: AnyPosition, upto: AnyPosition | None = None) -> Since[Any]:
-        """Return the snapshots after a position, and signs that a reader at the position missed
-        some.
-        """
+        """Return the snapshots after a position, and if a reader at this position missed some."""
 
     @abstractmethod
     def scan(self, *arguments: Any, **options: Any) -> Any:
-        """Return the rows of the newest snapshot, or of a snapshot chosen by number, tag or
-        time.
-        """
+        """Return the rows of the newest snapshot, or of one chosen by number, tag or time."""
 
     @abstractmethod
     def write(self, *arguments: Any, **options: Any) -> Any:
@@ -269,7 +267,7 @@ class Table(ABC):
 
 
 def refuse_operation(table: Table, operation: str) -> UnsupportedError:
-    """Return the error for an operation that the format of the table lacks."""
+    """Return the error for an operation that the table's format lacks, with what to use instead."""
     article = "an" if table.format[0] in "aeiou" else "a"
     instead = table.instead.get(operation, "table.operations lists the available operations")
     return UnsupportedError(

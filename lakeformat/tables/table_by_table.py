@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one operation on many tables, one after the other. If it fails on one, the next is tried."""
+"""Runs one operation on many tables, one after the other; after an error the next table follows."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ R = TypeVar("R", bound=Reported)
 
 @dataclass(frozen=True, slots=True)
 class TableOutcome(Generic[R]):
-    """The outcome of the operation on one table."""
+    """The report or the error of the operation on one table."""
 
     table: str
     report: R | None = None
     error: LakeError | None = None
-    """The error that stopped the operation on this table; other tables are not affected."""
+    """The error that stopped the operation on this table; None if it succeeded."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a dict, ready for JSON; an error may have a report of the work completed before
-        it.
+        """Return the outcome as a dict, ready for JSON.
+
+        An error may have a report of the work that was complete before it.
         """
         done = self.error.report if self.report is None and self.error is not None else self.report
         return {
@@ -45,7 +46,10 @@ def table_by_table(
     *,
     began: Callable[[str], object] | None = None,
 ) -> Iterator[TableOutcome[R]]:
-    """Call ``act`` for each table and yield its report; call ``began`` with each name before."""
+    """Call ``act`` with the name of each table, and yield its report or error as outcome.
+
+    ``began`` is called with each name before. An unexpected error becomes a ``LakeError``.
+    """
     for name in names:
         if began is not None:
             began(name)
@@ -59,7 +63,10 @@ def table_by_table(
 
 
 def as_defect(error: Exception) -> LakeError:
-    """Return an error of this library for an unexpected error."""
-    found = LakeError(f"a defect of this library: {type(error).__name__}: {error}")
+    """Return a ``LakeError`` that names an unexpected error as a defect of this library."""
+    found = LakeError(
+        f"a defect of this library: {type(error).__name__}: {error}. Report it with the traceback "
+        "in the log"
+    )
     found.__cause__ = error
     return found

@@ -15,11 +15,11 @@ class TableSnapshot(Protocol):
 
     @property
     def id(self) -> int:
-        """The id of the snapshot; in some formats ids are not in the order of commits."""
+        """The id of the snapshot; in Iceberg ids are not in the order of commits."""
 
     @property
     def identity(self) -> str:
-        """A text that identifies this snapshot: no other snapshot has it, even after a rollback."""
+        """A text that no other snapshot has, even if a rollback made its number free again."""
 
     @property
     def position(self) -> Position:
@@ -31,11 +31,11 @@ class TableSnapshot(Protocol):
 
     @property
     def time_millis(self) -> int:
-        """The time of the commit."""
+        """The time of the commit, in epoch milliseconds."""
 
     @property
     def schema_id(self) -> int | None:
-        """The id of the schema that the commit used; None if it is not known."""
+        """The id of the schema with which the commit was made; None if it is not known."""
 
     @property
     def delta_record_count(self) -> int:
@@ -47,8 +47,10 @@ class TableSnapshot(Protocol):
 
     @property
     def watermark(self) -> int | None:
-        """The event time up to which the table is complete; None if it is not known."""
+        """The event time, in epoch milliseconds, up to which the table is complete; None if it is
+        not known.
+        """
 
     @property
     def commit_user(self) -> str | None:
-        """The user in the identity of the commit; None if the commit has no identity."""
+        """The user in the commit identity; None if the commit has no identity."""

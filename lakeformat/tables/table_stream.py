@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of changes: delivers one snapshot after the other, and stores the reader's progress.
+"""Streams of changes: return one snapshot after the other, and store the reader's progress.
 
-A stream never waits: the reader decides when to poll again. Progress is stored only when the reader
-acknowledges a snapshot. After a crash the reader gets all unacknowledged snapshots again.
+A stream never waits: the reader decides when it polls again. Progress is stored only when the
+reader acknowledges a snapshot. After a crash the reader gets all unacknowledged snapshots again.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ PlaceT = TypeVar("PlaceT")
 
 
 class TableStream(ABC, Generic[SnapshotT, PlaceT]):
-    """Delivers one snapshot after the other; the iteration ends when there is no newer snapshot
-    yet.
+    """Returns one snapshot after the other; the iteration ends when there is no newer
+    snapshot yet.
     """
 
     def __init__(self, start: StreamStart, schema: pa.Schema, consumer: str | None) -> None:
@@ -40,7 +40,7 @@ class TableStream(ABC, Generic[SnapshotT, PlaceT]):
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of the delivered rows."""
+        """The schema of the returned rows."""
         return self._schema
 
     def __iter__(self) -> Iterator[StreamedChanges]:
@@ -65,13 +65,15 @@ class TableStream(ABC, Generic[SnapshotT, PlaceT]):
         return None if self._place is None else self._next_changes(self._place)
 
     def acknowledge(self) -> None:
-        """Store that the reader has processed all snapshots delivered so far.
+        """Store that the reader has processed all snapshots returned so far.
 
-        From then on the expiry keeps all later snapshots for this consumer.
+        From then on the expiry keeps all later snapshots for this consumer. Without a consumer
+        ``InvalidRequestError`` is raised.
         """
         if self._consumer is None:
             raise InvalidRequestError(
-                "this stream has no consumer to store its progress: pass consumer='<name>'"
+                "this stream has no consumer to store its progress: open it with "
+                "table.stream(consumer='<name>')"
             )
         if self._place is not None and self._full is None:
             self._store(self._consumer, self._place)
@@ -79,7 +81,7 @@ class TableStream(ABC, Generic[SnapshotT, PlaceT]):
     def _begin(self) -> None:
         """Find the position at which the stream starts.
 
-        A stream that begins with a full read starts when the snapshot to read in full exists.
+        A stream that starts with a full read waits until the snapshot to read in full exists.
         """
         if not self._start.mode.endswith("-full"):
             self._place = self._first_place(self._start)
@@ -103,15 +105,15 @@ class TableStream(ABC, Generic[SnapshotT, PlaceT]):
 
     @abstractmethod
     def _first_full(self, start: StreamStart) -> SnapshotT | None:
-        """Return the snapshot to read in full; None if it does not exist yet."""
+        """Return the first snapshot, which is read in full; None if it does not exist yet."""
 
     @abstractmethod
     def _first_place(self, start: StreamStart) -> PlaceT:
-        """Return the place of the first changes for a stream without a full read."""
+        """Return the progress with which a stream without a full read starts."""
 
     @abstractmethod
     def _place_after(self, snapshot: SnapshotT) -> PlaceT:
-        """Return the place of the changes right after a snapshot."""
+        """Return the progress of a reader that has read this snapshot."""
 
     @abstractmethod
     def _all_rows(self, snapshot: SnapshotT) -> Iterator[pa.RecordBatch]:
@@ -119,4 +121,7 @@ class TableStream(ABC, Generic[SnapshotT, PlaceT]):
 
     @abstractmethod
     def _next_changes(self, place: PlaceT) -> StreamedChanges | None:
-        """Return the first changes after ``place``, and advance the stream past them."""
+        """Return the changes of the next snapshot after ``place``, and set the progress past it.
+
+        None if there is no snapshot with changes yet.
+        """

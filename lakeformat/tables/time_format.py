@@ -42,7 +42,10 @@ class TimeFormat:
     shape: re.Pattern[str]
 
     def parse(self, text: str) -> datetime | None:
-        """Return the time in a text; midnight if it has only a day; None if it does not match."""
+        """Return the time in a text; None if the text does not match.
+
+        A text with only a day is midnight.
+        """
         found = self.shape.fullmatch(text)
         if found is None:
             return None
@@ -59,9 +62,10 @@ class TimeFormat:
 
 
 def time_format(formatter: str) -> TimeFormat:
-    """Return the parser for the option ``partition.timestamp-formatter``.
+    """Return the parser for ``partition.timestamp-formatter``.
 
-    If the option is empty, days and times are parsed as SQL writes them.
+    If the option is empty, days and times are parsed as SQL writes them. A pattern that this
+    version cannot parse raises ``InvalidRequestError``.
     """
     if not formatter:
         return TimeFormat(_DEFAULT)
@@ -77,10 +81,9 @@ def time_format(formatter: str) -> TimeFormat:
 
 
 def fill_pattern(pattern: str, values: Mapping[str, str | None]) -> str | None:
-    """Return the pattern with each ``$column`` replaced by its value; if it is empty, the first
-    value.
+    """Return the pattern with each ``$column`` replaced by its value; "" returns the first value.
 
-    Return None if the value of a column in the pattern is null.
+    None if the value of a column in the pattern is null.
     """
     if not pattern:
         return next(iter(values.values()))

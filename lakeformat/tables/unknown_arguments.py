@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls with an argument that the method does not have: the error offers the nearest one."""
+"""Refuses arguments that a method does not have; the error names the most similar argument."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OF_OTHER_LIBRARIES = {
     ("scan", "filter"): 'write the condition in where, as in where="amount > 10"',
     ("update", "updates"): "write the new values in set, as in set={'amount': 0}",
 }
-"""Arguments of other libraries, and the way to get their effect here."""
+"""Arguments of other libraries by method and name, and how to get their effect here."""
 
 
 def refuse_unknown(method: Callable[..., object], given: Iterable[str]) -> None:
@@ -33,5 +33,6 @@ def refuse_unknown(method: Callable[..., object], given: Iterable[str]) -> None:
         if name in known:
             continue
         advice = _OF_OTHER_LIBRARIES.get((operation, name))
-        near = f": {advice}" if advice else closest(name, known)
+        others = f": use one of {', '.join(known)}"
+        near = f": {advice}" if advice else closest(name, known) or others
         raise InvalidRequestError(f"{operation} has no argument {name!r}{near}")

@@ -21,7 +21,7 @@ class WriteReport(Report):
     """The kind of the snapshot in the words of the format, such as ``APPEND`` in Paimon and
     ``append`` in Iceberg; None if there was nothing to commit."""
     snapshot_id: int | None
-    """The snapshot with the change; None if there was nothing to commit."""
+    """The id of the published snapshot; None if there was nothing to commit."""
     rows: int
     """The number of added rows."""
     files: int
@@ -29,17 +29,18 @@ class WriteReport(Report):
     bytes: int
     deleted_files: int = 0
     unpublished_files: int = 0
-    """For a repeated commit: files of its messages that the earlier attempt did not publish. Delete
-    them with ``abort``."""
+    """For a repeated commit: the number of files of its messages that the earlier attempt did not
+    publish. Delete them with ``Table.abort``.
+    """
     attempts: int
     replayed: bool
-    """True if an earlier attempt with the same identity had already published the commit."""
+    """True if an earlier attempt with the same commit identity had already published the commit."""
     reason: str
     """The outcome in one sentence, for the log."""
 
     @property
     def sentence(self) -> str:
-        """The snapshot and its numbers in one sentence, for the log."""
+        """The kind of commit and its numbers in one sentence, for the log."""
         added = f"{counted(self.files, 'file')} of {size(self.bytes)} added"
         taken = f", {self.deleted_files:,} deleted" if self.deleted_files else ""
         tries = f", in {self.attempts} attempts" if self.attempts > 1 else ""

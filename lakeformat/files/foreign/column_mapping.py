@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of a source under the names and types of a table: renamed, and cast as SQL's CAST does.
+"""Renames the columns of a source to those of a table, and casts them as SQL's CAST does.
 
 A cast rounds decimals, drops the fraction of a number that becomes an integer, and cuts a text that
-becomes shorter. A value beyond the range of its new type is refused.
+becomes shorter. A value beyond the range of its new type raises ``InvalidRequestError``.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ _BITS = {TypeName.TINYINT: 7, TypeName.SMALLINT: 15, TypeName.INT: 31, TypeName.
 
 @dataclass(frozen=True, slots=True)
 class ColumnMapping:
-    """The columns of a source whose name or type differs from the table's."""
+    """The columns of a source whose name or type differs from that in the table."""
 
     sources: Mapping[str, str] = field(default_factory=dict)
-    """The names in the source, by column of the table; other columns have one name in both."""
+    """The name in the source, by column of the table; other columns have the same name in both."""
     casts: Mapping[str, DataType] = field(default_factory=dict)
-    """The types to cast to, by column of the table."""
+    """The type to cast to, by column of the table."""
     shown_types: Mapping[str, pa.DataType] = field(default_factory=dict)
-    """The types of the JSON values that are cast, by column of the source; text if it is not
-    listed.
+    """The type that a JSON file shows for a column that is cast, by column of the source; a column
+    that is not listed is read as text.
     """
 
     @property
     def cast_sources(self) -> list[str]:
-        """The names in the source of the columns that are cast."""
+        """The names, in the source, of the columns that are cast."""
         return [self.sources.get(name, name) for name in self.casts]
 
     def name_of(self, source: str) -> str:
@@ -50,10 +50,10 @@ class ColumnMapping:
         return named[0] if named else source
 
     def readable(self, columns: pa.Schema) -> pa.Schema:
-        """Return columns of the table as columns to read from a text file.
+        """Return the columns to read from a text file, with their names in the source.
 
-        A column of the table gets no values if another column reads the source's column of the same
-        name.
+        ``columns`` are those of the table. A column of the table is left out if another column
+        reads the column of the source that has its name.
         """
         found = []
         elsewhere = {*self.sources.values()} - self.sources.keys()
@@ -67,8 +67,10 @@ class ColumnMapping:
         return pa.schema(found)
 
     def names(self, sources: Sequence[str]) -> list[str]:
-        """Return the table's names of all columns of a source; refuse a missing column or a name
-        used twice.
+        """Return the name in the table of each column in ``sources``.
+
+        ``InvalidRequestError`` is raised if a mapped column is missing, or if two columns get the
+        same name.
         """
         for name, source in self.sources.items():
             if source not in sources:
@@ -94,7 +96,10 @@ class ColumnMapping:
         return names
 
     def applied(self, batch: pa.RecordBatch, first_row: int = 1) -> pa.RecordBatch:
-        """Return ``batch`` with the table's column names and the types of the casts."""
+        """Return ``batch`` with the column names of the table, and with the casts done.
+
+        ``first_row`` is the number of its first row in the file, for errors.
+        """
         if not self.sources and not self.casts:
             return batch
         names = self.names(batch.schema.names)
@@ -106,7 +111,7 @@ class ColumnMapping:
 
 
 BY_NAME = ColumnMapping()
-"""Every column has the same name in the source and in the table, and keeps its values."""
+"""The mapping in which each column has the same name in source and table, and nothing is cast."""
 
 
 def _cast(values: pa.Array, name: str, wanted: DataType, first_row: int) -> pa.Array:
@@ -146,7 +151,7 @@ def _has_no_cast(stored: DataType, wanted: DataType) -> bool:
 
 
 def _is_within(values: pa.Array, wanted: DataType) -> bool:
-    """Return False for numbers that an integer type would wrap, as Java does."""
+    """Return False if Java would wrap one of the numbers to fit the integer type ``wanted``."""
     if not isinstance(wanted, AtomicType) or wanted.name not in _BITS:
         return True
     kind = values.type

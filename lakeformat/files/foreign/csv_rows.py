@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of CSV files: Arrow reads the values as the types of columns; an error names the row."""
+"""Reads the rows of CSV files with the types of columns; an error names the row."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _BAD_WIDTH = re.compile(r"Expected (\d+) columns, got (\d+)")
 def read_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file; Arrow infers the types of columns that are not in ``columns``.
 
-    Without a header the file has all of the columns, in their order.
+    A file without a header must have all ``columns``, in their order.
     """
     require_closed_quotes(path, dialect)
 
@@ -51,9 +51,9 @@ def read_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[pa
 
 @contextmanager
 def naming_rows(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[None]:
-    """Add row, column and value to errors.
+    """In a with block, add row, column and value to Arrow's errors.
 
-    An empty file is an error only if it must have a header.
+    An empty file is an error only if the dialect has a header.
     """
     try:
         yield
@@ -68,7 +68,11 @@ def naming_rows(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator
 
 
 def require_named_columns(path: str, names: Sequence[str], dialect: TextDialect) -> None:
-    """Refuse a header that cannot name the columns of a new table."""
+    """Raise ``InvalidRequestError`` if the names in a header cannot be those of a new table.
+
+    A name may be blank or occur twice, or the only name may be several names with another
+    delimiter.
+    """
     for number, name in enumerate(names, 1):
         if not name.strip():
             raise InvalidRequestError(
@@ -88,8 +92,9 @@ def require_named_columns(path: str, names: Sequence[str], dialect: TextDialect)
 
 
 def other_delimiter(name: str) -> str | None:
-    """Return advice if ``name``, the only name of a header, looks like several names with another
-    delimiter; else None.
+    """Return advice if the only name in a header looks like several names with another delimiter.
+
+    None if it does not.
     """
     for delimiter in ";\t|,":
         parts = name.split(delimiter)
@@ -105,7 +110,11 @@ def open_csv(
     block_bytes: int,
     names: Sequence[str] = (),
 ) -> csv.CSVStreamingReader:
-    """Open a file; a quoted text may hold line breaks, and is never NULL."""
+    """Open a CSV file for Arrow; a quoted value may have line breaks, and is never NULL.
+
+    ``types`` are the types by column, ``names`` the columns of a file without a header, and
+    ``block_bytes`` the size of Arrow's blocks.
+    """
     return csv.open_csv(
         path,
         read_options=csv.ReadOptions(
@@ -148,7 +157,10 @@ def _require_readable(names: Sequence[str], columns: pa.Schema, dialect: TextDia
 def _named(
     path: str, said: str, columns: pa.Schema, dialect: TextDialect
 ) -> InvalidRequestError | None:
-    """Return the error with row, column and value; None if these cannot be found again."""
+    """Return the error with row, column and value, given the text of Arrow's error.
+
+    None if the row cannot be found.
+    """
     if width := _BAD_WIDTH.search(said):
         header = next(_records(path, dialect)) if dialect.header else []
         if len(header) == 1 and (advice := other_delimiter(header[0])) is not None:
@@ -186,8 +198,9 @@ def _named(
 
 
 def _row_of_width(path: str, columns: int, dialect: TextDialect) -> int | None:
-    """Return the first row that does not have ``columns`` values, which Arrow does not name; None
-    if none is found.
+    """Return the number of the first row that does not have ``columns`` values; None without one.
+
+    Arrow's error does not have it.
     """
     with suppress(python_csv.Error):
         for row, values in enumerate(_records(path, dialect), 0 if dialect.header else 1):
@@ -218,10 +231,10 @@ def _found_again(
     kind: pa.DataType,
     dialect: TextDialect,
 ) -> tuple[int | None, str | None]:
-    """Return the number of the first row with a refused value, from 1, and the value.
+    """Return the number of the first bad row, from 1, and its value.
 
-    If Arrow's error names a text that it cannot parse, that text is searched. Otherwise a cast
-    finds the value that does not fit.
+    ``value`` is the text that Arrow's error names. If it is None, the first value that cannot be
+    cast to ``kind`` is searched.
     """
     row = 1
     with suppress(pa.ArrowInvalid):

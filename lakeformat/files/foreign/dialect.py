@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way a text file is written: its format, its dialect and how it is compressed.
+"""The dialect of a text file: its delimiter, quotes, encoding, compression and so on.
 
-``lake write`` takes these names as options and the job ``ingest`` as keys of its request. The
+``lake write`` has these names as options, and the job ``ingest`` as keys of its request. This
 module imports no Arrow, so that a scheduler can check a dialect.
 """
 
@@ -43,20 +43,24 @@ _UTF_8 = "utf-8"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextDialect:
-    """The form of a text file. Only CSV files use the first five attributes."""
+    """The dialect of text files. Only CSV files use the first five attributes."""
 
     delimiter: str = ","
     quote: str = '"'
-    """The character around quoted values, doubled inside them; empty if no value is quoted."""
+    """The character around quoted values, written twice inside of them; "" if no value is
+    quoted.
+    """
     escape: str = ""
-    """The character before a delimiter or quote that belongs to a value; empty for none."""
+    """The character before a delimiter or quote that is part of a value; "" if there is none."""
     header: bool = True
-    """True if the first line names the columns; otherwise the file has the columns of the table."""
+    """True if the first line names the columns; False if the values have the order of the table's
+    columns.
+    """
     null_values: Sequence[str] = ("",)
-    """The unquoted texts that stand for NULL."""
+    """The unquoted texts that mean NULL."""
     encoding: str = _UTF_8
     compression: Compression | None = None
-    """None chooses the compression by the ending of the file's name."""
+    """The compression of the files; None chooses it by the ending of each file's name."""
 
     def __post_init__(self) -> None:
         given = _TAB if self.delimiter == _TAB else None
@@ -74,12 +78,14 @@ class TextDialect:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> TextDialect:
-        """Return the dialect of ``given``: values by attribute name, None for the default."""
+        """Return the dialect with the given values, by attribute name; None means the default."""
         said = {name: given.get(name) for name in DIALECT_NAMES}
         return cls(**{name: value for name, value in said.items() if value is not None})
 
     def require_fits(self, path: str, source_format: SourceFormat) -> None:
-        """Raise InvalidRequestError for a setting that has no effect in a file of this format."""
+        """Raise ``InvalidRequestError`` for a setting that has no effect on a file of this
+        format.
+        """
         allowed = {"csv": DIALECT_NAMES, "json": ("encoding", "compression")}
         for name in DIALECT_NAMES:
             is_given = getattr(self, name) != getattr(CSV_AND_PLAIN, name)
@@ -90,11 +96,11 @@ class TextDialect:
 
     @property
     def is_utf_8(self) -> bool:
-        """True if the file can be read without decoding it first."""
+        """True if the encoding is UTF-8, so that the file need not be decoded first."""
         return self.encoding == _UTF_8
 
     def compression_of(self, path: str) -> Compression:
-        """Return the compression of a file, from the dialect or from the ending of its name."""
+        """Return the compression of a file: that of the dialect, else that of its name's ending."""
         if self.compression is not None:
             return self.compression
         ending = PurePath(path).suffix.lower()
@@ -130,7 +136,9 @@ class TextDialect:
 
 
 def format_of(path: str) -> SourceFormat:
-    """Return the format by the ending of a file's name, without ``.gz`` and similar endings."""
+    """Return the format that the ending of a file's name shows, before an ending such as
+    ``.gz``.
+    """
     ending = PurePath(unpacked_name(path)).suffix.lower()
     if ending not in _ENDINGS:
         raise InvalidRequestError(
@@ -168,5 +176,5 @@ def _encoding(name: str) -> str:
 
 
 CSV_AND_PLAIN = TextDialect()
-"""CSV with commas and a header, UTF-8, compressed by the ending of its name."""
+"""CSV with commas and a header in UTF-8; the ending of a file's name gives its compression."""
 DIALECT_NAMES = tuple(field.name for field in fields(TextDialect))

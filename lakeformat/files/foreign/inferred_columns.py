@@ -55,10 +55,12 @@ def infer_columns(
     known: pa.Schema = _NO_COLUMNS,
     to_cast: Collection[str] = (),
 ) -> pa.Schema:
-    """Return the columns of all files together, without the ``known`` ones; ``opener`` opens a file
-    of another storage.
+    """Return the columns that the files have together, without those in ``known``.
 
-    Columns in ``to_cast`` may get any type that holds their values, in CSV files STRING.
+    Columns in ``to_cast`` may have any type that holds their values; in CSV files they are STRING.
+    ``opener`` returns a function that opens the file, or None for a file on this machine. If no
+    value shows the type of a column, or if types differ between files, ``InvalidRequestError`` is
+    raised.
     """
     if source_format == "csv" and not dialect.header:
         raise InvalidRequestError(
@@ -109,7 +111,7 @@ def with_shown_types(
     *,
     opener: Callable[[str], Opener | None] = lambda path: None,
 ) -> ColumnMapping:
-    """Return the mapping with the types that the JSON values to cast have in these files."""
+    """Return the mapping with the types that the files show for the JSON values to cast."""
     if source_format != "json" or not mapping.casts:
         return mapping
     names, found = mapping.cast_sources, []
@@ -155,9 +157,7 @@ def _columns_of(path: str, source_format: SourceFormat, dialect: TextDialect) ->
 
 
 def _exact_csv(path: str, columns: pa.Schema, dialect: TextDialect, known: pa.Schema) -> pa.Schema:
-    """Return the columns; a number column whose text differs from the printed number becomes a
-    STRING.
-    """
+    """Return the columns; a number column becomes STRING if a text is not its number as printed."""
     numbers = {field.name: field.type for field in columns if field.type in _FITS}
     texts = dict.fromkeys(numbers, pa.string())
     fits = {name: [*_FITS][[*_FITS].index(kind) :] for name, kind in numbers.items()}
@@ -198,7 +198,7 @@ def _are_doubles(texts: pa.Array) -> bool:
 
 
 def _all(answers: pa.Array) -> bool:
-    """Return True if no answer is False; nulls do not count."""
+    """Return True if no answer is False; nulls are ignored."""
     return bool(pc.all(answers, min_count=0).as_py())
 
 
@@ -206,7 +206,9 @@ _FITS = {pa.int64(): _are_whole, pa.float64(): _are_doubles}
 
 
 def _exact_json(path: str, columns: pa.Schema, dialect: TextDialect, known: pa.Schema) -> pa.Schema:
-    """Raise for a column with whole numbers that Arrow read as DOUBLE and may have rounded."""
+    """Raise ``InvalidRequestError`` if Arrow may have rounded whole numbers, which it read as
+    DOUBLE.
+    """
     if any(_holds_doubles(field.type) for field in columns):
         for batch in read_json(path, pa.schema([*known, *columns])):
             for name in columns.names:
@@ -221,7 +223,9 @@ def _holds_doubles(kind: pa.DataType) -> bool:
 
 
 def rounded_numbers(values: pa.Array, name: str) -> Iterator[tuple[str, float]]:
-    """Yield name and first such number of each part of a column that a DOUBLE may have rounded."""
+    """Yield the path and the first number of each part of a column that a DOUBLE may have
+    rounded.
+    """
     if pa.types.is_list(values.type):
         yield from rounded_numbers(values.flatten(), f"{name}.element")
     elif pa.types.is_struct(values.type):
@@ -235,7 +239,7 @@ def rounded_numbers(values: pa.Array, name: str) -> Iterator[tuple[str, float]]:
 
 
 def rounded_refusal(name: str, number: float) -> InvalidRequestError:
-    """Return the error about a number that an inferred column may have rounded."""
+    """Return the error about a number that Arrow may have rounded in an inferred column."""
     return InvalidRequestError(
         f"column {name!r} holds a number near {number!r}, which an inferred column may have "
         "rounded: declare the column first, with create_table or with alter_table and "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of files with one JSON object per line; an error names the row."""
+"""Reads the rows of files with one JSON object in each line; an error names the row."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ _SHOWN = 80
 
 
 def read_json(path: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file with all of ``columns``; refuse a file that names other columns."""
+    """Yield the rows of a file with all ``columns``; a missing value is null.
+
+    A key that is not in ``columns`` raises ``InvalidRequestError``.
+    """
     require_objects(path)
     if is_blank(path):
         return
@@ -49,13 +52,15 @@ def read_json(path: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
 def open_json(
     path: str, block_bytes: int, options: arrow_json.ParseOptions | None = None
 ) -> arrow_json.JSONStreamingReader:
-    """Open a file of JSON lines; without ``options``, Arrow infers its columns."""
+    """Open a file of JSON lines for Arrow; without ``options`` Arrow infers the columns."""
     read_options = arrow_json.ReadOptions(block_size=block_bytes)
     return arrow_json.open_json(path, read_options=read_options, parse_options=options)
 
 
 def is_blank(path: str) -> bool:
-    """Return True for a file of blank lines: it has no rows, but Arrow would raise an error."""
+    """Return True if a file has only blank lines: it has no rows, but Arrow would raise an
+    error.
+    """
     with open(path, "rb") as file:
         return os.path.getsize(path) == 0 or not any(map(bytes.strip, file))
 
@@ -73,7 +78,7 @@ def _typed(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
 
 
 def _is_readable(kind: pa.DataType) -> bool:
-    """Return True if JSON can hold values of a type, and Arrow can read them."""
+    """Return True if Arrow can read values of this type from JSON."""
     if pa.types.is_binary(kind) or pa.types.is_map(kind):
         return False
     parts = [kind.field(number).type for number in range(kind.num_fields)]
@@ -81,10 +86,9 @@ def _is_readable(kind: pa.DataType) -> bool:
 
 
 def _named(path: str, columns: pa.Schema, readable: pa.Schema) -> InvalidRequestError | None:
-    """Return the error of the first bad row, with its number in the file: Arrow counts rows within
-    a block.
+    """Return the error of the first bad row, with its number in the file; None if all can be read.
 
-    None if every row can be read.
+    Arrow's own error counts rows from the start of a block.
     """
     row = 1
     with open(path, "rb") as file:
@@ -149,7 +153,7 @@ def _of_line(
 
 
 def _reason_text(reason: Exception | None) -> str:
-    """Return Arrow's reason for refusing one line, without the row number, which Arrow counts per
-    block.
+    """Return Arrow's reason for a bad line, without the row number, which is not that in the
+    file.
     """
     return re.sub(r"^JSON parse error: (Column\(\S+\) )?| in row 0$", "", str(reason))

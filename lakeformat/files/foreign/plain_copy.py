@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies files that Arrow cannot read directly to this machine, unpacked and decoded.
+"""Copies files that Arrow cannot read directly: decompressed, in UTF-8, on this machine.
 
 Text is checked before it is parsed, so it is read more than once.
 """
@@ -21,7 +21,7 @@ from lakeformat.files.foreign.dialect import SourceFormat, TextDialect, unpacked
 __all__ = ["Opener", "plain_copy"]
 
 Opener: TypeAlias = Callable[[str], AbstractContextManager[Any]]
-"""Opens a file that is not on this machine."""
+"""A function that opens a file in another storage; its argument is the path."""
 _CHUNK_BYTES = 4 << 20
 
 
@@ -29,10 +29,10 @@ _CHUNK_BYTES = 4 << 20
 def plain_copy(
     path: str, source_format: SourceFormat, dialect: TextDialect, opener: Opener | None = None
 ) -> Iterator[str]:
-    """Yield the path of a local, unpacked copy of a file, in UTF-8 if it is text.
+    """Yield the path of a local copy of a file, decompressed and, if it is text, in UTF-8.
 
-    It is the file itself if no copy is needed. A copy is deleted when the block ends; errors name
-    the original.
+    If no copy is needed, this is ``path`` itself. A copy is deleted when the with block ends;
+    errors name ``path``.
     """
     dialect.require_fits(path, source_format)
     compression = dialect.compression_of(path)

@@ -45,7 +45,7 @@ def read_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file; text is parsed by the types of ``columns``.
 
-    The columns ``encoded`` may be dictionary-encoded.
+    Columns in ``encoded`` may be dictionary-encoded. ``opener`` opens a file in another storage.
     """
     with naming(path), plain_copy(path, source_format, dialect, opener) as local:
         if source_format == "csv":
@@ -60,7 +60,7 @@ def read_rows(
 
 @contextmanager
 def naming(path: str) -> Iterator[None]:
-    """Name the file in every error, and the first row number if an error names a row."""
+    """In a with block, add the name of the file to each error."""
     try:
         yield
     except UnicodeDecodeError as reason:

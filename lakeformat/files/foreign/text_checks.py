@@ -30,20 +30,22 @@ __all__ = [
 ]
 
 BLOCK_BYTES = 8 << 20
-"""The first block size in bytes. A record must fit in one block, so longer records need larger
-ones.
+"""The first size of Arrow's blocks, in bytes. A record must fit into one block, so for longer
+records the blocks grow.
 """
 _MOST_BLOCK_BYTES = (1 << 31) - 1
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 OpenReader: TypeAlias = Callable[[int], AbstractContextManager[Batches]]
-"""Opens a file from its start; the argument is the size of its blocks in bytes."""
+"""A function that opens a file from its start; its argument is the size of Arrow's blocks in
+bytes.
+"""
 
 _MARK = b"\xef\xbb\xbf"
 
 
 def cast_text(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return values that JSON has a type for as values of a column; times of day are parsed too."""
+    """Return values read from text as values of the type ``kind``; times of day are parsed, too."""
     if not (pa.types.is_time(kind) and pa.types.is_string(values.type)):
         return values.cast(kind)
     # A cast to a timestamp refuses surplus digits; a cast to a time of day would cut them off.
@@ -52,9 +54,10 @@ def cast_text(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def first_refused(count: int, is_refused: Callable[[int, int], bool]) -> int:
-    """Return the index of the first refused row, or -1.
+    """Return the index of the first refused row among ``count`` rows; -1 if none is refused.
 
-    ``is_refused(start, count)`` returns True if any of ``count`` rows from ``start`` is refused.
+    ``is_refused(start, number)`` returns True if any of ``number`` rows from ``start`` on is
+    refused.
     """
     first = 0
     if not count or not is_refused(0, count):
@@ -69,29 +72,32 @@ def first_refused(count: int, is_refused: Callable[[int, int], bool]) -> int:
 
 
 def times_as_text(columns: pa.Schema) -> pa.Schema:
-    """Return the columns with STRING in place of dates and times, which are cast exactly later.
+    """Return the columns with STRING in place of dates and times, which ``cast_text`` parses later.
 
-    Arrow's JSON reader knows no dates, and drops or invents time zones.
+    Arrow's JSON reader has no dates, and drops or invents time zones.
     """
     return pa.schema(_time_as_text(field) for field in columns)
 
 
 def type_name(kind: pa.DataType) -> str:
-    """Return the name that table schemas use for an Arrow type."""
+    """Return the SQL name of an Arrow type."""
     found = type_to_json(from_arrow_type(kind))
     return found if isinstance(found, str) else str(kind)
 
 
 def not_utf_8(path: str, reason: object) -> InvalidRequestError:
-    """Return the error for a file that has another encoding."""
+    """Return the error for a file that is not in UTF-8; ``reason`` is the place or the decoder's
+    error.
+    """
     return InvalidRequestError(
         f"cannot read {path}: it is not UTF-8 ({reason}): give its encoding, such as latin-1"
     )
 
 
 def require_objects(path: str) -> None:
-    """Refuse a JSON file with a line that is not an object: Arrow would crash, or return null
-    rows.
+    """Raise ``InvalidRequestError`` if a line of a JSON file is not an object.
+
+    Arrow would crash, or return rows of nulls.
     """
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
@@ -105,7 +111,10 @@ def require_objects(path: str) -> None:
 
 
 def require_closed_quotes(path: str, dialect: TextDialect) -> None:
-    """Refuse a CSV file with an unclosed quote: Arrow would read all the rest as one value."""
+    """Raise ``InvalidRequestError`` if a CSV file has a quote that is never closed.
+
+    Arrow would read the remaining file as one value.
+    """
     if not dialect.quote or not os.path.getsize(path):
         return
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
@@ -121,7 +130,9 @@ def require_closed_quotes(path: str, dialect: TextDialect) -> None:
 
 
 def read_growing(open_reader: OpenReader) -> Batches:
-    """Yield the batches of a file, with larger blocks once a record is longer than a block."""
+    """Yield the batches of a file; if a record is longer than a block, read on with larger
+    blocks.
+    """
     size, given = BLOCK_BYTES, 0
     while True:
         try:
@@ -143,7 +154,7 @@ def read_growing(open_reader: OpenReader) -> Batches:
 def _quoted(dialect: TextDialect) -> re.Pattern[bytes]:
     """Return a pattern that finds quoted values as Arrow does.
 
-    A quote has a meaning at the start of a field, and none after the closing quote.
+    A quote begins a quoted value only at the start of a field.
     """
     quote, delimiter = (re.escape(each.encode()) for each in (dialect.quote, dialect.delimiter))
     inside, outside = b"[^" + quote + b"]++|" + quote + quote, b""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds ORC files with timestamps beyond 64-bit nanoseconds, from the bounds in the footer.
+"""Finds ORC files with timestamps that Arrow would read wrongly, by the bounds in their footers.
 
 Arrow reads timestamps as 64-bit nanoseconds, from 1677 to 2262, and does not notice other values.
 It would read 9999-12-31, a usual mark for "still valid", as a day in 1816. Arrow returns no
@@ -20,11 +20,11 @@ _TIMESTAMP_KINDS = (9, 18)
 _TIMESTAMP_STATISTICS = 9
 _UTC_ENDS = (3, 4)
 _MILLIS = (1, 2, *_UTC_ENDS)
-"""Members of the statistics: local and UTC bounds of timestamps in milliseconds."""
+"""The member numbers of a timestamp's minimum and maximum in milliseconds: local, then UTC."""
 
 
 def find_far_timestamps(tail: OrcTail, columns: Sequence[str]) -> str | None:
-    """Return the first of ``columns`` with a timestamp out of Arrow's range.
+    """Return the first of ``columns`` with a timestamp outside of 1677 to 2262.
 
     None if the footer shows no such timestamp.
     """
@@ -37,8 +37,9 @@ def find_far_timestamps(tail: OrcTail, columns: Sequence[str]) -> str | None:
 
 
 def timestamp_millis(tail: OrcTail, number: int) -> tuple[int, int] | None:
-    """Return the least and the greatest timestamp of a type in milliseconds; None if the footer has
-    none.
+    """Return the least and the greatest timestamp of type ``number`` in milliseconds.
+
+    None if the footer has no bounds for it.
     """
     if number >= len(tail.statistics):
         return None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TIMESTAMP_LTZ in ORC files, which a JVM outside UTC stores shifted by its zone's offset.
+"""TIMESTAMP_LTZ in ORC files, which a JVM outside of UTC stores shifted by the offset of its zone.
 
-This is the default, ``orc.timestamp-ltz.legacy.type``. Java takes the UTC date and time of an
-instant for a local time in the JVM's zone. It stores the instant of that local time. Reading
+This is the default of ``orc.timestamp-ltz.legacy.type``. Java takes the UTC date and time of an
+instant for a local time in the zone of the JVM, and stores the instant of that local time. Reading
 reverses this with the zone in the file. A file names its zone only if it has a column of type
 TIMESTAMP.
 """
@@ -30,7 +30,7 @@ from lakeformat.types.java_zones import ZoneOffsets, zone_offsets
 __all__ = ["INSTANT", "InstantRule", "as_written", "is_outside_utc", "offsets_of"]
 
 INSTANT = 18
-"""The ORC type number of TIMESTAMP_LTZ."""
+"""The number of the type TIMESTAMP_LTZ in ORC."""
 ZONE_OPTION = "lake.orc-writer-timezone"
 
 _NANOS_PER_MILLI = 1_000_000
@@ -42,19 +42,23 @@ Millis = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class InstantRule:
-    """The table options for instants in ORC files, and the bounds of a file."""
+    """The table options for TIMESTAMP_LTZ in ORC files, and the bounds of one file."""
 
     is_legacy: bool = False
     unnamed_zone: str = ""
-    """The zone of files that do not name one; empty means UTC."""
+    """The zone of the JVMs that wrote files without a zone; "" means UTC."""
     bounds: Callable[[], Mapping[str, Millis]] | None = None
-    """Reads the least and greatest instant of columns from the manifest, in milliseconds."""
+    """Returns the least and greatest instant of each column in milliseconds, from the manifest."""
 
 
 def offsets_of(
     rule: InstantRule, zones: set[str], tail: OrcTail, columns: Sequence[str]
 ) -> ZoneOffsets | None:
-    """Return the offsets to add to the instants of a file; None if its instants are not shifted."""
+    """Return the offsets that correct the instants of a file; None if they are not shifted.
+
+    ``zones`` are the zones in the file. ``UnsupportedError`` is raised for several zones, and if
+    the bounds in the manifest show another zone.
+    """
     if not rule.is_legacy or not _holds_instants(tail, columns):
         return None
     if len(zones) > 1:
@@ -70,12 +74,15 @@ def offsets_of(
 
 
 def is_outside_utc(zone: str) -> bool:
-    """Return True if clocks of a zone may differ from UTC."""
+    """Return True if the zone's offset from UTC was ever different from 0."""
     return not _find_offsets(zone).is_utc
 
 
 def _find_offsets(zone: str) -> ZoneOffsets:
-    """Return the offsets of a file's zone; UnsupportedError if this machine does not have it."""
+    """Return the offsets of a time zone; "" is UTC.
+
+    ``UnsupportedError`` is raised if this machine does not know the zone.
+    """
     try:
         return zone_offsets(zone or "UTC")
     except ValueError:
@@ -93,9 +100,7 @@ def _holds_instants(tail: OrcTail, columns: Sequence[str]) -> bool:
 
 
 def as_written(batch: pa.RecordBatch, offsets: ZoneOffsets) -> pa.RecordBatch:
-    """Return the instants that the writer received; the stored instants are shifted by
-    ``offsets``.
-    """
+    """Return a batch with corrected instants: those that its writer got."""
     arrays = [
         _shifted(array, offsets, name)
         for array, name in zip(batch.columns, batch.schema.names, strict=True)
@@ -128,8 +133,9 @@ def _shifted(array: pa.Array, offsets: ZoneOffsets, column: str) -> pa.Array:
 def _require_bounds(
     bounds: Mapping[str, Millis], tail: OrcTail, columns: Sequence[str], offsets: ZoneOffsets
 ) -> None:
-    """Raise if the instants of a file, shifted by ``offsets``, contradict the bounds in its
-    manifest.
+    """Raise ``UnsupportedError`` if corrected instants contradict the bounds in the manifest.
+
+    The file was then written in another zone.
     """
     root = tail.types[0]
     for name, number in zip(root.names, root.children, strict=False):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parses protobuf messages of an ORC file, and refuses everything that a valid file cannot have."""
+"""Parses protobuf messages of an ORC file; raises ``ValueError`` for what no valid file has."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _VARINT, _DELIMITED = 0, 2
 _FIXED_SIZES = {1: 8, 5: 4}
 
 Message = dict[int, list[int | bytes]]
-"""The members of a message: the values of each member, by its number."""
+"""The values of each member of a message, by the number of the member."""
 
 
 def parse_message(data: bytes) -> Message:
-    """Return the members of a message; ValueError or IndexError if it is invalid."""
+    """Return the members of a message; raise ``ValueError`` or ``IndexError`` if it is invalid."""
     place = 0
     members: Message = {}
     while place < len(data):
@@ -40,7 +40,7 @@ def parse_message(data: bytes) -> Message:
 
 
 def varint(data: bytes, place: int) -> tuple[int, int]:
-    """Return a number and the position after it."""
+    """Return the number at offset ``place``, and the offset after it."""
     value = shift = 0
     while True:
         byte = data[place]
@@ -56,7 +56,7 @@ def varint(data: bytes, place: int) -> tuple[int, int]:
 
 
 def single(message: Message, member: int) -> int:
-    """Return a number that occurs at most once; 0 if it is missing."""
+    """Return a number that occurs at most once in a message; 0 if it is missing."""
     values = message.get(member, [0])
     if len(values) != 1:
         raise ValueError(f"field {member} of a protobuf message occurs {len(values)} times")
@@ -64,7 +64,7 @@ def single(message: Message, member: int) -> int:
 
 
 def parts(message: Message, member: int) -> list[bytes]:
-    """Return the messages or texts of a repeated member."""
+    """Return the bytes of each occurrence of a repeated member."""
     found = []
     for value in message.get(member, []):
         if not isinstance(value, bytes):
@@ -74,7 +74,7 @@ def parts(message: Message, member: int) -> list[bytes]:
 
 
 def numbers(message: Message, member: int) -> list[int]:
-    """Return the numbers of a repeated member, which are stored one by one or packed together."""
+    """Return the numbers of a repeated member; some writers pack them into one value."""
     found = []
     for value in message.get(member, []):
         if isinstance(value, int):

@@ -10,7 +10,7 @@ __all__ = ["PatientStream"]
 
 
 class PatientStream(io.RawIOBase):
-    """Passes bytes on until the first error, discards the rest, and raises the error on request."""
+    """Passes bytes on until the first error, and ignores all later bytes."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -24,7 +24,9 @@ class PatientStream(io.RawIOBase):
         return self._position
 
     def write(self, content: object) -> int:
-        """Never raise; the library calls this from places that cannot handle an error."""
+        """Write the bytes; an error is stored and not raised, because the library cannot
+        handle it.
+        """
         view = memoryview(content)  # type: ignore[arg-type]
         self._position += view.nbytes
         if self._error is None:
@@ -35,6 +37,6 @@ class PatientStream(io.RawIOBase):
         return view.nbytes
 
     def raise_error(self) -> None:
-        """Raise the first error so far."""
+        """Raise the stored error; return if there is none."""
         if self._error is not None:
             raise self._error

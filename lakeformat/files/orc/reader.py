@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads ORC files in batches."""
+"""Reads ORC files as Arrow batches."""
 
 from __future__ import annotations
 
@@ -31,7 +31,11 @@ def read_orc(
     *,
     instants: InstantRule = _AS_STORED,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield batches with the position of their first row, until ``rows`` ends."""
+    """Yield batches of ``columns``, each with the position of its first row in the file.
+
+    Rows before and after the range ``rows`` are left out. ``instants`` is the rule for
+    TIMESTAMP_LTZ.
+    """
     source = stream if isinstance(stream, pa.NativeFile) else pa.PythonFile(stream, mode="r")
     if callable(columns):
         schema = ds.OrcFileFormat().make_fragment(source).physical_schema
@@ -55,10 +59,10 @@ def read_orc(
 
 
 def _checked_tail(stream: IO[bytes], columns: Sequence[str]) -> tuple[OrcTail, set[str]]:
-    """Return the end of a file and the time zones of its writers.
+    """Return the footer of a file, and the time zones that its stripes name.
 
-    Raises for content that Arrow would read wrongly, or that would end the process or exhaust its
-    memory.
+    An error is raised for content that Arrow would read wrongly, or that would end the process or
+    exhaust its memory.
     """
     try:
         tail = read_tail(stream)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the run-length encoded numbers of an ORC stream before Arrow's reader uses them.
 
-Only the bounds and the sum of the numbers are kept. Most runs are bit-packed; these are unpacked
-together.
+Only the minimum, the maximum and the sum of the numbers are kept. Most runs are bit-packed; they
+are unpacked together.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from lakeformat.files.orc.message import varint
 __all__ = ["RunSummary", "summarise_runs"]
 
 _WIDTHS = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
-"""The widths in bits, by the five bits of a run's header that encode the width."""
+"""The width of the numbers of a run in bits, by the five bits in its header that encode it."""
 _SHORT_REPEAT, _DIRECT, _PATCHED = range(3)
 _SHORTEST_REPEAT = 3
 _LONG_REPEATS_FROM = 8
-"""A run with a lower first byte repeats a number of one byte; from here on, of 2 to 8 bytes."""
+"""A run whose first byte is lower repeats a number of one byte; from here on, one of 2 to 8
+bytes.
+"""
 _LITERALS_FROM = 128
 _MOST_BITS = 62
-"""The most bits of a number, so that adding it to a base cannot overflow 64 bits.
+"""The largest accepted width of a number in bits, so that its sum with a base fits into 64 bits.
 
-Lengths and scales need fewer.
+Lengths and scales need fewer bits.
 """
 
 Numbers = npt.NDArray[np.int64]
@@ -35,7 +37,7 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(slots=True)
 class RunSummary:
-    """Bounds, sum and count of a stream's numbers; without numbers all are 0."""
+    """Count, sum, minimum and maximum of a stream's numbers; all 0 for an empty stream."""
 
     count: int = 0
     total: int = 0
@@ -53,13 +55,17 @@ class RunSummary:
 
 
 def summarise_runs(content: bytes, *, version: int, signed: bool) -> RunSummary:
-    """Return the summary of a stream's numbers; ValueError or IndexError if it is invalid."""
+    """Return the summary of the numbers in an unpacked stream.
+
+    ``version`` is that of the run-length encoding, 1 or 2; ``signed`` numbers are zig-zag encoded.
+    An invalid stream raises ``ValueError`` or ``IndexError``.
+    """
     return (_Runs2 if version == 2 else _Runs1)(content, signed).summarise()
 
 
 @dataclass(slots=True)
 class _Runs1:
-    """Numbers in ORC's version 1: runs with a constant step, and single numbers."""
+    """Summarises runs of version 1: numbers with a constant difference, and single numbers."""
 
     content: bytes
     signed: bool
@@ -82,13 +88,13 @@ class _Runs1:
 
 @dataclass(slots=True)
 class _Runs2:
-    """Numbers in version 2: repeats, bit-packed numbers (with or without exceptions), and steps."""
+    """Summarises runs of version 2: repeated numbers, bit-packed numbers, and differences."""
 
     content: bytes
     signed: bool
     found: RunSummary = field(default_factory=RunSummary)
     direct: dict[bytes, list[bytes]] = field(default_factory=lambda: defaultdict(list))
-    """Packed numbers by the two bytes that encode their count and width."""
+    """The bit-packed bytes of runs, by their two header bytes, which encode count and width."""
 
     def summarise(self) -> RunSummary:
         content, place, end = self.content, 0, len(self.content)
@@ -126,8 +132,10 @@ class _Runs2:
                 self.found.add(count, number * count, number, number)
 
     def _rare(self, head: int, place: int) -> int:
-        """Read one of the rarer runs: a large repeated number, numbers with exceptions, or
-        steps.
+        """Summarise a rarer run at offset ``place``, whose first byte is ``head``; return the
+        offset after it.
+
+        It has a repeated number of several bytes, packed numbers with exceptions, or differences.
         """
         kind = head >> 6
         if kind == _SHORT_REPEAT:
@@ -214,7 +222,10 @@ def _size(bits: int) -> int:
 
 
 def _unpack_bits(packed: bytes, runs: int, count: int, width: int) -> Numbers:
-    """Unpack numbers of ``width`` bits, the highest first; each run starts with a byte."""
+    """Return the numbers of ``runs`` packed runs of ``count`` numbers each, ``width`` bits wide.
+
+    The highest bit is first; each run begins at a whole byte.
+    """
     if width > _MOST_BITS:
         raise ValueError(f"a run has numbers of {width} bits")
     rows = np.frombuffer(packed, np.uint8).reshape(runs, _size(count * width))

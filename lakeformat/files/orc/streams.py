@@ -27,12 +27,12 @@ from lakeformat.files.orc.tail import (
 __all__ = ["check_streams"]
 
 MAX_LENGTH = 2**31 - 1
-"""Arrow counts the elements of a list and the bytes of a text in 32 bits."""
+"""The largest length of a text or list: Arrow counts bytes and elements in 32 bits."""
 MAX_SCALE = 38
 FEW = 1 << 20
-"""A number of elements or bytes that does no harm, even if it is wrong."""
+"""A sum of lengths, in elements or bytes, that does no harm even if it is wrong."""
 VALUES_PER_BYTE = 1024
-"""More values than one byte of a stream can hold. For example, two bytes can repeat one byte of
+"""More values than one byte of a stream can encode. For example, two bytes can repeat one byte of
 eight flags 130 times, which is 520 values for each byte.
 """
 
@@ -53,9 +53,9 @@ class _Place:
 
 
 def check_streams(stream: IO[bytes], tail: OrcTail, columns: Sequence[str]) -> set[str]:
-    """Check the streams of ``columns``; return the time zones of the writers that stripes name.
+    """Check the streams of ``columns``; return the time zones that the stripes name.
 
-    Raises ValueError for lengths, scales or indexes that no writer writes.
+    ``ValueError`` is raised for lengths, scales or indexes that no valid file has.
     """
     wanted = [number for column in columns for number in tail.subtree(column)]
     zones: set[str] = set()
@@ -68,7 +68,7 @@ def check_streams(stream: IO[bytes], tail: OrcTail, columns: Sequence[str]) -> s
 
 
 class _Stripe:
-    """The streams of one stripe, and their checks."""
+    """The streams of one stripe, by kind and type, and their checks."""
 
     def __init__(self, stream: IO[bytes], tail: OrcTail, stripe: Stripe) -> None:
         self._stream = stream
@@ -87,7 +87,7 @@ class _Stripe:
         self._places = _places(streams, stripe)
 
     def check(self, number: int) -> None:
-        """Check the streams of one type, but not of the types inside it."""
+        """Check the streams of type ``number``, without those of the types inside of it."""
         kind = self._tail.types[number].kind
         if kind in _TEXTS:
             self._check_texts(number)
@@ -116,10 +116,10 @@ class _Stripe:
             raise self._error(number, f"a dictionary of {found.count} words, but announces more")
 
     def _all_of(self, numbers: Iterable[int], found: RunSummary) -> list[_Place]:
-        """Return the positions of all streams of the types ``numbers``.
+        """Return the places of all streams of the types ``numbers``.
 
-        Return none if the total of ``found``, the summary of a stream of lengths, is at most
-        ``FEW``: then even wrong lengths do no harm.
+        If the sum of the lengths in ``found`` is at most ``FEW``, the list is empty: even wrong
+        lengths then do no harm.
         """
         if found.total <= FEW:
             return []
@@ -156,8 +156,8 @@ class _Stripe:
         return unpack(self._stream.read(place.size), self._tail.codec)
 
     def _room(self, place: _Place, *, exact: bool) -> int:
-        """Return the unpacked size of a stream, or an upper bound that costs less if not
-        ``exact``.
+        """Return the unpacked size of a stream in bytes; if not ``exact``, a cheaper upper
+        bound.
         """
         if self._tail.codec == UNCOMPRESSED:
             return place.size
@@ -176,8 +176,9 @@ class _Stripe:
 
 
 def _places(streams: Iterable[Message], stripe: Stripe) -> dict[tuple[int, int], _Place]:
-    """Return the position of each stream, by its kind and type. Streams follow each other without
-    gaps from the start of the stripe.
+    """Return the place of each stream, by kind and type number.
+
+    Streams follow each other without gaps from the start of the stripe.
     """
     places: dict[tuple[int, int], _Place] = {}
     start = stripe.start

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of an ORC file: positions, types and compression of its streams."""
+"""Reads the end of an ORC file: the places of stripes, the types, and the compression."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 MAX_POSTSCRIPT = 256
 MAX_CHUNK = 8 << 20
-"""The largest size of a chunk that its header can hold."""
+"""The largest size of an unpacked chunk in bytes: its header cannot hold more."""
 CHUNK_HEADER = 3
 _LZ4_SHORTEST = 4
 UNCOMPRESSED, _ZLIB, _SNAPPY, _LZO, _LZ4, _ZSTD = range(6)
@@ -45,7 +45,7 @@ _KIND, _SUBTYPES, _FIELD_NAMES, _PRECISION, _SCALE = 1, 2, 3, 5, 6
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """One node of the tree of types; its number is its position in ``OrcTail.types``."""
+    """A type in the tree of types; its number is its index in ``OrcTail.types``."""
 
     kind: int
     children: tuple[int, ...]
@@ -54,7 +54,7 @@ class ColumnType:
 
 @dataclass(frozen=True, slots=True)
 class Stripe:
-    """The positions of a stripe: its streams, and the footer that describes them."""
+    """The offsets of a stripe: those of its streams and of the footer that describes them."""
 
     start: int
     footer_start: int
@@ -63,7 +63,7 @@ class Stripe:
 
 @dataclass(frozen=True, slots=True)
 class OrcTail:
-    """The content of an ORC file's footer."""
+    """The footer of an ORC file, with the compression in its postscript."""
 
     codec: int
     block_size: int
@@ -72,14 +72,14 @@ class OrcTail:
     statistics: tuple[bytes, ...]
 
     def subtree(self, column: str) -> Iterator[int]:
-        """Yield the numbers of a column's type and of all types below it."""
+        """Yield the numbers of the type of a top-level column and of all types inside of it."""
         root = self.types[0]
         for name, number in zip(root.names, root.children, strict=False):
             if name == column:
                 yield from self.below(number)
 
     def below(self, number: int) -> Iterator[int]:
-        """Yield a type and all types below it."""
+        """Yield ``number`` and the numbers of all types inside of this type."""
         waiting = [number]
         while waiting:
             number = waiting.pop()
@@ -88,7 +88,7 @@ class OrcTail:
 
 
 def read_tail(stream: IO[bytes]) -> OrcTail:
-    """Read postscript and footer; ValueError with the reason if they are invalid."""
+    """Read postscript and footer; raise ``ValueError`` or ``IndexError`` if they are invalid."""
     size = stream.seek(0, io.SEEK_END)
     tail_size = min(size, MAX_POSTSCRIPT)
     stream.seek(size - tail_size)
@@ -112,9 +112,9 @@ def read_tail(stream: IO[bytes]) -> OrcTail:
 
 
 def file_zones(stream: IO[bytes]) -> set[str]:
-    """Return the time zones of a file's writers that its stripes name.
+    """Return the time zones that the stripes of a file name: those of the JVMs that wrote it.
 
-    ValueError with the reason if the file is invalid.
+    An invalid file raises ``ValueError``.
     """
     zones: set[str] = set()
     try:
@@ -129,12 +129,12 @@ def file_zones(stream: IO[bytes]) -> set[str]:
 
 
 def writer_zones(stripe_footer: Message) -> set[str]:
-    """Return the time zone in the footer of a stripe; an empty set if it names none."""
+    """Return the time zone in the footer of one stripe as a set; empty if it names none."""
     return {part.decode() for part in parts(stripe_footer, _WRITER_ZONE) if part}
 
 
 def unpack(content: bytes, codec: int) -> bytes:
-    """Return the content of a stream or a footer, which a compressed file stores in chunks."""
+    """Return the unpacked bytes of a stream or footer; a compressed file stores them in chunks."""
     if codec == UNCOMPRESSED:
         return content
     unpacked, place = [], 0
@@ -184,9 +184,7 @@ def _decompress_sized(chunk: bytes, size: int, name: str) -> bytes:
 
 
 def _lz4_size(chunk: bytes) -> int:
-    """Return the unpacked size of an LZ4 block: the sum of the sizes of its pieces, because the
-    block does not store it.
-    """
+    """Return the unpacked size of an LZ4 block, which does not store it: the sum of its parts."""
     size = place = 0
     while True:
         token = chunk[place]
@@ -221,7 +219,9 @@ def _column_type(message: Message) -> ColumnType:
 
 
 def _check_order(types: Sequence[ColumnType]) -> None:
-    """Raise if types are not numbered depth first from the root, as readers expect."""
+    """Raise ``ValueError`` if types are not numbered depth first from the root, as readers
+    expect.
+    """
     expected, waiting = 0, [0]
     while waiting:
         number = waiting.pop()

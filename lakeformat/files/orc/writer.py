@@ -26,8 +26,8 @@ __all__ = ["OrcFileWriter"]
 MAX_STRIPE_BYTES = 64 << 20
 MIN_STRIPE_BYTES = 64 << 10
 STRIPES_PER_FILE = 4
-"""The stripes of a file. Its size is known only between stripes, so several are needed to meet the
-target.
+"""The number of stripes in a file. The size of a file is known only between stripes, so several are
+needed to meet the target size.
 """
 
 NANOS_PER_MILLI = 1_000_000
@@ -36,7 +36,7 @@ _BINARY = (TypeName.BINARY, TypeName.VARBINARY)
 
 
 class OrcFileWriter:
-    """Writes an ORC file; the library writes a stripe when it has enough rows."""
+    """Writes an ORC file; Arrow's library writes a stripe as soon as it has enough rows."""
 
     def __init__(self, stream: IO[bytes], content: FileContent) -> None:
         self._stream = PatientStream(stream)
@@ -81,9 +81,9 @@ class OrcFileWriter:
 
 
 def _refuse_fractions_before_1970(rows: pa.Table) -> None:
-    """Raise for timestamps before 1970 with a fraction of a millisecond.
+    """Raise ``InvalidRequestError`` for a timestamp before 1970 with a fraction of a millisecond.
 
-    Arrow's writer stores them with the later second, which Java cannot read.
+    Arrow's writer stores it with the next second, which Java cannot read.
     """
     for name, column in zip(rows.column_names, rows.columns, strict=True):
         if any(_has_fraction_before_1970(chunk) for chunk in column.chunks):
@@ -110,11 +110,10 @@ def _has_fraction_before_1970(array: pa.Array) -> bool:
 
 
 def _as_arrow_writes_them(rows: pa.Table) -> pa.Table:
-    """Return rows that Arrow's writer stores correctly: structs copied, values in null structs
-    null.
+    """Return the rows in a form that Arrow's ORC writer stores correctly.
 
-    Arrow's writer takes the nulls of a sliced struct from the wrong rows. After a value hidden
-    inside a null struct it writes wrong values.
+    It takes the nulls of a sliced struct from the wrong rows, so structs are copied. It also writes
+    wrong values after a value inside of a null struct, so such values become null.
     """
     for number, column in enumerate(rows.columns):
         if _has_struct(column.type):
@@ -125,7 +124,7 @@ def _as_arrow_writes_them(rows: pa.Table) -> pa.Table:
 
 
 def _without_hidden_values(array: pa.Array) -> pa.Array:
-    """Return an array whose structs hide no value below a null; it must not be a slice."""
+    """Return an array with null for each value inside of a null struct; it must not be a slice."""
     if not _has_struct(array.type):
         return array
     nulls = array.is_null()
@@ -148,6 +147,8 @@ def _has_struct(arrow_type: pa.DataType) -> bool:
 
 
 def _has_bounds(data_type: DataType) -> bool:
-    """Return True for types with bounds in an ORC file. Java does not read the bounds of bytes."""
+    """Return True if ORC files have bounds of this type that Java reads; those of bytes it does
+    not.
+    """
     is_binary = isinstance(data_type, AtomicType) and data_type.name in _BINARY
     return has_order(data_type) and not is_binary

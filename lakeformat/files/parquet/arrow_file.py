@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parquet files whose columns are all encoded by Arrow."""
+"""Writes Parquet files in which Arrow encodes all columns."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ __all__ = ["ArrowFile", "FooterStream", "ParquetLayout", "arrow_writer"]
 
 @dataclass(frozen=True, slots=True)
 class ParquetLayout:
-    """The settings of a Parquet file, the same for all of its row groups."""
+    """The settings of a Parquet file; all its row groups have the same."""
 
     schema: pa.Schema
-    """The schema in the file, where a timestamp of 12 bytes has a type of bytes."""
+    """The Arrow schema of the file; a timestamp that becomes INT96 is 12 bytes in it."""
     settings: FileSettings
     dictionary_columns: Sequence[str]
     bounded: Sequence[str] | bool
-    """The paths of the columns with bounds in the footer; True for all columns."""
+    """The paths of the columns that have bounds in the footer; True means all columns."""
     change_footer: Callable[[bytes], bytes] | None
-    """Changes the footer before it is written."""
+    """Returns the changed bytes of the footer before it is written; None if it is not changed."""
     times_in_utc: bool = True
-    """True marks a TIME as UTC, as Java does for Paimon; for Iceberg Java does not."""
+    """True marks a TIME as UTC, as Java does for Paimon; False does not, as Java for Iceberg."""
 
 
 def arrow_writer(
@@ -41,8 +41,10 @@ def arrow_writer(
     layout: ParquetLayout,
     **more: Any,
 ) -> pq.ParquetWriter:
-    """Return Arrow's writer with the settings of ``layout``, for all columns of a table or for
-    those in ``schema``.
+    """Return Arrow's writer with the settings of ``layout``, for a file with the columns in
+    ``schema``.
+
+    ``schema`` may have only some of the columns of ``layout``.
     """
     settings = layout.settings
     codec = CODECS[FileFormat.PARQUET][settings.compression]
@@ -63,7 +65,7 @@ def arrow_writer(
 
 
 class ArrowFile:
-    """A Parquet file that Arrow's writer encodes, one row group for each ``write``."""
+    """A Parquet file in which Arrow encodes each column; each ``write`` is a row group."""
 
     def __init__(self, stream: IO[bytes], layout: ParquetLayout) -> None:
         change = layout.change_footer
@@ -89,7 +91,7 @@ class ArrowFile:
 
 
 class FooterStream(io.RawIOBase):
-    """Passes a Parquet file on as it is written, but keeps the footer back until it is changed."""
+    """Passes the bytes of a Parquet file on, but holds the footer until it is changed."""
 
     def __init__(self, stream: IO[bytes], change: Callable[[bytes], bytes]) -> None:
         self._stream = stream
@@ -111,13 +113,11 @@ class FooterStream(io.RawIOBase):
         return view.nbytes
 
     def hold(self) -> None:
-        """Keep the bytes written from now on in memory: the footer, and perhaps some bytes before
-        it.
-        """
+        """Keep the bytes that are written from now on in memory; the footer is at their end."""
         self._held = bytearray()
 
     def release(self) -> None:
-        """Write the kept bytes, with the changed footer."""
+        """Write the held bytes with the changed footer."""
         assert self._held is not None
         held, self._held = bytes(self._held), None
         assert held.endswith(MAGIC)

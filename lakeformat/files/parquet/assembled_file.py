@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assembles Parquet files column by column, each encoded once by the fastest encoder.
+"""Writes Parquet files column by column, each encoded once by the fastest encoder.
 
-Modules of this package encode numbers, and texts with few distinct values, if a column has no
-nulls. Arrow encodes all other columns. A key column is in a file twice: it is encoded once and
-written twice. The file is identical to a file of Arrow's writer.
+This package encodes columns without nulls that have numbers or few distinct texts. Arrow encodes
+all other columns. A key column is in a file twice: it is encoded once and written twice. The bytes
+of the file are the same as from Arrow's writer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["WORTH_ASSEMBLING", "AssembledFile", "is_worth_assembling"]
 Encoder: TypeAlias = Callable[[pa.ChunkedArray, pa.Field], ColumnChunk | None]
 
 WORTH_ASSEMBLING = 64 * 1024
-"""The fewest rows of a row group whose columns are examined one by one."""
+"""The least number of rows in a row group for which this saves time."""
 
 # Numbers of members: of the footer,
 _ROWS, _ROW_GROUPS = 3, 4
@@ -45,10 +45,10 @@ _COLUMNS, _BYTES, _GROUP_ROWS, _GROUP_OFFSET, _STORED_BYTES = 1, 2, 3, 5, 6
 
 
 def is_worth_assembling(rows: pa.Table, layout: ParquetLayout, repeated: Collection[str]) -> bool:
-    """Return True if Arrow has to encode at most half of a row group, measured in memory.
+    """Return True if Arrow would encode at most half of the bytes of a row group.
 
     The columns that Arrow encodes are kept in memory until they are written, so a larger part would
-    cost memory and save no time.
+    cost memory and save no time. ``repeated`` are the columns that repeat an earlier one.
     """
     if PageCodec.of(layout.settings) is None:
         return False
@@ -68,7 +68,7 @@ def _is_encoded(field: pa.Field, layout: ParquetLayout) -> bool:
 
 
 class AssembledFile:
-    """A file whose columns are written one by one, each as complete pages."""
+    """A Parquet file whose columns are written one after the other, each as finished pages."""
 
     def __init__(
         self, stream: IO[bytes], layout: ParquetLayout, repeated: Mapping[str, str]
@@ -79,14 +79,16 @@ class AssembledFile:
         assert codec is not None
         self._codec = codec
         self._declined: set[str] = set()
-        """Columns that only Arrow could encode before, and probably has to again."""
+        """The columns of an earlier row group that only Arrow could encode: they are not tried
+        again.
+        """
         self._groups: list[bytes] = []
         self._rows = 0
         stream.write(MAGIC)
 
     def write(self, rows: pa.Table) -> None:
-        """Add a row group. A chunk that Arrow does not encode is written before the next one is
-        encoded.
+        """Add a row group; each column is written before the next one is encoded, to save
+        memory.
         """
         start = place = self._stream.tell()
         raw_size, described = 0, []
@@ -100,7 +102,9 @@ class AssembledFile:
         self._rows += rows.num_rows
 
     def close(self) -> pq.FileMetaData:
-        """Write the footer; return it, with timestamps of 12 bytes as bytes."""
+        """Write the footer and return it, before ``change_footer``: INT96 columns are 12 bytes in
+        it.
+        """
         empty = footer_of(_file_of(pa.Table.from_batches([], self._layout.schema), self._layout))
         rows_at, _ = find_member(empty, 0, _ROWS)
         _, rows_end = number_at(empty, rows_at)
@@ -120,10 +124,12 @@ class AssembledFile:
         return pq.read_metadata(io.BytesIO(MAGIC + with_end(footer)))
 
     def discard(self) -> None:
-        """Do nothing: no buffered data is left to write."""
+        """Do nothing: no bytes are left to write."""
 
     def _chunks(self, rows: pa.Table) -> Iterator[ColumnChunk]:
-        """Yield the chunks of a row group; a nested column has several."""
+        """Yield the column chunks of a row group, in the order of the columns; a nested one has
+        several.
+        """
         encoders = {
             field.name: found
             for field, column in zip(rows.schema, rows.columns, strict=True)
@@ -151,7 +157,7 @@ class AssembledFile:
         return self._by_arrow(rows.select([name]))[name]
 
     def _encoder_of(self, field: pa.Field) -> Encoder | None:
-        """Return the encoder to try before Arrow; None if only Arrow can encode the column."""
+        """Return this package's encoder for a column; None if only Arrow can encode it."""
         if field.name in self._declined or not _is_encoded(field, self._layout):
             return None
         if field.name not in self._layout.dictionary_columns:
@@ -169,7 +175,7 @@ class AssembledFile:
 
 
 def _file_of(rows: pa.Table, layout: ParquetLayout) -> pa.Buffer:
-    """Return a whole file of the columns of ``rows``, in memory."""
+    """Return the bytes of a Parquet file with ``rows``, written by Arrow in memory."""
     sink = pa.BufferOutputStream()
     writer = arrow_writer(sink, rows.schema, layout)
     try:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of one column in a row group: its pages, and their description in the footer."""
+"""A column chunk of a Parquet file: the pages of one column in one row group, and their
+metadata.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +40,9 @@ _OLD_MOST, _OLD_LEAST, _NULLS, _MOST, _LEAST, _MOST_IS_EXACT, _LEAST_IS_EXACT = 
 
 @dataclass(frozen=True, slots=True)
 class ColumnChunk:
-    """The pages of a column in one row group, and their description in the footer.
+    """The pages of one column in one row group, and their metadata in the footer.
 
-    Positions in ``description`` are correct if the pages begin at ``start``.
+    The offsets in the metadata, ``description``, are those of pages that begin at offset ``start``.
     """
 
     parts: Sequence[Content]
@@ -50,7 +52,7 @@ class ColumnChunk:
     size: int
 
     def at(self, place: int) -> bytes:
-        """Return the description for pages that begin at position ``place`` of the file."""
+        """Return the metadata for pages that begin at offset ``place`` of the file."""
         content, distance = self.description, place - self.start
         described, _ = find_member(content, 0, _META_DATA)
         places, _ = member_places(content, described)
@@ -62,7 +64,7 @@ class ColumnChunk:
         return content
 
     def named(self, column: str) -> ColumnChunk:
-        """Return a chunk of another column with the same pages."""
+        """Return a chunk with the same pages for the column with this name."""
         chunk = parse_struct(self.description)
         described = cast(Struct, chunk[_META_DATA][1])
         described[_PATH] = ThriftKind.LIST, Values(ThriftKind.BINARY, [column.encode()])
@@ -70,7 +72,10 @@ class ColumnChunk:
 
 
 def found_chunk(content: Content, description: bytes) -> ColumnChunk:
-    """Return a column chunk of an existing file, given its pages and its description."""
+    """Return a column chunk of an existing file.
+
+    ``content`` are the bytes of the file, ``description`` is the chunk's metadata in its footer.
+    """
     described, _ = find_member(description, 0, _META_DATA)
     places, _ = member_places(description, described)
     numbers = {member: number_at(description, places[member])[0] for member in _EXTENT & {*places}}
@@ -91,7 +96,10 @@ def made_chunk(
     nullable: bool,
     text_bytes: int | None = None,
 ) -> ColumnChunk:
-    """Return a chunk without nulls from pages that this package has encoded."""
+    """Return a column chunk without nulls, with pages that this package has encoded.
+
+    ``statistics`` are serialised; ``text_bytes`` is the total size of all texts, None for numbers.
+    """
     encodings, counts = [Encoding.RLE, Encoding.PLAIN], [(PageKind.DATA, Encoding.PLAIN)]
     if pages.dictionary_size:
         encodings = [Encoding.PLAIN, Encoding.RLE, Encoding.RLE_DICTIONARY]
@@ -138,7 +146,10 @@ def _sizes(rows: int, text_bytes: int | None, *, nullable: bool) -> bytes:
 
 
 def bounds_of(least: bytes, most: bytes, *, signed: bool) -> bytes:
-    """Return statistics of values without nulls; ``signed`` adds bounds for old readers."""
+    """Return serialised statistics with these bounds and no nulls.
+
+    ``signed`` also writes the bounds into the members that old readers read.
+    """
     found = StructWriter()
     if signed:
         found.binary(_OLD_MOST, most)
@@ -152,9 +163,8 @@ def bounds_of(least: bytes, most: bytes, *, signed: bool) -> bytes:
 
 
 def levels(rows: int, *, nullable: bool) -> bytes:
-    """Return the definition levels at the beginning of a page of values without nulls.
-
-    They are empty if the column is not ``nullable``.
+    """Return the definition levels at the start of a page without nulls; empty if not
+    ``nullable``.
     """
     if not nullable:
         return b""
@@ -163,5 +173,5 @@ def levels(rows: int, *, nullable: bool) -> bytes:
 
 
 def run_of(rows: int, value: bytes) -> bytes:
-    """Return the encoding of one value that is repeated for all rows."""
+    """Return the run-length encoding of ``rows`` equal values; ``value`` is the value as bytes."""
     return serialize_unsigned(rows << 1) + value

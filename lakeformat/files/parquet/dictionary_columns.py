@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Picks the columns of a data file whose values repeat enough for a dictionary."""
+"""Picks the columns of a file whose values repeat often enough for a dictionary."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ __all__ = ["pick_dictionary_columns", "repeating_texts", "repeats_itself"]
 
 SAMPLE_ROWS = 8 * 1024
 FIRST_LOOK = 1024
-"""The number of rows in a first sample. If all their values differ, most values of the row group
-do.
+"""The number of rows in a first, small sample. If all its values differ, no larger sample is
+examined.
 """
 MAX_DISTINCT_FRACTION = 0.85
 """The largest share of distinct values in the sample for a column with a dictionary.
 
-It is reached by about 25,000 distinct values in the 128 Ki rows of a row group.
+About 25,000 distinct values in the 128 Ki rows of a row group reach it.
 """
 MOST_BYTES_PER_VALUE = 2
 
 
 def repeats_itself(values: pa.Array, most: float = MAX_DISTINCT_FRACTION) -> bool:
-    """Return True if at most the share ``most`` of a sample's values is distinct."""
+    """Return True if the share of distinct values in a sample is at most ``most``."""
     if pa.types.is_dictionary(values.type):
         return True
     distance = len(values) // FIRST_LOOK
@@ -59,9 +59,9 @@ def pick_dictionary_columns(rows: pa.Table) -> list[str]:
 
 
 def _has_fixed_bytes(kind: pa.DataType) -> bool:
-    """Return True if a file stores values of a type as bytes of fixed length, in two's complement.
+    """Return True for a type that a file stores as bytes of a fixed length, such as wide decimals.
 
-    Java never writes a dictionary for these. It would search a dictionary for the value of a
+    Java never writes a dictionary for them. It would search a dictionary for the value of a
     condition in as few bytes as possible, never find it, and skip all rows.
     """
     return bool(pa.types.is_decimal(kind) and kind.precision > COMPACT_DECIMAL_PRECISION)
@@ -104,8 +104,7 @@ def _groups(metadata: pq.FileMetaData) -> range:
 def _has_small_dictionary(metadata: pq.FileMetaData, group: int, number: int) -> bool:
     """Return True if most values of a column chunk are dictionary indexes.
 
-    This is judged by the size of the chunk: a text takes at least four bytes, and an index takes
-    fewer.
+    The size of the chunk shows it: a text takes at least four bytes, an index fewer.
     """
     chunk = metadata.row_group(group).column(number)
     is_small = chunk.total_uncompressed_size <= MOST_BYTES_PER_VALUE * chunk.num_values
@@ -113,7 +112,7 @@ def _has_small_dictionary(metadata: pq.FileMetaData, group: int, number: int) ->
 
 
 def _leaves(path: str, values: pa.Array) -> Iterator[tuple[str, pa.Array]]:
-    """Yield the Parquet columns of an Arrow column."""
+    """Yield the Parquet path and the values of each leaf of an Arrow column."""
     if pa.types.is_struct(values.type):
         for field, part in zip(values.type, values.flatten(), strict=True):
             yield from _leaves(f"{path}.{field.name}", part)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of a Parquet file: its footer, the footer's length, and the format's magic bytes."""
+"""The end of a Parquet file: its footer, the length of the footer, and the magic bytes."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ __all__ = ["END_BYTES", "MAGIC", "footer_length", "footer_of", "with_end"]
 MAGIC = b"PAR1"
 _LENGTH_BYTES = 4
 END_BYTES = _LENGTH_BYTES + len(MAGIC)
-"""The number of bytes after the footer: its length, and the magic bytes."""
+"""The number of bytes after the footer: its length and the magic bytes."""
 
 
 def footer_length(end: bytes) -> int:
-    """Return the length of the footer, from the last bytes of a file."""
+    """Return the length of the footer in bytes, from the last ``END_BYTES`` of a file or more."""
     return int.from_bytes(end[-END_BYTES : -len(MAGIC)], "little")
 
 
 def footer_of(content: bytes | pa.Buffer) -> bytes:
-    """Return the footer of a whole file, or of an end that contains all of it."""
+    """Return the footer, from the bytes of a file or of its end, which must have the whole
+    footer.
+    """
     view = memoryview(content)
     length = footer_length(bytes(view[-END_BYTES:]))
     return bytes(view[-END_BYTES - length : -END_BYTES])
 
 
 def with_end(footer: bytes) -> bytes:
-    """Return a footer with the bytes after it: everything after the pages."""
+    """Return the end of a file: this footer, its length and the magic bytes."""
     return footer + len(footer).to_bytes(_LENGTH_BYTES, "little") + MAGIC

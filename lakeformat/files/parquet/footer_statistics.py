@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of columns from Parquet footers, which the writer has already collected."""
+"""Reads the statistics of columns from the footer that the writer of a Parquet file returns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["FooterStatistics"]
 Bounds = tuple[Value, Value]
 
 WIDEST_IN_FOOTER = 4096
-"""The largest bound in a footer: Arrow omits both bounds if one is larger."""
+"""The largest size of a bound in bytes: Arrow leaves both bounds out if one is larger."""
 
 _TIMESTAMPS = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ)
 _UNIT_NANOS = {"ms": 1_000_000, "us": 1_000}
@@ -38,7 +38,7 @@ _MICROS_DIGITS = 6
 
 
 class FooterStatistics:
-    """Collects the statistics that a footer lacks: of NaN, of very long values and of INT96."""
+    """Collects the statistics that a footer lacks: for NaN, for very long values and for INT96."""
 
     def __init__(self, fields: Sequence[DataField], modes: Sequence[StatisticsMode]) -> None:
         self._fields = fields
@@ -50,7 +50,7 @@ class FooterStatistics:
         self._groups = 0
 
     def add(self, rows: pa.Table) -> None:
-        """Examine the rows of the next row group, with exactly the columns."""
+        """Examine the rows of the next row group, which have exactly the columns of the file."""
         for number in self._int96_nulls:
             self._int96_nulls[number] += rows.column(number).null_count
         for number, (column, field) in enumerate(zip(rows.columns, self._fields, strict=True)):
@@ -64,7 +64,9 @@ class FooterStatistics:
         self._groups += 1
 
     def result(self, metadata: pq.FileMetaData) -> list[ColumnStatistics]:
-        """Return exact statistics of each column of the finished file; nested columns have none."""
+        """Return exact statistics of each column of the finished file; those of nested columns are
+        unknown.
+        """
         found, leaf = [], 0
         for number, (field, leaves) in enumerate(zip(self._fields, self._leaves, strict=True)):
             is_nested = pa.types.is_nested(to_arrow_type(field.type))
@@ -114,7 +116,7 @@ def _is_int96(data_type: DataType) -> bool:
 
 
 def _value(raw: Value, data_type: DataType) -> Value:
-    """Return a number or bytes of a footer as a value of the column."""
+    """Return a bound in a footer, a number or bytes, as a Python value of the column's type."""
     assert isinstance(data_type, AtomicType)
     name = data_type.name
     if name in (TypeName.CHAR, TypeName.VARCHAR):

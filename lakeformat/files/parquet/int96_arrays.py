@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts timestamps of more than 6 digits to INT96, the form that Java stores in Parquet files.
+"""Converts timestamps of more than 6 digits to INT96, as which Java stores them in Parquet files.
 
 Arrow writes INT96 for all timestamps of a file or for none, while Java uses 64 bits for the other
 timestamps. So Arrow writes the 12 bytes of each INT96, and ``int96_footer`` changes their type.
@@ -29,12 +29,14 @@ _NANOS_PER_DAY = 86_400 * 1_000_000_000
 
 
 def int96_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema with 12 bytes for each timestamp in nanoseconds, nested ones too."""
+    """Return the schema with 12 bytes in place of each timestamp in nanoseconds, also nested
+    ones.
+    """
     return pa.schema([_stored_field(field) for field in schema])
 
 
 def to_int96(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Convert rows of a schema to its ``int96_schema``."""
+    """Convert rows to ``schema``, which ``int96_schema`` returned."""
     columns = [
         column
         if column.type == kind
@@ -45,7 +47,7 @@ def to_int96(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def leaf_columns(schema: pa.Schema) -> Iterator[tuple[str, pa.DataType]]:
-    """Yield path and type of each column of the Parquet file, in its order."""
+    """Yield the path and the type of each leaf column, in the order of the Parquet file."""
     for field in schema:
         yield from _leaves(field.name, field.type)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes columns of 12 bytes in a Parquet footer to the type INT96, before it is written.
+"""Changes the type of columns of 12 bytes in a Parquet footer to INT96, before it is written.
 
-Pages of both types are the same, in bytes and encodings; only the footer distinguishes them.
+The pages of both types have the same bytes and encodings; only the footer distinguishes them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CHUNK_TYPE = 1
 
 
 def with_int96(content: bytes, leaves: Iterable[int]) -> bytes:
-    """Return a footer in which the columns with the numbers ``leaves`` are INT96."""
+    """Return the footer with the type INT96 for the leaf columns with the numbers ``leaves``."""
     footer = parse_struct(content)
     elements = [element for element in structs_in(footer, _SCHEMA) if _TYPE in element]
     for number in leaves:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joins the row groups of Parquet files into one file: bytes are copied, not decoded.
+"""Joins the row groups of Parquet files into one file; pages are copied without decoding them.
 
-Only positions change, in the footer and in indexes of pages. So a damaged page is copied unchanged,
-and its checksum still reveals the damage.
+Only offsets change, in the footer and in page indexes. So a damaged page is copied unchanged, and
+its checksum still shows the damage.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ _STATISTICS = 12
 _NULLS = 3
 
 _UNUSUAL = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""The errors that parsing raises for a footer without an expected part."""
+"""The errors of parsing a footer that lacks an expected part."""
 
 
 class CannotJoinError(Exception):
-    """A file cannot be joined, so it must be decoded.
+    """The row groups of a file cannot be copied, so its rows must be decoded and written again.
 
-    If the file is damaged, the decoder raises the error.
+    If the file is damaged, decoding raises the error that names it.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class RowGroups:
-    """The row groups of a file, according to its footer."""
+    """The row groups that the footer of one file describes."""
 
     footer: Struct
 
@@ -77,25 +77,25 @@ class RowGroups:
 
     @property
     def frame(self) -> dict[int, tuple[ThriftKind, Value]]:
-        """The parts of the footer that must be equal in all files: schema, writer and column
+        """The members of the footer that must be equal in all joined files: schema, writer, column
         orders.
         """
         return {n: each for n, each in self.footer.items() if n not in (_ROWS, _ROW_GROUPS)}
 
     @property
     def sizes(self) -> list[int]:
-        """The size of the pages of each row group in bytes."""
+        """The size of the pages of each row group, in bytes."""
         return [_extent(group)[1] for group in structs_in(self.footer, _ROW_GROUPS)]
 
     def empty_file(self) -> bytes:
-        """Return a file with the same columns and without rows, in Parquet's types alone."""
+        """Return the bytes of a file with the same Parquet columns, without rows and without
+        Arrow's schema.
+        """
         columns = {n: each for n, each in self.frame.items() if n != _KEY_VALUES}
         return MAGIC + with_end(_footer(columns, [], 0))
 
     def has_no_null(self, column: str) -> bool:
-        """Return True if the statistics of all row groups state that a top-level column has no
-        null.
-        """
+        """Return True if the statistics of all row groups count 0 nulls in a top-level column."""
         groups = structs_in(self.footer, _ROW_GROUPS)
         try:
             return all(self._nulls(group, column) == 0 for group in groups)
@@ -112,7 +112,7 @@ class RowGroups:
         return None
 
     def are_compressed_by(self, codec: str) -> bool:
-        """Return True if all pages are compressed by ``codec``."""
+        """Return True if all column chunks are compressed by ``codec``."""
         wanted = CODECS.get(codec)
         return all(number_in(_described(chunk), _CODEC) == wanted for chunk in self._chunks())
 
@@ -124,7 +124,7 @@ class RowGroups:
 def read_row_groups(stream: IO[bytes], size: int) -> RowGroups:
     """Return the row groups of a file of ``size`` bytes.
 
-    ``CannotJoinError`` if the footer lacks an expected part.
+    ``CannotJoinError`` is raised if the footer lacks an expected part, or if the file is encrypted.
     """
     end = size - END_BYTES
     try:
@@ -140,7 +140,9 @@ def read_row_groups(stream: IO[bytes], size: int) -> RowGroups:
 
 
 class JoinedParquet:
-    """The joined file: the row groups of all added files, in the order of the calls of ``add``."""
+    """Writes a file with the row groups of all added files, in the order of the calls of
+    ``add``.
+    """
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -156,7 +158,9 @@ class JoinedParquet:
         return self._stream.tell()
 
     def add(self, source: IO[bytes], groups: RowGroups) -> None:
-        """Copy the row groups of a file."""
+        """Copy the row groups of a file, which ``source`` opens; raise ``CannotJoinError`` if they
+        differ.
+        """
         frame = groups.frame
         if self._frame is None:
             self._frame = frame
@@ -172,8 +176,8 @@ class JoinedParquet:
             self._rows += number_in(group, _GROUP_ROWS)
 
     def _add_indexes(self, source: IO[bytes], group: Struct, moved_by: int) -> None:
-        """Copy the Bloom filters of a row group behind its pages; keep its page indexes for the
-        end.
+        """Copy the Bloom filters of a row group behind its pages, and keep its page indexes for
+        ``close``.
         """
         extent, read = _extent(group), partial(_bytes_at, source)
         for chunk in structs_in(group, _COLUMNS):
@@ -184,7 +188,10 @@ class JoinedParquet:
                 self._stream.write(content)
 
     def close(self) -> bytes:
-        """Write the footer, and return it with the bytes after it; the stream is left open."""
+        """Write the page indexes and the footer; the stream is not closed.
+
+        Return the footer with the bytes after it.
+        """
         assert self._frame is not None
         for index in self._indexes:
             self._stream.write(index.place_bounds(self.size))
@@ -205,8 +212,9 @@ def _footer(frame: Struct, groups: list[Value], rows: int) -> bytes:
 
 
 def _require_sound(found: RowGroups, end: int) -> None:
-    """Raise if row groups and indexes overlap, end after ``end``, or have a wrong number of
-    rows.
+    """Raise ``CannotJoinError`` if the parts of a file overlap or end after offset ``end``.
+
+    It is also raised if the rows of the row groups do not add up to those of the file.
     """
     groups = structs_in(found.footer, _ROW_GROUPS)
     chunks = [chunk for group in groups for chunk in structs_in(group, _COLUMNS)]
@@ -222,7 +230,9 @@ def _require_sound(found: RowGroups, end: int) -> None:
 
 
 def _extent(group: Struct) -> tuple[int, int]:
-    """Return the start and the size of a row group's pages, which must have no gap between them."""
+    """Return the offset and the size of a row group's pages; raise ``CannotJoinError`` for a
+    gap.
+    """
     pieces = sorted(_piece(chunk) for chunk in structs_in(group, _COLUMNS))
     start = end = pieces[0][0]
     for first, size in pieces:
@@ -241,7 +251,7 @@ def _piece(chunk: Struct) -> tuple[int, int]:
 
 
 def _move(group: Struct, distance: int, *, ordinal: int) -> None:
-    """Update the position of a row group's pages."""
+    """Add ``distance`` to the offsets of a row group's pages, and set its number to ``ordinal``."""
     _shift(group, _GROUP_OFFSET, distance)
     if _ORDINAL in group:
         group[_ORDINAL] = ThriftKind.I16, ordinal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encodes columns of numbers without nulls: their pages are a copy of the memory.
+"""Encodes columns of numbers without nulls: the pages are a copy of the array's memory.
 
 Arrow encodes the same bytes value by value, in one and a half times the time.
 """
@@ -41,7 +41,7 @@ _STORED = {
 _INT32_DIGITS, _INT64_DIGITS = 9, 18
 _UNITS = ("ms", "us")
 _CODE_BITS = b"\1"
-"""The number of bits of an index into a dictionary of one value."""
+"""The byte with the width of a dictionary index in bits: 1, for a dictionary of one value."""
 
 
 def is_plain(kind: pa.DataType) -> bool:
@@ -50,7 +50,9 @@ def is_plain(kind: pa.DataType) -> bool:
 
 
 def encode_plain(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> ColumnChunk | None:
-    """Return the column in plain encoding, as Arrow writes it; None if Arrow has to do it."""
+    """Return the column in plain encoding, with the bytes of Arrow; None if only Arrow can encode
+    it.
+    """
     values = _values(column)
     if values is None:
         return None
@@ -70,7 +72,7 @@ def encode_plain(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> 
 def encode_constant(
     column: pa.ChunkedArray, field: pa.Field, codec: PageCodec
 ) -> ColumnChunk | None:
-    """Return a column of one repeated value as a dictionary-encoded chunk.
+    """Return a column whose values are all equal, encoded with a dictionary of one value.
 
     None if the values differ, are NaN or are not stored as numbers.
     """
@@ -100,7 +102,7 @@ def _chunk(pages: Pages, values: Numbers, field: pa.Field, statistics: bytes) ->
 
 
 def _bounds(least: np.generic, most: np.generic) -> bytes:
-    """Return bounds; a least value of zero becomes -0.0 and a greatest 0.0, as both zeros may
+    """Return serialised bounds. A least value of zero becomes -0.0 and a greatest 0.0: both may
     occur.
     """
     if isinstance(least, np.floating):
@@ -110,9 +112,7 @@ def _bounds(least: np.generic, most: np.generic) -> bytes:
 
 
 def _stored_as(kind: pa.DataType) -> str | None:
-    """Return the number type in which a file stores values of a type; None if it does not use
-    numbers.
-    """
+    """Return the number type as which a file stores values of a type; None for other types."""
     if pa.types.is_decimal(kind) and kind.precision <= _INT64_DIGITS:
         return "<i4" if kind.precision <= _INT32_DIGITS else "<i8"
     if pa.types.is_timestamp(kind) and kind.unit in _UNITS:
@@ -121,7 +121,7 @@ def _stored_as(kind: pa.DataType) -> str | None:
 
 
 def _values(column: pa.ChunkedArray) -> Numbers | None:
-    """Return all values as one array; None if they are not numbers or a value exceeds its type."""
+    """Return all values as one array; None if they are not numbers, or if one exceeds its type."""
     stored = _stored_as(column.type)
     if stored is None:
         return None

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The optional parts of a Parquet file beside its pages: indexes of pages, and Bloom filters.
+"""The optional parts of a Parquet file beside its pages: page indexes and Bloom filters.
 
-The footer names their positions. A reader that does not find them reads more pages.
+The footer has their offsets. A reader that does not find them reads more pages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lakeformat.files.parquet.thrift_compact import (
 __all__ = ["PageIndex", "bloom_filter", "index_extents", "page_index", "set_bloom_filter"]
 
 ReadBytes = Callable[[int, int], bytes]
-"""Returns bytes of a file; the arguments are the position and the number of bytes."""
+"""A function that returns bytes of a file; its arguments are the offset and the number of bytes."""
 
 # Member numbers of positions, each followed by its length: in a column chunk,
 _PAGES, _BOUNDS = 4, 6
@@ -37,29 +37,31 @@ _OF_EACH_PAGE = (1, 2, 3)
 
 @dataclass(frozen=True, slots=True)
 class PageIndex:
-    """The page index of one column chunk; a file has all page indexes behind its pages."""
+    """The page index of one column chunk; a file has the page indexes of all chunks behind its
+    pages.
+    """
 
     chunk: Struct
     bounds: bytes
     pages: bytes
 
     def place_bounds(self, place: int) -> bytes:
-        """Set the position of the bounds in the chunk's description; return the bytes of the
-        bounds.
+        """Set the offset of the column index (the bounds) in the chunk's metadata, and return its
+        bytes.
         """
         _set(self.chunk, _BOUNDS, place, len(self.bounds))
         return self.bounds
 
     def place_pages(self, place: int) -> bytes:
-        """Set the position of the list of pages in the chunk's description; return the bytes of the
-        list.
+        """Set the offset of the offset index (the pages) in the chunk's metadata, and return its
+        bytes.
         """
         _set(self.chunk, _PAGES, place, len(self.pages))
         return self.pages
 
 
 def index_extents(chunk: Struct, described: Struct) -> Iterator[tuple[int, int]]:
-    """Yield start and length of each part that a column chunk has beside its pages."""
+    """Yield the offset and the size of each index and Bloom filter of a column chunk."""
     for members, first in ((chunk, _PAGES), (chunk, _BOUNDS), (described, _BLOOM_FILTER)):
         if first in members and first + 1 in members:
             yield number_in(members, first), number_in(members, first + 1)
@@ -68,9 +70,10 @@ def index_extents(chunk: Struct, described: Struct) -> Iterator[tuple[int, int]]
 def page_index(
     chunk: Struct, read: ReadBytes, extent: tuple[int, int], distance: int
 ) -> PageIndex | None:
-    """Read the page index of a chunk whose pages move by ``distance``; None without a valid index.
+    """Return the page index of a chunk, for pages that are moved by ``distance`` bytes.
 
-    ``extent`` are start and length of the pages of its row group.
+    ``extent`` are the offset and the size of the pages of its row group. None if the chunk has no
+    index, or an invalid one. The offsets of the old index are removed from ``chunk``.
     """
     places = [chunk.pop(each, None) for each in range(_PAGES, _BOUNDS + 2)]
     if None in places:
@@ -89,16 +92,16 @@ def page_index(
 
 
 def bloom_filter(described: Struct, read: ReadBytes) -> bytes | None:
-    """Read the Bloom filter of a chunk, and remove its position from the description.
+    """Return the bytes of a chunk's Bloom filter, and remove its offset from the metadata.
 
-    None if the chunk has no filter of known size.
+    None if the chunk has no Bloom filter whose size is known.
     """
     place, size = described.pop(_BLOOM_FILTER, None), described.pop(_BLOOM_FILTER + 1, None)
     return None if place is None or size is None else read(cast(int, place[1]), cast(int, size[1]))
 
 
 def set_bloom_filter(described: Struct, place: int, size: int) -> None:
-    """Set the position of a Bloom filter in the description of its chunk."""
+    """Set the offset and the size of a Bloom filter in the metadata of its chunk."""
     _set(described, _BLOOM_FILTER, place, size)
 
 

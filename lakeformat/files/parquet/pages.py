@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of a Parquet file, compressed and with checksums, identical to Arrow's."""
+"""Pages of a Parquet file, with compression and checksums; their bytes are the same as Arrow's."""
 
 from __future__ import annotations
 
@@ -26,27 +26,31 @@ __all__ = [
 ]
 
 CODECS = {"none": 0, "snappy": 1, "gzip": 2, "brotli": 4, "zstd": 6}
-"""The codecs whose pages Arrow's file writer and ``pa.Codec`` compress identically."""
+"""The number of each codec in the format. ``pa.Codec`` compresses to the same bytes as Arrow's
+writer.
+"""
 PAGE_ROWS = 20_000
-"""The most rows of a page of Arrow. Values of up to eight bytes never fill a page earlier."""
+"""The largest number of rows in a page of Arrow; values of up to eight bytes never fill a page
+earlier.
+"""
 
 Content: TypeAlias = "bytes | pa.Buffer"
 
 
 class PageKind:
-    """The kinds of pages, with their numbers in the format."""
+    """The numbers of the kinds of pages in the format."""
 
     DATA, DICTIONARY = 0, 2
 
 
 class Encoding:
-    """The encodings of pages, with their numbers in the format."""
+    """The numbers of the encodings in the format."""
 
     PLAIN, RLE, RLE_DICTIONARY = 0, 3, 8
 
 
 class PhysicalType:
-    """The physical types of Parquet whose columns this package can encode without Arrow."""
+    """The numbers of the physical types that this package can encode."""
 
     INT32, INT64, FLOAT, DOUBLE, BYTE_ARRAY = 1, 2, 4, 5, 6
 
@@ -69,7 +73,7 @@ class PageCodec:
 
     @classmethod
     def of(cls, settings: FileSettings) -> PageCodec | None:
-        """Return the codec of a table's files; None if only Arrow has it."""
+        """Return the codec of files with these settings; None if only Arrow has it."""
         name = codecs.CODECS[FileFormat.PARQUET][settings.compression]
         if name not in CODECS:
             return None
@@ -86,15 +90,15 @@ class Pages:
     def __init__(self, codec: PageCodec) -> None:
         self.codec = codec
         self.parts: list[Content] = []
-        """The header and the content of each page."""
+        """The header and the content of each page, one after the other."""
         self.raw_size = self.size = 0
         self.dictionary_size = 0
-        """The start of the first page of values."""
+        """The size of the dictionary page in bytes: the offset of the first page with values."""
         self.count = 0
-        """The number of pages of values."""
+        """The number of pages with values."""
 
     def add_dictionary(self, content: bytes, values: int) -> None:
-        """Add the dictionary, which is first."""
+        """Add the dictionary page, which must be first; ``values`` is the number of its values."""
         about = StructWriter()
         about.i32(_COUNT, values)
         about.i32(_ENCODING, Encoding.PLAIN)
@@ -103,7 +107,7 @@ class Pages:
         self.dictionary_size = self.size
 
     def add_values(self, content: Content, rows: int, encoding: int, statistics: bytes) -> None:
-        """Add the values of the next rows."""
+        """Add a page with the values of the next ``rows``; ``statistics`` are serialised."""
         about = StructWriter()
         about.i32(_COUNT, rows)
         about.i32(_ENCODING, encoding)

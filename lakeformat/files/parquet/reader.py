@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads Parquet files in batches."""
+"""Reads Parquet files as Arrow batches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from lakeformat.types.casts.floor_division import floor_divide
 __all__ = ["read_parquet"]
 
 FEW_ROWS = 32 * 1024
-"""Up to this number of rows, decoding a file is faster than starting a thread."""
+"""The number of rows up to which decoding is faster than starting a thread."""
 NANOS_PER_SECOND = 1_000_000_000
 SECONDS_OF_A_ROUND = 2**64 // NANOS_PER_SECOND
 """The number of seconds after which 64-bit nanoseconds wrap around."""
@@ -41,10 +41,11 @@ def read_parquet(
     *,
     in_threads: bool = True,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield batches with the position of their first row; skip row groups outside ``rows``.
+    """Yield batches of ``columns``, each with the position of its first row in the file.
 
-    Row groups that ``pick`` rejects are skipped as well. Texts of the columns ``encoded`` may be
-    dictionaries. With ``in_threads``, columns are decoded in parallel.
+    Row groups outside of the range ``rows`` are skipped, and those that ``pick`` does not select.
+    Text columns in ``encoded`` may be dictionary-encoded. With ``in_threads``, columns are decoded
+    in parallel.
     """
     metadata, stored = (None, b"") if pick is None else read_footer(stream)
     file = _open(stream, metadata=metadata)
@@ -92,9 +93,9 @@ def _open(stream: IO[bytes], **options: Any) -> pq.ParquetFile:
 def _stretches(
     metadata: pq.FileMetaData, rows: range, picked: npt.NDArray[np.bool_] | None
 ) -> Iterator[tuple[int, list[int]]]:
-    """Yield the groups of consecutive row groups that contain any of ``rows``.
+    """Yield the position of the first row and the numbers of neighbouring row groups to read.
 
-    Each is preceded by the position of its first row.
+    They overlap with ``rows`` and are selected in ``picked``; None selects all.
     """
     groups: list[int] = []
     first = start = 0
@@ -112,7 +113,7 @@ def _stretches(
 
 
 def _int96_columns(schema: pq.ParquetSchema, columns: Sequence[str]) -> list[str]:
-    """Return those of ``columns`` that are INT96, or contain such a column."""
+    """Return the names in ``columns`` of top-level columns that are INT96 or contain INT96."""
     leaves = (schema.column(number) for number in range(len(schema)))
     paths = [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
     return [name for name in columns if any(f"{path}.".startswith(f"{name}.") for path in paths)]
@@ -125,9 +126,10 @@ def _without_far(
     groups: list[int],
     columns: list[str],
 ) -> Iterator[pa.RecordBatch]:
-    """Raise for timestamps outside 64-bit nanoseconds, which Arrow does not notice.
+    """Yield the batches; raise for an INT96 timestamp outside of 1677 to 2262, which Arrow
+    misreads.
 
-    An INT96 can hold any year, so the columns are read in seconds as well.
+    An INT96 can hold any year, so ``columns`` are read in seconds as well, and compared.
     """
     coarse = pq.ParquetFile(stream, pre_buffer=False, coerce_int96_timestamp_unit="s")
     seconds = coarse.iter_batches(batch_rows, row_groups=groups, columns=columns)
@@ -143,9 +145,9 @@ def _without_far(
 
 
 def _is_far(nanos: pa.Array, seconds: pa.Array) -> bool:
-    """Return True if an INT96 of a column is out of range.
+    """Return True if an INT96 is out of the range of 64-bit nanoseconds.
 
-    Only INT96 columns have another type when they are read in seconds.
+    The same column is given in nanoseconds and in seconds. Only INT96 columns differ in type.
     """
     if nanos.type == seconds.type:
         return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Row counts and bounds of each row group, from the footer of a Parquet file."""
+"""Row counts and bounds of the row groups in the footer of a Parquet file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Footer", "PickGroups"]
 
 
 class Footer:
-    """The row groups of one file, for code that decides which of them are read."""
+    """The row groups of one file, for functions that select those to read."""
 
     def __init__(self, metadata: pq.FileMetaData, schema: pa.Schema, stored: bytes) -> None:
         self._metadata = metadata
@@ -33,19 +33,21 @@ class Footer:
 
     @property
     def rows(self) -> pa.Array:
-        """The number of rows of each group."""
+        """The number of rows of each row group."""
         groups = map(self._metadata.row_group, range(len(self)))
         return pa.array([group.num_rows for group in groups], pa.int64())
 
     def nulls(self, column: str) -> pa.Array:
-        """Return the number of nulls of a column in each group; null where it is unknown."""
+        """Return the number of nulls of a column in each row group; null where it is unknown."""
         found = (self._statistics(group, column) for group in range(len(self)))
         return pa.array(
             [s.null_count if s and s.has_null_count else None for s in found], pa.int64()
         )
 
     def bounds(self, column: str, kind: pa.DataType) -> tuple[pa.Array, pa.Array]:
-        """Return least and greatest value of a column; null where they are not known."""
+        """Return the least and the greatest value of a column in each row group; null where
+        unknown.
+        """
         found = [self._statistics(group, column) for group in range(len(self))]
         is_same = column in self._leaves and self._schema.field(column).type == kind
         known = [s if is_same and s is not None and s.has_min_max else None for s in found]
@@ -54,7 +56,9 @@ class Footer:
         return _as_array(least, kind), _as_array(most, kind)
 
     def size_bytes(self, groups: Sequence[int], columns: Sequence[str]) -> int:
-        """Return the stored size of ``columns`` in the row groups ``groups``."""
+        """Return the stored size of ``columns`` in the row groups with the numbers ``groups``, in
+        bytes.
+        """
         picked = [n for n, top in enumerate(self._top) if top in columns]
         return sum(
             int(self._metadata.row_group(group).column(n).total_compressed_size)
@@ -68,13 +72,15 @@ class Footer:
 
 
 PickGroups: TypeAlias = Callable[[Footer, Sequence[str]], npt.NDArray[np.bool_]]
-"""Returns a mask of the row groups that may have matching rows, from the bounds of the named
-columns.
+"""Returns for each row group if it may have matching rows; its arguments are the footer and the
+columns to read.
 """
 
 
 def _value(raw: Any, kind: pa.DataType) -> Any:
-    """Return a bound of the footer in the storage form of an Arrow type; None if it is invalid."""
+    """Return a bound of the footer as Arrow stores it in the type ``kind``; None if it is
+    invalid.
+    """
     if pa.types.is_string(kind):
         try:
             return raw.decode()

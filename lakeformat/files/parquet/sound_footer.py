@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that pyarrow can safely describe the column chunks of a Parquet footer.
 
-pyarrow describes a column chunk outside the code that converts C++ exceptions to Python's. So a
+pyarrow describes a column chunk outside of the code that converts C++ exceptions to Python's, so a
 damaged number in a footer would end the process. Starting a read describes the same chunks inside
-that code. So this module starts a read of an object that has the file's size, but no bytes.
+of that code. So this module starts a read of an object that has the size of the file, but no bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ _BUFFER = 4096
 
 
 def require_sound_footer(metadata: pq.FileMetaData, size: int) -> None:
-    """Raise ``OSError`` if the footer of a file of ``size`` bytes contradicts itself."""
+    """Raise ``OSError`` if the footer of a file of ``size`` bytes contradicts itself or the
+    size.
+    """
     _require_sound_chunks(metadata, size)
     schema = metadata.schema
     leaves = [schema.column(number).physical_type for number in range(len(schema))]
@@ -52,12 +54,12 @@ def _require_sound_chunks(metadata: pq.FileMetaData, size: int) -> None:
 
 
 class _Unread(io.RawIOBase):
-    """A file with a size and no bytes."""
+    """A stream that has a size and no bytes."""
 
     def __init__(self, size: int) -> None:
         self._size = size
         self.is_asked = False
-        """True once a byte was requested."""
+        """True as soon as bytes were requested: then all chunks are described."""
 
     def seekable(self) -> bool:
         return True

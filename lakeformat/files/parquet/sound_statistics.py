@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of column chunks, available only if a Parquet footer has complete bounds.
+"""Statistics of column chunks, only if all bounds in a Parquet footer are complete.
 
-pyarrow decodes the bounds of a chunk outside the code that converts C++ exceptions to Python's. So
-a bound that is shorter than its type would end the process. This module first checks the lengths of
-all bounds. It reads them from the footer that Arrow serialises again, and decodes nothing else.
+pyarrow decodes the bounds of a chunk outside of the code that converts C++ exceptions to Python's,
+so a bound that is shorter than its type would end the process. This module first checks the lengths
+of all bounds, in the footer that Arrow serialises again, and decodes nothing else.
 """
 
 from __future__ import annotations
@@ -27,22 +27,24 @@ from lakeformat.files.parquet.thrift_walk import (
 __all__ = ["SoundStatistics", "read_footer"]
 
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
-"""The sizes of bounds in bytes. Texts may have any length, and pyarrow does not decode bounds of
-INT96.
+"""The size of a bound in bytes, by physical type. Texts may have any length, and pyarrow does not
+decode bounds of INT96.
 """
 _CUT_BY_WRITERS = "FIXED_LEN_BYTE_ARRAY"
 _ROW_GROUPS, _CHUNKS, _META_DATA, _STATISTICS = 4, 1, 3, 12
-"""The member numbers on the way from a footer to the statistics of a chunk."""
+"""The numbers of the members that lead from a footer to the statistics of a chunk."""
 _ENCRYPTION = 8
 _PAIRS = ((1, 2), (5, 6))
-"""The member numbers of both bounds, in the old and in the new form; a lone bound is ignored."""
+"""The numbers of the members with the two bounds, in the old and the new form; a single bound is
+ignored.
+"""
 _TAIL = 64 * 1024
 
 
 class SoundStatistics:
-    """The statistics of one footer.
+    """The statistics of all column chunks of one footer.
 
-    ``OSError`` if a footer cannot come from a valid writer.
+    ``OSError`` is raised if no valid writer can have written the footer.
     """
 
     def __init__(self, metadata: pq.FileMetaData, stored: bytes) -> None:
@@ -56,19 +58,21 @@ class SoundStatistics:
         ]
 
     def of(self, group: int, leaf: int) -> pq.Statistics | None:
-        """Return the statistics of a column chunk; None if its bounds are truncated."""
+        """Return the statistics of column ``leaf`` in row group ``group``; None if a bound is
+        incomplete.
+        """
         if self._widths[leaf] and (group, leaf) in self._cut:
             return None
         return self.metadata.row_group(group).column(leaf).statistics
 
     def require(self) -> None:
-        """Raise ``OSError`` now, not at the first use of the statistics."""
+        """Raise ``OSError`` now, and not at the first use, if a bound is incomplete."""
         if any(self._widths):
             _ = self._cut
 
     @cached_property
     def _cut(self) -> frozenset[tuple[int, int]]:
-        """The chunks that have a bound shorter than its type."""
+        """The row group and the column of each chunk with a bound that is shorter than its type."""
         try:
             return frozenset(self._found_cut())
         except IndexError:
@@ -100,7 +104,9 @@ class SoundStatistics:
 
 
 def read_footer(stream: IO[bytes]) -> tuple[pq.FileMetaData, bytes]:
-    """Return a footer and its bytes, in as many reads as Arrow needs for the footer alone."""
+    """Return the metadata and the bytes of a footer, with as many reads as Arrow needs for the
+    metadata.
+    """
     size = stream.seek(0, io.SEEK_END)
     stream.seek(max(size - _TAIL, 0))
     tail = stream.read(_TAIL)
@@ -113,7 +119,9 @@ def read_footer(stream: IO[bytes]) -> tuple[pq.FileMetaData, bytes]:
 
 
 def _bound_lengths(metadata: pq.FileMetaData) -> Iterator[list[dict[int, int]]]:
-    """Yield, for each row group and each chunk, the lengths of binary members in its statistics."""
+    """Yield for each row group a list with the lengths of the binary members in each chunk's
+    statistics.
+    """
     sink = pa.BufferOutputStream()
     metadata.write_metadata_file(sink)
     content = sink.getvalue().to_pybytes()

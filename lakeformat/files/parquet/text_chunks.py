@@ -29,17 +29,19 @@ Codes: TypeAlias = npt.NDArray[np.uint8]
 
 _MOST_TEXTS = 256
 _LONGEST = 256
-"""The most bytes of a text. Arrow leaves out the bounds of much longer texts only."""
+"""The largest size of a text in bytes; Arrow leaves out the bounds only of much longer texts."""
 _GROUP = 8
-"""The count of indexes that are packed together: 8 indexes take as many bytes as one has bits."""
+"""The number of indexes that are packed together: 8 indexes of n bits take n bytes."""
 _RUN_GROUPS = 63
-"""The most groups of one run, so that its header fits in one byte."""
+"""The largest number of groups in one run, so that the header of the run is one byte."""
 _MOST_REPEATED = 64
-"""The most runs of equal indexes in a page; Arrow encodes columns that have more."""
+"""The largest number of runs of equal indexes in a page; a column with more is encoded by Arrow."""
 
 
 def encode_texts(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> ColumnChunk | None:
-    """Return a column with a dictionary, as Arrow writes it; None if Arrow has to do it."""
+    """Return the column with a dictionary, with the bytes of Arrow; None if only Arrow can encode
+    it.
+    """
     is_whole = pa.types.is_dictionary(column.type)
     if not is_whole:
         column = column.dictionary_encode()
@@ -73,9 +75,10 @@ def encode_texts(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> 
 
 
 def _few_texts(column: pa.ChunkedArray) -> list[bytes] | None:
-    """Return the texts of the dictionary, or None if Arrow has to encode the column.
+    """Return the texts of the dictionary; None if only Arrow can encode the column.
 
-    The dictionary must be small, without nulls and repetitions, and equal in every chunk.
+    The dictionary must be small, have neither nulls nor repetitions, and be equal in all chunks of
+    the array.
     """
     first, *more = (chunk.dictionary for chunk in column.chunks)
     is_few = 0 < len(first) <= _MOST_TEXTS and not first.null_count
@@ -92,8 +95,8 @@ def _codes(column: pa.ChunkedArray) -> Codes:
 
 
 def _packed(codes: Codes, bits: int) -> bytes | None:
-    """Return the content of a page: the width in bits, then packed groups and runs of equal
-    numbers.
+    """Return the indexes of a page: their width in bits, then packed groups and runs of equal
+    indexes.
 
     None if there are more than ``_MOST_REPEATED`` runs: then Arrow encodes the column.
     """
@@ -116,9 +119,9 @@ def _packed(codes: Codes, bits: int) -> bytes | None:
 
 
 def _repeated_runs(codes: Codes) -> list[tuple[int, int]]:
-    """Return start and end of each run of at least ``_GROUP`` equal numbers.
+    """Return start and end of each run of at least ``_GROUP`` equal indexes.
 
-    The distance between a run and the end of the run before it is a multiple of ``_GROUP``.
+    The number of indexes between two runs is a multiple of ``_GROUP``.
     """
     words = codes[: len(codes) // _GROUP * _GROUP].view(np.uint64)
     if not (words == (words & np.uint64(0xFF)) * np.uint64(0x0101010101010101)).any():
@@ -136,7 +139,7 @@ def _repeated_runs(codes: Codes) -> list[tuple[int, int]]:
 
 
 def _groups(codes: Codes, bits: int) -> bytes:
-    """Return ``codes`` packed in ``bits`` bits each; the last group is padded."""
+    """Return indexes packed in ``bits`` bits each; the last group is filled up with zeros."""
     if not len(codes):
         return b""
     groups = -(-len(codes) // _GROUP)
@@ -155,6 +158,6 @@ def _groups(codes: Codes, bits: int) -> bytes:
 
 
 def _bounds(texts: Sequence[bytes], counts: npt.NDArray[np.int64]) -> bytes:
-    """Return the bounds of the texts with a count above zero."""
+    """Return serialised bounds of the texts whose count is above 0."""
     seen = [text for text, count in zip(texts, counts, strict=True) if count]
     return bounds_of(min(seen), max(seen), signed=False)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parses and writes Thrift's compact protocol, the form of a Parquet footer.
+"""Parses and writes Thrift's compact protocol, in which a Parquet footer is encoded.
 
-The tree keeps members of unknown meaning, so an unchanged tree serialises to the same bytes.
+The tree also keeps members of unknown meaning, so an unchanged tree is written as the same bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class ThriftKind(IntEnum):
-    """The types of values; in a struct a boolean is its own value."""
+    """The kinds of values; a boolean member of a struct has its value in its kind."""
 
     STOP = 0
     TRUE = 1
@@ -55,32 +55,34 @@ class Values:
 
 Value: TypeAlias = "int | float | bytes | Struct | Values"
 Struct: TypeAlias = dict[int, tuple[ThriftKind, Value]]
-"""Members by their numbers, in the order of the bytes."""
+"""The kind and the value of each member, by its number, in the order of the bytes."""
 
 _NUMBERS = (ThriftKind.I16, ThriftKind.I32, ThriftKind.I64)
 _BOOLEANS = (ThriftKind.TRUE, ThriftKind.FALSE)
 _LISTS = (ThriftKind.LIST, ThriftKind.SET)
 _KINDS = {kind.value: kind for kind in ThriftKind}
-"""The kinds by number: a lookup here is faster than a call of the class."""
+"""The kinds by their numbers: a lookup here is faster than a call of the class."""
 _LONG = 15
-"""The mark in a header that the length of a list, or the step to the next member, follows as a
-number.
+"""The value in a header that means: the length of the list, or the step to the next member,
+follows.
 """
 _DOUBLE = struct.Struct("<d")
 
 
 def number_in(members: Struct, number: int) -> int:
-    """Return a member of a struct as a whole number."""
+    """Return the whole number in member ``number``."""
     return cast(int, members[number][1])
 
 
 def structs_in(members: Struct, number: int) -> list[Struct]:
-    """Return a member that is a list of structs."""
+    """Return the structs of the list in member ``number``."""
     return cast(list[Struct], cast(Values, members[number][1]).items)
 
 
 def parse_struct(content: bytes) -> Struct:
-    """Parse ``content`` as one struct; ValueError or IndexError if it is invalid."""
+    """Parse ``content`` as exactly one struct; raise ``ValueError`` or ``IndexError`` if it is
+    invalid.
+    """
     reader = _ThriftReader(content)
     found = reader.struct()
     if reader.place != len(content):
@@ -96,28 +98,28 @@ def serialize_struct(members: Struct) -> bytes:
 
 
 def serialize_number(number: int) -> bytes:
-    """Return the bytes of a whole number."""
+    """Return a whole number as a zig-zag varint."""
     out = bytearray()
     _put_signed(out, number)
     return bytes(out)
 
 
 def serialize_unsigned(number: int) -> bytes:
-    """Return the bytes of an unsigned whole number, such as a length."""
+    """Return an unsigned whole number, such as a length, as a varint."""
     out = bytearray()
     _put_unsigned(out, number)
     return bytes(out)
 
 
 def serialize_structs(structs: Sequence[bytes]) -> bytes:
-    """Return the bytes of a list of serialised structs."""
+    """Return a list of structs that are already serialised."""
     out = bytearray()
     _put_list_header(out, ThriftKind.STRUCT, len(structs))
     return bytes(out) + b"".join(structs)
 
 
 class StructWriter:
-    """Writes a struct member by member, in the order of the member numbers, without a tree."""
+    """Serialises a struct member by member, in the order of their numbers, without a tree."""
 
     __slots__ = ("_last", "_out")
 

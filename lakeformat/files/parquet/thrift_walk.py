@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds members in Thrift's compact protocol without a tree, in a tenth of the time.
 
-The bytes must be valid. ``skip_struct`` can also continue in the middle of a struct and skip the
-rest of it.
+The bytes must be valid.
 """
 
 from __future__ import annotations
@@ -26,12 +25,13 @@ _LISTS = (int(ThriftKind.LIST), int(ThriftKind.SET))
 _KNOWN = frozenset(map(int, ThriftKind))
 _UUID = 13
 _LONG = 15
-"""The mark in a header that the length of the list follows as a number."""
+"""The value in a header that means: the length of the list follows."""
 
 
 def find_member(content: bytes, place: int, member: int) -> tuple[int, bool]:
-    """Return the start of the member's value and True; if it is missing, the end of the struct and
-    False.
+    """Return the offset of a member's value and True, for the struct at offset ``place``.
+
+    If the struct lacks the member, return the offset after the struct and False.
     """
     number = 0
     while header := content[place]:
@@ -43,7 +43,9 @@ def find_member(content: bytes, place: int, member: int) -> tuple[int, bool]:
 
 
 def member_places(content: bytes, place: int) -> tuple[dict[int, int], int]:
-    """Return the start of each member's value, and the end of the struct."""
+    """Return the offset of each member's value in the struct at ``place``, and the offset
+    after it.
+    """
     places: dict[int, int] = {}
     number = 0
     while header := content[place]:
@@ -54,13 +56,15 @@ def member_places(content: bytes, place: int) -> tuple[dict[int, int], int]:
 
 
 def number_at(content: bytes, place: int) -> tuple[int, int]:
-    """Return the whole number at a position, and its end."""
+    """Return the whole number at offset ``place``, and the offset after it."""
     zigzag, place = _unsigned(content, place)
     return (zigzag >> 1) ^ -(zigzag & 1), place
 
 
 def structs_at(content: bytes, place: int) -> tuple[list[bytes], int]:
-    """Return the bytes of each struct of a list, and the end of the list."""
+    """Return the bytes of each struct in the list at offset ``place``, and the offset after the
+    list.
+    """
     size, place = list_at(content, place)
     found = []
     for _ in range(size):
@@ -71,13 +75,17 @@ def structs_at(content: bytes, place: int) -> tuple[list[bytes], int]:
 
 
 def list_at(content: bytes, place: int) -> tuple[int, int]:
-    """Return the number of items of a list of structs, and the start of the first."""
+    """Return the length of the list of structs at offset ``place``, and the offset of its first
+    item.
+    """
     size = content[place] >> 4
     return (size, place + 1) if size < _LONG else _unsigned(content, place + 1)
 
 
 def binary_lengths(content: bytes, place: int) -> tuple[dict[int, int], int]:
-    """Return the lengths of a struct's binary members, and the end of the struct."""
+    """Return the length of each binary member in the struct at ``place``, and the offset
+    after it.
+    """
     lengths: dict[int, int] = {}
     number = 0
     while header := content[place]:
@@ -89,7 +97,9 @@ def binary_lengths(content: bytes, place: int) -> tuple[dict[int, int], int]:
 
 
 def skip_struct(content: bytes, place: int) -> int:
-    """Return the end of the struct that begins or continues at a position."""
+    """Return the offset after the struct at ``place``, which may also be that of one of its
+    members.
+    """
     while header := content[place]:
         place += 1
         kind = header & 15
@@ -105,7 +115,10 @@ def skip_struct(content: bytes, place: int) -> int:
 
 
 def _numbered(content: bytes, place: int, last: int) -> tuple[int, int]:
-    """Return the number of the member at a position, and the start of its value."""
+    """Return the number of the member at ``place``, and the offset of its value.
+
+    ``last`` is the number of the member before it.
+    """
     if step := content[place] >> 4:
         return last + step, place + 1
     return number_at(content, place + 1)

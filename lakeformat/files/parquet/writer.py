@@ -45,7 +45,8 @@ def new_file(
     rows: pa.Table,
     repeated: Mapping[str, str] = _NOT_REPEATED,
 ) -> OpenFile:
-    """Begin a file for row groups with the columns of ``rows``, with the fastest possible encoder.
+    """Return a new file for row groups with the columns of ``rows``, with the fastest encoder for
+    them.
 
     ``repeated`` maps a column to the earlier column with the same values.
     """
@@ -55,7 +56,8 @@ def new_file(
 
 
 class ParquetFileWriter:
-    """Writes a row group for each ``write``; the first one decides which columns get a dictionary.
+    """Writes a Parquet file; each ``write`` is a row group, and the first one decides on
+    dictionaries.
 
     Rows may have 64-bit decimals and dictionary-encoded texts. Each distinct text of a dictionary
     is examined only once.
@@ -105,7 +107,7 @@ class ParquetFileWriter:
             self._file.discard()
 
     def _open(self, rows: pa.Table, dictionary_columns: Sequence[str]) -> OpenFile:
-        """Open a file whose row groups have the columns of ``rows``."""
+        """Return a new file for row groups with the columns of ``rows``."""
         change_footer = partial(with_int96, leaves=self._int96) if self._int96 else None
         layout = ParquetLayout(
             self._stored, self._content.settings, dictionary_columns, self._bounded, change_footer
@@ -114,7 +116,9 @@ class ParquetFileWriter:
 
 
 def _keeping_numbers(schema: pa.Schema, given: pa.Schema) -> pa.Schema:
-    """Return a file's schema with the dictionaries and 64-bit decimals of the given rows."""
+    """Return a file's schema with those dictionaries and 64-bit decimals that the given rows
+    have.
+    """
     fields = zip(schema, given, strict=True)
     return pa.schema(
         [
@@ -126,7 +130,9 @@ def _keeping_numbers(schema: pa.Schema, given: pa.Schema) -> pa.Schema:
 
 
 def with_values_below_nulls(rows: pa.Table) -> pa.Table:
-    """Return the same rows, with a value in place of null in each NOT NULL member of a null ROW."""
+    """Return the same rows, with a value in place of null in NOT NULL members of a ROW that is
+    null.
+    """
     for number, field in enumerate(rows.schema):
         if _has_required_members(field.type):
             parts = [_filled(part) for part in rows.column(number).chunks]

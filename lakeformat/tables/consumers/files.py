@@ -56,7 +56,11 @@ class ConsumerFiles:
         remedy: str,
         environment: Environment,
     ) -> _T | None:
-        """Read the progress of a consumer with ``build``; None if the consumer does not exist."""
+        """Read the progress of a consumer; None if the consumer does not exist.
+
+        ``build`` makes the result from the members of the file, and ``remedy`` ends the message
+        about a damaged file.
+        """
         path = self._path(consumer_id)
         for remaining in reversed(range(TRIES)):
             try:
@@ -79,19 +83,26 @@ class ConsumerFiles:
         self.storage.overwrite(self._path(consumer_id), content)
 
     def delete(self, consumer_id: str) -> None:
-        """Store the progress of a consumer."""
+        """Delete the file of a consumer; a missing file is no error."""
         self.storage.delete(self._path(consumer_id))
 
     def unknown(self, consumer_id: str, table: str) -> NotFoundError:
-        """Return the error that this consumer does not exist."""
+        """Return the error for a consumer that does not exist, with the ids of those that do."""
         known = self.ids()
-        named = f"it has {', '.join(map(repr, known))}" if known else "it has none"
+        named = (
+            f"it has {', '.join(map(repr, known))}"
+            if known
+            else "it has none. table.consumers.set() or a stream with a consumer creates one"
+        )
         return NotFoundError(f"{table} has no consumer {consumer_id!r}; {named}")
 
     def clear(
         self, table: str, including: str, excluding: str | None, *, dry_run: bool
     ) -> ConsumerReport:
-        """Delete the consumers whose whole id matches ``including`` but not ``excluding``."""
+        """Delete the consumers whose whole id matches ``including`` but not ``excluding``.
+
+        Both are regular expressions.
+        """
         wanted = _pattern("including", including)
         unwanted = None if excluding is None else _pattern("excluding", excluding)
         return self._forget(

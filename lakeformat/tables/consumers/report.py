@@ -24,10 +24,11 @@ class ConsumerState:
     behind: int
     """The number of snapshots that the consumer has not read yet."""
     is_stale: bool
-    """True if the snapshot that the consumer reads next has expired; no snapshots are kept for such
-    a consumer."""
+    """True if the snapshot that the consumer reads next has expired; no snapshots are kept
+    for it.
+    """
     position: Position
-    """The position up to which the consumer has read."""
+    """The position up to which the consumer has read the history."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the state as a dict, with the column names of the system table ``$consumers``."""
@@ -42,7 +43,7 @@ class ConsumerState:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerReport(Report):
-    """The consumers that were deleted; in a dry run, those that would be deleted."""
+    """The result of deleting consumers, or of its dry run."""
 
     table: str
     dry_run: bool
@@ -50,5 +51,5 @@ class ConsumerReport(Report):
     kept: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as a dict."""
+        """Return the report as a dict, ready for JSON."""
         return {**asdict(self), "removed": [*self.removed], "kept": [*self.kept]}

@@ -23,7 +23,9 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
     """The consumers of one branch of a table."""
 
     _next_snapshot: str
-    """The meaning of ``next_snapshot`` in this format, for error messages."""
+    """The meaning of ``next_snapshot`` in this format, such as "the number of the snapshot", for
+    error messages.
+    """
 
     def __init__(self, table: str, environment: Environment) -> None:
         self._table = table
@@ -44,8 +46,8 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
         id, in Iceberg the sequence number. In Paimon that snapshot and all later ones are kept from
         now on.
 
-        Refused if that snapshot has expired, or is not in the history of the branch. A dry run only
-        checks this.
+        An error is raised if that snapshot has expired, or is not in the history of the branch. A
+        dry run only checks this.
         """
         if (next_snapshot is None) is (after is None):
             raise InvalidRequestError(
@@ -70,7 +72,7 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
     def reset(
         self, consumer_id: str, *, next_snapshot: int | None = None, dry_run: bool = False
     ) -> None:
-        """Move an existing consumer, or delete it if ``next_snapshot`` is None."""
+        """Move an existing consumer to ``next_snapshot``; None deletes the consumer."""
         if self._read(consumer_id) is None:
             raise self._files().unknown(consumer_id, self._table)
         if next_snapshot is not None:
@@ -81,7 +83,10 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
     def clear(
         self, *, including: str = ".*", excluding: str | None = None, dry_run: bool = False
     ) -> ConsumerReport:
-        """Delete the consumers whose whole id matches ``including`` but not ``excluding``."""
+        """Delete the consumers whose whole id matches ``including`` but not ``excluding``.
+
+        Both are regular expressions.
+        """
         return self._files().clear(self._table, including, excluding, dry_run=dry_run)
 
     def expire(self, *, older_than: PastTime, dry_run: bool = False) -> ConsumerReport:
@@ -90,7 +95,7 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
         return self._files().expire(self._table, before, dry_run=dry_run)
 
     def _readable(self, consumer_id: str) -> PlaceT | None:
-        """Return the stored progress; None if there is none, or if its file is damaged."""
+        """Return the stored progress of a consumer; None without one, or if its file is damaged."""
         try:
             return self._read(consumer_id)
         except CorruptTableError:
@@ -112,10 +117,11 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
     def _available(
         self, consumer_id: str, next_snapshot: int | None, after: Position | None
     ) -> PlaceT:
-        """Return the progress to store for these arguments; raise if no changes can be read from
-        there.
+        """Return the progress to store for these arguments.
+
+        An error is raised if the changes from there on can no longer be read.
         """
 
     @abstractmethod
     def _require_kept(self, consumer_id: str, place: PlaceT) -> None:
-        """Raise if the snapshots that the consumer needs expired while its file was written."""
+        """Raise if the snapshots that the consumer needs expired before its file was written."""

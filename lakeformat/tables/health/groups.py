@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups files by a common property, such as their partition."""
+"""Groups files that have a property in common, such as their partition."""
 
 from __future__ import annotations
 
@@ -19,25 +19,28 @@ class FileGroups:
     """Files in groups, numbered from 0."""
 
     of_file: Counts
-    """For each file the number of its group."""
+    """The number of the group of each file."""
     first: Counts
-    """For each group the index of its first file."""
+    """The index of the first file of each group."""
 
     def __len__(self) -> int:
         return len(self.first)
 
     def count(self, mask: Mask) -> Counts:
-        """Return for each group the number of files that ``mask`` selects."""
+        """Return the number of files of each group for which ``mask`` is True."""
         return np.bincount(self.of_file[mask], minlength=len(self)).astype(np.int64)
 
     def sum(self, numbers: Counts, mask: Mask) -> Counts:
-        """Return for each group the sum of ``numbers`` over the files that ``mask`` selects."""
+        """Return for each group the sum of ``numbers``, which has one number for each file.
+
+        Only files for which ``mask`` is True are counted.
+        """
         total = np.zeros(len(self), np.int64)
         np.add.at(total, self.of_file[mask], numbers[mask])
         return total
 
 
 def grouped(codes: Counts) -> FileGroups:
-    """Put files with equal codes into one group."""
+    """Return groups of files; ``codes`` has a code for each file, and equal codes make a group."""
     _, first, of_file = np.unique(codes, return_index=True, return_inverse=True)
     return FileGroups(of_file, first)

@@ -24,15 +24,16 @@ class HealthSummary(Report):
     reasons: tuple[Reason, ...]
     """The problems, severe ones first; empty if the table is healthy."""
     score: int
-    """From 0 to 100: the sum of the parts, moved into the range of scores that the verdict
-    allows."""
+    """A number from 0 to 100: the sum of the parts, limited to the scores that the verdict
+    allows.
+    """
     score_parts: Score
     score_notes: tuple[str, ...]
     """The parts of the score that are not measured for this kind of table."""
 
     @property
     def why_they_differ(self) -> str | None:
-        """The reason why the score differs from the sum of its parts; None if both are equal."""
+        """The reason why ``score`` is not the sum of its parts; None if it is."""
         if self.score == self.score_parts.total:
             return None
         if self.reasons:
@@ -47,7 +48,7 @@ class HealthSummary(Report):
 
     @property
     def first_step(self) -> str | None:
-        """The command of the first reason whose advice is a command; None if there is none."""
+        """The first advice that is a command; None if no reason has a command."""
         return next((each.advice for each in self.reasons if each.advice.startswith("lake ")), None)
 
     def to_dict(self) -> dict[str, Any]:

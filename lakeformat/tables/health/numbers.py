@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers about history and storage in the health report of a table of any format."""
+"""Numbers about snapshots and stored bytes in the health report of a table of any format."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ class HistoryNumbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageNumbers:
-    """Bytes of files, by what needs them."""
+    """The bytes of a table's files, grouped by the snapshots that need them."""
 
     live_bytes: int = 0
-    """Bytes that the newest snapshot needs."""
+    """The bytes of files that the newest snapshot needs."""
     time_travel_files: int | None = None
     time_travel_bytes: int | None = None
-    """Bytes that only older snapshots, tags, branches or changelogs need; None if not measured."""
+    """The bytes of files that only older snapshots, tags, branches or changelogs need; None if not
+    measured.
+    """

@@ -35,20 +35,24 @@ Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 ENOUGH_FILES = 12
-"""A partition with this many files to rewrite gets the worst score. Keyed tables use an option."""
+"""The number of files to rewrite at which a partition gets the worst score; for keyed tables an
+option sets it.
+"""
 BYTES_PART = 0.75
-"""A file is large enough if it has at least this share of the target size."""
+"""The share of the target size from which on a file is large enough."""
 
 _SMALL_POINTS, _MERGE_POINTS, _HIDDEN_POINTS = 40, 40, 20
 _HISTORY_POINTS = 20
 _MOST_DELETES, _MOST_HIDDEN = 0.1, 0.2
 _DIGITS = 9
-"""Digits after the point that count: 32.00000000001 is 32, and must not be rounded up to 33."""
+"""The number of decimal places that count before rounding up: 32.00000000001 must not become 33."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
-    """Counts of the files that a compaction would still rewrite; one number for each partition."""
+    """Counts of the files that a compaction would still rewrite, each an array with one number for
+    each partition.
+    """
 
     files: Counts
     bytes: Counts
@@ -56,9 +60,9 @@ class Pending:
     deletes: Counts
     hidden: Counts
     enough_files: Floats
-    """The number of files that gives the worst score."""
+    """The number of files at which a partition gets the worst score."""
     enough_bytes: float
-    """A file of at least this size is large enough."""
+    """The size in bytes from which on a file is large enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,27 +70,27 @@ class Score:
     """The parts of the score."""
 
     small_files: int = _SMALL_POINTS
-    """Points for few small files, at most 40."""
+    """The points for small files: 40 if no partition has files to rewrite, 0 at worst."""
     rows_to_merge: int = _MERGE_POINTS
-    """Points for few deletes that reads must merge, at most 40."""
+    """The points for deletes that reads must merge: 40 without any, 0 at worst."""
     hidden_rows: int = _HIDDEN_POINTS
-    """Points for few rows that are marked as deleted, at most 20."""
+    """The points for rows that are marked as deleted: 20 without any, 0 at worst."""
     history: int = 0
-    """Subtracted points for history that should have been deleted, from 0 to -20."""
+    """The points for history that should have been deleted: 0 without any, -20 at worst."""
 
     @property
     def total(self) -> int:
         return max(self.small_files + self.rows_to_merge + self.hidden_rows + self.history, 0)
 
     def with_history(self, undeleted: float) -> Score:
-        """Return the score with points subtracted for the share of history that should have been
-        deleted.
+        """Return the score with ``history`` set for this share of undeleted history, from 0
+        to 1.
         """
         return replace(self, history=-math.ceil(round(_HISTORY_POINTS * undeleted, _DIGITS)))
 
 
 def score(pending: Pending) -> Score:
-    """Return the score; all points if no partition has files to rewrite."""
+    """Return the points for files and rows; 100 in total if no partition has files to rewrite."""
     if not len(pending.files):
         return Score()
     enough = np.full(len(pending.files), pending.enough_bytes)
@@ -116,6 +120,6 @@ def _norm(numbers: npt.NDArray[np.generic], most: Floats) -> Floats:
 
 
 def _ratio(numbers: npt.NDArray[np.generic], of: npt.NDArray[np.generic]) -> Floats:
-    """Divide, with 0 where the divisor is 0."""
+    """Return ``numbers / of``; 0 where ``of`` is 0."""
     found: Floats = np.divide(numbers, of, out=np.zeros(len(numbers)), where=np.asarray(of) > 0)
     return found

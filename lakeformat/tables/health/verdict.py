@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the verdict and the score of a table together, so that they cannot contradict each
-other.
-"""
+"""Derives the verdict of a table and limits its score to it, so that both agree."""
 
 from __future__ import annotations
 
@@ -55,7 +53,7 @@ def in_order(*reasons: Reason) -> tuple[Reason, ...]:
 def judge(reasons: Sequence[Reason], points: int, *, is_empty: bool) -> tuple[Verdict, int]:
     """Return the verdict that follows from the reasons, and the score.
 
-    The score is ``points``, moved into the range of scores that the verdict allows.
+    The score is ``points``, limited to the scores that the verdict allows.
     """
     verdict = _verdict(reasons, points, is_empty=is_empty)
     least, most = _LIMITS[verdict]

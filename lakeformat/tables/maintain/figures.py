@@ -13,7 +13,10 @@ __all__ = ["expected", "with_dead_files"]
 
 
 def expected(before: Figures, steps: Sequence[StepReport]) -> Figures:
-    """Return the numbers that a dry run expects after its steps; None for those it cannot know."""
+    """Return the numbers that a table would have after the steps of a dry run.
+
+    A number is None if the dry run cannot know it.
+    """
     files_in, files_out = (sum(s.files_in for s in steps), sum(s.files_out for s in steps))
     return Figures(
         files=_less(before.files, files_in - files_out),
@@ -25,7 +28,7 @@ def expected(before: Figures, steps: Sequence[StepReport]) -> Figures:
 def with_dead_files(
     before: Figures, after: Figures, steps: Sequence[StepReport]
 ) -> tuple[Figures, Figures]:
-    """Add the numbers of orphan files, from the report of the step that removes them.
+    """Return both with the numbers of orphan files, taken from the report of the orphan step.
 
     ``before`` gets the orphan files that the step found, ``after`` those that it did not remove.
     """

@@ -36,17 +36,17 @@ ORPHANS: Final = "orphans"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintainProgress:
-    """The running step of a maintenance, and how much of its work is done."""
+    """The running step of a maintenance, and the part of its work that is done."""
 
     table: str
     step: str
     done: int = 0
     total: int | None = None
-    """The total of the step; None if it is not known in advance."""
+    """The amount of work of the step; None if it is not known in advance."""
     unit: str = "files"
 
     steps: ClassVar[tuple[str, ...]] = (PARTITIONS, COMPACT, EXPIRE, ORPHANS)
-    """The names of all steps, in the order in which they run."""
+    """The names of all steps, in their order."""
 
 
 class StepOutcome(StrEnum):
@@ -57,7 +57,7 @@ class StepOutcome(StrEnum):
     """A dry run found work for the step."""
     NOT_NEEDED = "not needed"
     SKIPPED = "skipped"
-    """The step has work, but the caller did not pass an argument that it needs."""
+    """The step did not run, because an argument that it needs was not passed."""
     FAILED = "failed"
 
 
@@ -68,13 +68,12 @@ class StepReport(Report):
     step: str
     outcome: StepOutcome
     reason: str
-    """The work of the step in one sentence, or the reason why there was none."""
+    """The work of the step in one sentence, or the reason why it did no work."""
     report: Reported | None = None
-    """The report of the operation that the step ran; after several rounds, that of the last
-    round."""
+    """The report of the step's operation; if it ran several times, of the last time."""
     error: LakeError | None = None
     advice: str | None = None
-    """A command for the rest of the work, if the step could not do all of it."""
+    """The command for the remaining work, if the step could not do all of it."""
     files_in: int = 0
     files_out: int = 0
     snapshots: int = 0
@@ -82,10 +81,10 @@ class StepReport(Report):
     removed_files: int = 0
     removed_bytes: int = 0
     snapshot_ids: tuple[int, ...] = ()
-    """The snapshots that the step published."""
+    """The ids of the snapshots that the step published."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a dict, ready for JSON; an error becomes its class and message."""
+        """Return the report as a dict, ready for JSON; an error becomes its class and message."""
         values = {name: getattr(self, name) for name in _NUMBERS}
         return {
             "step": self.step,
@@ -104,7 +103,7 @@ _NUMBERS = ("files_in", "files_out", "snapshots", "changelogs", "removed_files",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Numbers about the state of a table; a number is None if it is not known."""
+    """Numbers about the state of a table; None is an unknown number."""
 
     verdict: Verdict | None = None
     score: int | None = None
@@ -122,9 +121,9 @@ class Figures:
     """The number of manifests of the newest snapshot; only for Iceberg tables."""
     time_travel_files: int | None = None
     time_travel_bytes: int | None = None
-    """Bytes of files that only older snapshots, changelogs, tags or branches need."""
+    """The bytes of files that only older snapshots, changelogs, tags or branches need."""
     dead_files: int | None = None
-    """Orphan files that are older than the age limit."""
+    """The number of orphan files that are older than the age limit."""
     dead_bytes: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -133,7 +132,7 @@ class Figures:
 
 
 def warning_of(obstacle: Reason) -> str:
-    """Return a remaining problem as one line for a log."""
+    """Return a remaining problem and its next step as one line for a log."""
     return f"{obstacle.finding}. To do: {obstacle.advice}"
 
 
@@ -146,18 +145,18 @@ class MaintainReport(Report):
     dry_run: bool
     before: Figures
     after: Figures
-    """The numbers after the last step. A dry run has expected numbers, None for those it cannot
-    know."""
+    """The numbers after the last step; in a dry run the expected ones."""
     steps: tuple[StepReport, ...]
     obstacles: tuple[Reason, ...]
-    """The remaining problems of the table, each with the next step for you."""
+    """The remaining problems of the table, each with its next step."""
     note: str | None = None
-    """The number of files that are kept only for time travel, and until when; this needs no
-    action."""
+    """A sentence about files that are kept only for time travel; None without them. It needs no
+    action.
+    """
 
     @property
     def failed(self) -> tuple[LakeError, ...]:
-        """The errors of failed steps; errors of refused requests are left out."""
+        """The errors of failed steps, except those of wrong or unsupported requests."""
         errors = (step.error for step in self.steps if step.error is not None)
         return tuple(each for each in errors if not isinstance(each, InvalidRequestError))
 
@@ -168,17 +167,17 @@ class MaintainReport(Report):
 
     @property
     def snapshot_ids(self) -> tuple[int, ...]:
-        """The snapshots that the steps published, oldest first."""
+        """The ids of the snapshots that the steps published, oldest first."""
         return tuple(number for step in self.steps for number in step.snapshot_ids)
 
     @property
     def is_idle(self) -> bool:
-        """True if no step had work."""
+        """True if no step did any work."""
         return all(step.outcome is StepOutcome.NOT_NEEDED for step in self.steps)
 
     @property
     def summary(self) -> str:
-        """The verdict and the work of each step, in one sentence for the log."""
+        """The verdict before and after, and the work of each step, in one sentence for the log."""
         worked = [
             step.reason
             for step in self.steps
@@ -188,7 +187,7 @@ class MaintainReport(Report):
 
     @property
     def reason(self) -> str:
-        """The summary, with the first remaining problem."""
+        """``summary``, and the first remaining problem."""
         if not self.obstacles:
             return self.summary
         more = f" and {len(self.obstacles) - 1} more" if len(self.obstacles) > 1 else ""

@@ -32,7 +32,7 @@ _COMMANDS = {
     EXPIRE: "lake expire ",
     ORPHANS: "lake orphans ",
 }
-"""The beginning of the command for each step, to recognise it in an advice."""
+"""The beginning of each step's command: an advice that begins with it repeats the step."""
 
 
 def find_obstacles(
@@ -41,11 +41,10 @@ def find_obstacles(
     holders: Mapping[str, Reason],
     reasons: Sequence[Reason],
 ) -> tuple[Reason, ...]:
-    """Return the remaining problems: failed steps, then stalled consumers, then other reasons.
+    """Return the remaining problems: those of failed steps, of stalled consumers, then ``reasons``.
 
-    ``holders`` has the problem of each stalled consumer, by the name of the consumer in the
-    reasons. ``reasons`` are those of the health report; a reason that a failed step or a consumer
-    explains is left out.
+    ``holders`` has the problem of each stalled consumer, by its name. ``reasons`` are those of the
+    health report; one that a failed step or a stalled consumer explains is left out.
     """
     errors = [str(step.error) for step in steps if step.error is not None]
     found = [*_of_failures(table, steps, reasons), *_of_left_work(steps), *holders.values()]
@@ -62,7 +61,7 @@ def find_obstacles(
 def _of_failures(
     table: str, steps: Sequence[StepReport], reasons: Sequence[Reason]
 ) -> Iterator[Reason]:
-    """Yield one problem for each cause; it names all steps that failed for that cause."""
+    """Yield one problem for each cause of failed steps, with the names of these steps."""
     by_cause = dict[str, list[StepReport]]()
     for step in steps:
         if step.error is not None:
@@ -78,7 +77,9 @@ def _of_failures(
 
 
 def _of_failure(table: str, names: str, cause: str, step: StepReport) -> Reason:
-    """Return the problem and the advice for one cause of failed steps."""
+    """Return the problem and the next step for one cause; ``step`` is the first step that
+    failed.
+    """
     error, again = step.error, f"lake maintain {table}"
     if isinstance(error, CommitConflictError | UnavailableError):
         return Reason(f"{names} failed: {cause}", again)

@@ -16,7 +16,10 @@ __all__ = ["of_orphans"]
 def of_orphans(
     report: OrphanReport, request: MaintainRequest, table: str, *, usual_age: str
 ) -> StepReport:
-    """Return the report of the step; ``table`` is the name of the table in a command."""
+    """Return the report of the step that removes orphan files.
+
+    ``table`` is the name of the table in commands. ``usual_age`` is the default age limit as text.
+    """
     is_left = bool(report.failures) or report.objection is not None
     return StepReport(
         step=ORPHANS,
@@ -48,7 +51,7 @@ def _reason(report: OrphanReport, table: str, usual_age: str) -> str:
 
 
 def _young_files(report: OrphanReport, table: str, usual_age: str) -> str:
-    """Return words about orphan files that are too young to be removed; empty if there are none."""
+    """Return a sentence about orphan files that are too young to be removed; "" without them."""
     young = counted(report.young_files, "file")
     if report.kept_by_commit is None:
         return f"kept {young} younger than {usual_age}"

@@ -17,26 +17,28 @@ from lakeformat.tables.removal import Removal
 __all__ = ["MaintainRequest", "OnProgress"]
 
 OnProgress: TypeAlias = Callable[[MaintainProgress], None]
-"""Called when each step begins, and while it runs."""
+"""Called when each step begins, and after each unit of its work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintainRequest:
-    """The arguments of a maintenance; everything else follows from the table options."""
+    """The arguments of a maintenance; table options decide everything else."""
 
     dry_run: bool = False
     expire_consumers: PastTime | None = None
-    """Also delete consumers without progress since this time, also if table options keep them."""
+    """Delete consumers without progress since this time, also if the table options keep them
+    longer. None follows the table options.
+    """
     executor: str | Executor | None = None
     on_progress: OnProgress | None = None
     commit_comes_first: bool = False
-    """True in a dry run if an earlier step would commit before this one runs."""
+    """True in a dry run if an earlier step would commit before the current one."""
 
     progress: type[MaintainProgress] = MaintainProgress
-    """The class of progress reports, which names the steps of the table format."""
+    """The class of progress reports; it names the steps of the table format."""
 
     def check(self, now_millis: int) -> None:
-        """Raise ``InvalidRequestError`` for a wrong argument, before the first step runs."""
+        """Raise ``InvalidRequestError`` for a wrong argument; called before the first step."""
         where_to_work(self.executor)
         if self.on_progress is not None and not callable(self.on_progress):
             raise InvalidRequestError(
@@ -47,7 +49,7 @@ class MaintainRequest:
             past_millis("expire_consumers", self.expire_consumers, now_millis)
 
     def begins(self, table: str, step: str) -> None:
-        """Call ``on_progress`` at the beginning of a step."""
+        """Report to ``on_progress`` that a step begins."""
         if self.on_progress is not None:
             self.on_progress(self.progress(table=table, step=step))
 

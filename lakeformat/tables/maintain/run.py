@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the steps of a maintenance; the next step runs even if one fails."""
+"""Runs the steps of a maintenance; after a failed step the next one runs."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class StepRunner(Generic[T]):
     """The name of the table for progress reports and logs."""
     uri: str
     subject: T
-    """The object that each step gets, such as the handle of the table."""
+    """The argument of each step, such as the handle of the table."""
     log: Logger
 
     def run(self, steps: Mapping[str, Step[T]], request: MaintainRequest) -> list[StepReport]:
-        """Run the steps in order and return their reports."""
+        """Run the steps in their order, and return the report of each."""
         done: list[StepReport] = []
         for name, step in steps.items():
             planned = any(
@@ -63,7 +63,7 @@ class StepRunner(Generic[T]):
         return done
 
     def _run(self, request: MaintainRequest, name: str, step: Step[T]) -> StepReport:
-        """Run one step. Its error is put into the report, so that the next steps can run."""
+        """Run one step; an error is put into its report, so that the next steps can run."""
         request.begins(self.table, name)
         try:
             report = step(self.subject, request)
@@ -82,7 +82,7 @@ class StepRunner(Generic[T]):
 
 
 def failed_step(name: str, error: LakeError) -> StepReport:
-    """Return the report of a failed step, with the work that it had completed."""
+    """Return the report of a failed step, with the part of the work that it completed."""
     said = f"{type(error).__name__}: {error}"
     failed = StepReport(step=name, outcome=StepOutcome.FAILED, reason=said, error=error)
     if name == COMPACT and isinstance(error.report, CompactSummary):
@@ -92,7 +92,10 @@ def failed_step(name: str, error: LakeError) -> StepReport:
 
 
 def of_compaction(report: CompactSummary, idle: str) -> StepReport:
-    """Return the report of the compaction step; ``idle`` is the reason if it had no work."""
+    """Return the report of the compaction step.
+
+    ``idle`` is its reason if the compaction published nothing.
+    """
     if not report.snapshot_ids:
         return not_needed(COMPACT, idle)
     return StepReport(
@@ -110,19 +113,19 @@ def of_compaction(report: CompactSummary, idle: str) -> StepReport:
 
 
 def not_needed(step: str, reason: str) -> StepReport:
-    """Return the report of a step that had no work."""
+    """Return the report of a step that had no work; ``reason`` is the cause."""
     return StepReport(step=step, outcome=StepOutcome.NOT_NEEDED, reason=reason)
 
 
 def outcome_of(has_work: bool, request: MaintainRequest) -> StepOutcome:
-    """Return the outcome of a step that has done its work, or would do it in a dry run."""
+    """Return the outcome of a step: not needed, planned in a dry run, else done."""
     if not has_work:
         return StepOutcome.NOT_NEEDED
     return StepOutcome.PLANNED if request.dry_run else StepOutcome.DONE
 
 
 def log_report(log: Logger, report: MaintainReport) -> None:
-    """Log the result of a maintenance, and a warning for each remaining problem."""
+    """Log the summary of a maintenance, and a warning for each remaining problem."""
     log.info("maintenance of %s: %s", report.table, report.summary)
     if report.note is not None:
         log.info("maintenance of %s: %s", report.table, report.note)

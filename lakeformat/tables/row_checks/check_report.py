@@ -26,7 +26,7 @@ class CheckResult:
     examples: tuple[str, ...] = ()
     """Up to three rows that fail the check, such as ``id=7, status='paied'``."""
     finding: str
-    """One sentence with numbers."""
+    """The outcome of the check in one clause with numbers."""
     advice: str = ""
     """The next step; empty if the check passed."""
 
@@ -40,7 +40,9 @@ class CheckReport(Report):
 
     table: str
     snapshot_id: int | None
-    """The newest snapshot. With staged results: the snapshot whose keys ``unique`` also checked."""
+    """The id of the checked snapshot. With staged results: of the snapshot against whose rows
+    ``unique`` also checked.
+    """
     staged: tuple[str, ...] = ()
     """The addresses of the checked staged results; empty if published rows were checked."""
     rows: int
@@ -54,7 +56,7 @@ class CheckReport(Report):
 
     @property
     def warned(self) -> tuple[CheckResult, ...]:
-        """The checks that found bad rows but only warn."""
+        """The checks that found bad rows and only warn."""
         return tuple(each for each in self.checks if each.outcome == "warned")
 
     @property

@@ -27,7 +27,8 @@ def example_texts(
 ) -> list[str]:
     """Return up to ``most`` rows as texts such as ``id=7, status='paied'``.
 
-    Long values are cut. Values of a column are hidden if its name looks like that of a secret.
+    Long values are cut. The values of a column whose name looks like a secret, such as
+    ``password``, are hidden.
     """
     texts = [_texts(rows.column(field.name).slice(0, most), field) for field in fields]
     names = [field.name for field in fields]

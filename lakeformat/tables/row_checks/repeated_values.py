@@ -2,8 +2,8 @@
 """Counts rows whose values in given columns occur more than once, in bounded memory.
 
 Equal values are kept once, with a count. Values that do not fit into memory are written to
-temporary files, divided by their hash. So equal values are in the same part, and each part is
-counted alone.
+temporary files, chosen by their hash. So equal values are in the same file, and each file is
+counted on its own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FILES_OF_ONE_SIZE = 64
 
 
 class RepeatedValues:
-    """Counts repeated values in ``columns``; a row with a null in one of them is ignored."""
+    """Counts repeated values of ``columns``; a row with a null in one of them is not counted."""
 
     def __init__(self, columns: Sequence[DataField], options: SpillOptions) -> None:
         self._columns = columns
@@ -56,7 +56,7 @@ class RepeatedValues:
             self._join_held()
 
     def finish(self) -> None:
-        """Set ``repeated_rows`` and ``examples``, then remove the temporary files."""
+        """Set ``repeated_rows`` and ``examples``, then delete the temporary files."""
         try:
             for part in self._parts():
                 is_repeated = pc.greater(part.column(_COUNT), 1)
@@ -69,8 +69,8 @@ class RepeatedValues:
 
     @property
     def _limit(self) -> int:
-        """The bytes to hold in memory. More temporary files allow more, as they must be read
-        together.
+        """The number of bytes to hold in memory. It grows with the temporary files, whose parts are
+        read together.
         """
         return min(_FIRST_BYTES << (len(self._spill) // _FILES_OF_ONE_SIZE), self._most_bytes)
 
@@ -79,13 +79,15 @@ class RepeatedValues:
         self._held_bytes += rows.nbytes
 
     def _take_held(self) -> pa.Table:
-        """Return the rows in memory, each different value once, and empty the memory."""
+        """Return the rows in memory, each distinct value once with its count, and empty the
+        memory.
+        """
         held, self._held, self._held_bytes = self._held, [], 0
         return self._joined(pa.concat_tables(held))
 
     def _join_held(self) -> None:
-        """Keep equal values in memory once; write them to a temporary file if they are still too
-        many.
+        """Keep each distinct value in memory once; if they are still too many, write them to
+        files.
         """
         rows = self._take_held()
         if rows.nbytes < self._limit // 2:
@@ -104,7 +106,7 @@ class RepeatedValues:
         )
 
     def _parts(self) -> Iterator[pa.Table]:
-        """Yield all different values with their counts, in parts; equal values are in one part."""
+        """Yield all distinct values with their counts, in tables; equal values are in one table."""
         if self._held and not len(self._spill):
             yield self._take_held()
             return
@@ -116,7 +118,7 @@ class RepeatedValues:
                 yield self._joined(pa.Table.from_batches(batches))
 
     def _joined(self, rows: pa.Table) -> pa.Table:
-        """Return each different value once, with the sum of its counts."""
+        """Return each distinct value once, with the sum of its counts."""
         if rows.num_rows < 2:
             return rows
         words = chain.from_iterable(column_words(rows.column(name)) for name in self._names)

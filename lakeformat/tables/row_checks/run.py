@@ -50,24 +50,27 @@ class CheckedRows:
     location: str
     fields: Sequence[DataField]
     identifying: Sequence[DataField]
-    """Columns shown in an example, so that you find the row."""
+    """The columns that are shown in examples, so that you find the rows."""
     keys: frozenset[str] = frozenset()
-    """Columns whose values are unique by the rules of the table, such as its primary key; else
-    empty."""
+    """The columns of the primary key, whose values are unique by the rules of the table; empty
+    without one.
+    """
     scan: Callable[[Sequence[str]], SplitScan]
     """Returns a scan of the given columns over the rows to check."""
     scan_all: Callable[[Sequence[str]], SplitScan]
-    """Returns a scan over all rows that must be unique together: also those of the published
-    table."""
+    """Returns a scan of the given columns over all rows that must be unique together. With staged
+    results these also include the published rows.
+    """
     memory: SpillOptions = field(default_factory=SpillSettings)
 
 
 def run_checks(
     rows: CheckedRows, checks: Checks, now_millis: int, executor: Executor | None
 ) -> tuple[int, tuple[CheckResult, ...]]:
-    """Return the number of rows, and the result of each check in the order of their names.
+    """Return the number of checked rows, and the result of each check in the order of the names.
 
-    ``executor`` runs the checks in parallel, except for ``unique``, which runs in this process.
+    ``executor`` reads the rows in parallel, except for ``unique``, which runs in this process; None
+    runs all checks in this process.
     """
     run = _Run(rows, checks, executor)
     nulls = {name: run.no_nulls(name) for name in checks.not_null}
@@ -96,7 +99,7 @@ class _Run:
     executor: Executor | None
 
     def look(self, row_checks: Sequence[RowCheck]) -> int:
-        """Run the checks over all rows, and return the number of rows."""
+        """Read the rows once for all checks in ``row_checks``, and return their number."""
         names = {name for each in row_checks for name in each.columns}
         if not names:
             return self.rows.scan([self.rows.fields[0].name]).count()
@@ -170,9 +173,7 @@ class _Run:
         return by_name[name]
 
     def _shown(self, *names: str) -> tuple[DataField, ...]:
-        """Return the columns to show in an example: those that identify the row, and the checked
-        ones.
-        """
+        """Return the columns of an example: those that identify the row, and the checked ones."""
         fields = [*self.rows.identifying, *(self._field(name) for name in names)]
         return tuple(dict.fromkeys(fields))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that need only one row at a time, so parts of the rows can be checked in parallel."""
+"""Checks that look at one row at a time, so that parts of the rows can be checked in parallel."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ _TIMES = (TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ)
 
 @dataclass(slots=True)
 class RowCondition:
-    """Counts the rows that fail a condition; a row passes if the condition is unknown, as in
-    SQL.
+    """Counts the rows that do not meet a condition.
+
+    A row for which the condition is unknown, such as one with a null, passes, as in SQL.
     """
 
     name: str
     condition: PredicateFilter
     shown: tuple[DataField, ...]
-    """The columns to show in an example."""
+    """The columns that are shown in an example."""
     bad_rows: int = 0
     examples: list[str] = field(default_factory=list)
 
@@ -42,12 +43,12 @@ class RowCondition:
             self.examples += example_texts(batch.filter(is_bad), self.shown, missing)
 
     def join(self, other: RowCondition) -> None:
-        """Add the counts of the same check on other rows."""
+        """Add the counts that the same check found in another part of the rows."""
         self.bad_rows += other.bad_rows
         self.examples = [*self.examples, *other.examples][:MOST_EXAMPLES]
 
     def blank(self) -> RowCondition:
-        """Return the same check with all counts at zero."""
+        """Return the same check with all counts at 0."""
         return replace(self, bad_rows=0, examples=[])
 
     @property
@@ -58,18 +59,18 @@ class RowCondition:
 
 @dataclass(slots=True)
 class NewestTime:
-    """Finds the newest time in a column, in UTC unless the column has a zone."""
+    """Finds the newest time of a column; a column without a zone has UTC times."""
 
     name: str
     column: DataField
     newest_millis: int | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Check the times of a batch."""
+        """Take the times of a batch into account."""
         self._take(_millis(pc.max(batch.column(self.column.name))))
 
     def join(self, other: NewestTime) -> None:
-        """Add the newest time that the same check found in other rows."""
+        """Take the newest time of another part of the rows into account."""
         self._take(other.newest_millis)
 
     def blank(self) -> NewestTime:

@@ -17,8 +17,9 @@ class DiscardReport(Report):
     staged: str
     """The address of the staged result."""
     outcome: str
-    """``discarded``; ``published``, if only its record was deleted; or ``claimed``, if it was
-    kept."""
+    """``discarded``; ``published`` if it was published before, so that only its record was deleted;
+    or ``claimed`` if it was kept, because a publication began.
+    """
     dry_run: bool
     created_millis: int
     files: int

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of staged results, which hold commit messages until another job publishes them.
+"""The files of staged results, which have commit messages until another job publishes them.
 
-A staged result is a JSON file ``staged-<name>``. With a commit identity the name is derived from
-it, so that a retry finds the file. Otherwise the name is unique. Each publication first writes its
-own claim, ``claim-<name>.<id>``, and then looks for a discard. Each discard first writes
-``discard-<name>.<id>`` and then looks for a claim. So at least one of the two notices the other. No
-other engine uses the directory.
+A staged result is a JSON file ``staged-<name>``. With a commit identity its name is derived from
+the identity, so that a retry finds the file. Otherwise the name is unique.
+
+Each publication first writes a file of its own, ``claim-<name>.<id>``, and then looks for a
+discard. Each discard first writes ``discard-<name>.<id>`` and then looks for a claim. So at least
+one of the two notices the other. Only this library uses the directory.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ __all__ = ["StagedFiles", "StagedMessage", "StagedResult", "staged_name"]
 _PREFIX, _CLAIM, _DISCARD = "staged-", "claim-", "discard-"
 _VERSION = 1
 _CLAIM_MILLIS = 24 * 60 * 60 * 1000
-"""After this time a claim no longer counts; writes in progress have the same age limit."""
+"""The age in milliseconds, one day, after which a claim is ignored."""
 
 
 class StagedMessage(Protocol):
@@ -44,7 +45,7 @@ MessageT = TypeVar("MessageT", bound=StagedMessage)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedResult(Generic[MessageT]):
-    """Files that one run has written but not yet published."""
+    """Files that one job has written, and that another job can publish."""
 
     name: str
     created_millis: int
@@ -54,11 +55,11 @@ class StagedResult(Generic[MessageT]):
     files: int
     """The number of new files."""
     bytes: int
-    """The size of the new files."""
+    """The total size of the new files in bytes."""
 
 
 def staged_name(user: str, identifier: int) -> str:
-    """Return the name of the staged result that belongs to a commit identity."""
+    """Return the name of the staged result that belongs to a commit identity: a hash of it."""
     digest = hashlib.blake2b(json.dumps([user, identifier]).encode(), digest_size=16)
     return digest.hexdigest()
 
@@ -71,9 +72,9 @@ class StagedFiles(Generic[MessageT]):
     directory: str
     read_message: Callable[[bytes], MessageT]
     sizes: Callable[[MessageT], Iterable[tuple[int, int]]]
-    """Returns the number of rows and the size in bytes for each new file of a message."""
+    """Returns the number of rows and the size in bytes of each new file of a message."""
     table_directory: str | None = None
-    """The directory of the table; only needed if ``directory`` is more than one level below it."""
+    """The directory of the table; None if ``directory`` is directly in it."""
 
     def names(self) -> list[str]:
         """Return the names of all staged results."""
@@ -89,22 +90,24 @@ class StagedFiles(Generic[MessageT]):
         return self._path(_PREFIX, name)
 
     def address(self, name: str) -> str:
-        """Return the address of a staged result."""
+        """Return the URI of a staged result, by which callers name it."""
         return self.storage.uri(self.path(name))
 
     def named(self, address: str) -> str | None:
-        """Return the name in an address; None if it cannot be the address of a staged result."""
+        """Return the name of a result from its URI; None if it cannot be the URI of a staged
+        result.
+        """
         return suffixed(address.rpartition("/")[2], _PREFIX)
 
     def read(self, name: str) -> StagedResult[MessageT]:
-        """Return a staged result by its name; raise if it does not exist."""
+        """Return a staged result by its name; raise ``NotFoundError`` if it does not exist."""
         found = self.read_if_present(name)
         if found is None:
             raise self.missing(name)
         return found
 
     def missing(self, name: str) -> NotFoundError:
-        """Return the error that no staged result has this name."""
+        """Return the error for a name without a staged result."""
         return NotFoundError(
             f"{self.address(name)} is not a staged result: it was published under another "
             "identity, discarded, or never staged. table.staged.list() returns the results that "
@@ -141,7 +144,7 @@ class StagedFiles(Generic[MessageT]):
         )
 
     def write(self, name: str, messages: Sequence[MessageT], environment: Environment) -> bool:
-        """Write a staged result; if one with this name exists, return False and change nothing."""
+        """Write a staged result; if its name exists, return False and change nothing."""
         content = _content(environment.now_millis(), messages)
         path = self.path(name)
         try:
@@ -153,23 +156,24 @@ class StagedFiles(Generic[MessageT]):
             raise
 
     def delete(self, name: str) -> None:
-        """Delete a staged result, and then its claims and discards; its data files are kept."""
+        """Delete a staged result, then its claims and discards. Its data files are kept."""
         self.storage.delete(self.path(name))
         for each in (*self._beside(_CLAIM, name), *self._beside(_DISCARD, name)):
             self.release(each.path)
 
     def claim(self, name: str, user: str, environment: Environment) -> str:
-        """Claim a result for one publication, and return the path of the claim.
+        """Write a claim of a publication, and return its path.
 
-        Each publication of a result has its own claim. So when one ends, the files of another
-        publication remain protected.
+        Each publication of a result has its own claim. So when one ends, the claim of another one
+        still protects the files. ``user`` is the commit user that publishes.
         """
         return self._mark(_CLAIM, name, user, environment)
 
     def claimant(self, name: str, now_millis: int) -> str | None:
-        """Return the user who publishes a result, or was interrupted in the last 24 hours.
+        """Return the commit user of a publication that began in the last 24 hours and has not
+        ended.
 
-        None if there is no such user.
+        None if there is none; its files may then be discarded.
         """
         for claim in self._beside(_CLAIM, name):
             if claim.modified_millis >= now_millis - _CLAIM_MILLIS:
@@ -178,7 +182,9 @@ class StagedFiles(Generic[MessageT]):
         return None
 
     def begin_discard(self, name: str, environment: Environment) -> str:
-        """Mark a result, so that no further publication begins; return the path of the mark."""
+        """Mark a result as discarded, so that no further publication begins; return the path of the
+        mark.
+        """
         return self._mark(_DISCARD, name, "", environment)
 
     def is_discarded(self, name: str) -> bool:
@@ -195,16 +201,18 @@ class StagedFiles(Generic[MessageT]):
         return path
 
     def _beside(self, prefix: str, name: str) -> list[FileInfo]:
-        """Return the claims or discards of a result, including ``claim-<name>``, which version 0.1
-        wrote.
+        """Return the claims or the discards of a result, as ``prefix`` chooses.
+
+        Version 0.1 wrote ``claim-<name>`` without an id; it is included.
         """
         plain = f"{prefix}{name}"
         files = (info for info in self.storage.list(self.directory) if not info.is_directory)
         return [each for each in files if each.name.partition(".")[0] == plain]
 
     def _create(self, path: str, content: bytes) -> bool:
-        """Create a file, and its directory if needed, unless the table was dropped or renamed
-        meanwhile.
+        """Create a file, and its directory if it is missing; return False if the file exists.
+
+        The directory is not created if the table was dropped or renamed meanwhile.
         """
         try:
             return self.storage.create(path, content)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The methods of ``table.staged``: results that one job writes and another publishes later."""
+"""The methods of ``table.staged``: results that one job writes and another job publishes later."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         return [result for result in found if result is not None]
 
     def address(self, name: str) -> str:
-        """Return the address of a result by its name, for ``publish`` and ``discard``."""
+        """Return the URI of the result with this name, for ``publish`` and ``discard``."""
         check_file_name_part("staged result", name)
         return self._files.address(name)
 
     def named(self, addresses: Sequence[str]) -> Sequence[StagedResult[MessageT]]:
-        """Return the results with these addresses; raise if one of them does not exist."""
+        """Return the results with these URIs; raise ``NotFoundError`` if one does not exist."""
         require_list("addresses", addresses, "[result.address]")
         return [self._files.read(name) for name in dict.fromkeys(map(self._name, addresses))]
 
@@ -61,7 +61,7 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
     def add(
         self, messages: Iterable[MessageT], *, commit: CommitId | None = None
     ) -> StagedResult[MessageT]:
-        """Record written files for a later publication; ``remove_orphans`` keeps them.
+        """Record written files for a later publication; until then ``remove_orphans`` keeps them.
 
         If the same ``commit`` has already staged a result, that earlier result is returned. Then
         delete the files of these messages with ``Table.abort``.
@@ -83,16 +83,16 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         where: Where | None = None,
         with_published: bool = False,
     ) -> Results:
-        """Scan the rows of staged results; readers of the table do not see these rows yet.
+        """Scan the rows of staged results, which scans of the table do not return yet.
 
-        ``with_published`` also scans the published rows.
+        ``with_published`` also returns the published rows.
         """
 
     def publish(self, addresses: Sequence[str], *, commit: CommitId | None = None) -> ReportT:
         """Publish staged results in one snapshot, exactly once, and delete their records.
 
-        Without ``commit`` the identity is derived from the results: a repeated call with the same
-        results publishes nothing.
+        Without ``commit`` the commit identity is derived from the names of the results, so a
+        repeated call publishes nothing.
         """
         require_list("addresses", addresses, "[result.address]")
         names = sorted({self._name(address) for address in addresses})
@@ -136,16 +136,20 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
 
     @abstractmethod
     def _checked(self, messages: Iterable[MessageT]) -> Sequence[MessageT]:
-        """Return the messages of a caller; raise if they are not messages of this format."""
+        """Return the messages; raise ``InvalidRequestError`` if one is not a message of this
+        format.
+        """
 
     @abstractmethod
     def _require_own(self, messages: Sequence[MessageT]) -> None:
-        """Raise if a message names a file that no writer of this table would write."""
+        """Raise if a message names a file outside of the places to which writers of this table
+        write.
+        """
 
     @abstractmethod
     def _where_published(self, messages: Sequence[MessageT]) -> str | None:
-        """Return the reason why the messages count as published; None if the table has none of
-        their files.
+        """Return the reason why the messages count as published; None if no snapshot has their
+        files.
         """
 
     @abstractmethod
@@ -153,7 +157,7 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         """Return the report of an earlier commit with this identity; None if there is none."""
 
     def _require_order(self, results: Sequence[StagedResult[MessageT]]) -> None:
-        """Raise if the results have rows of one key and it is unknown which row is newer.
+        """Raise if two results have rows of the same key and it is unknown which row is newer.
 
         Rows without keys need no order.
         """
@@ -164,7 +168,7 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
 
     @abstractmethod
     def _delete(self, messages: Sequence[MessageT]) -> Sequence[str]:
-        """Delete the files of messages; return the addresses of files that could not be deleted."""
+        """Delete the files of messages; return the URIs of files that could not be deleted."""
 
     def _publish(self, names: Sequence[str], commit: CommitId) -> ReportT:
         read = {name: self._files.read_if_present(name) for name in names}
@@ -186,7 +190,7 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         return report
 
     def _require_kept(self, names: Iterable[str]) -> None:
-        """Raise if a discard has begun to delete one of the results."""
+        """Raise ``InvalidRequestError`` if a discard of one of the results has begun."""
         for name in names:
             if self._files.is_discarded(name):
                 raise InvalidRequestError(
@@ -213,8 +217,8 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
                 self._files.release(mark)
             outcome = "claimed"
             reason = (
-                f"user {user!r} is publishing it, or was interrupted: publish it again, or discard "
-                "it a day after that"
+                f"user {user!r} is publishing this result, or was interrupted while publishing it: "
+                "publish it again, or discard it one day later"
             )
         elif published := self._where_published(result.messages):
             outcome, reason = "published", published
@@ -235,7 +239,9 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         )
 
     def _name(self, address: str) -> str:
-        """Return the name in an address; raise if it is not the address of a result of this
+        """Return the name of the result with this URI.
+
+        ``InvalidRequestError`` is raised for a URI that is not one of a staged result of this
         table.
         """
         require_text("the address of a staged result", address)
@@ -249,7 +255,7 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         return name
 
     def _is_at(self, address: str, name: str) -> bool:
-        """Return True if an address names the file of a result, also in another spelling."""
+        """Return True if an address is the URI of a result, possibly in another spelling."""
         place, found = resolve(address, self._files.storage)
         return place.uri(found) == self._files.address(name)
 

@@ -182,7 +182,8 @@ def test_a_defect_met_at_one_table_is_said_and_stops_no_other(catalog, monkeypat
     monkeypatch.setattr(TableUpkeep, "compact", compact)
     outcomes = {each.table: each for each in compact_tables(catalog, matching_tables(catalog))}
     assert str(outcomes["shop.events"].error) == (
-        "a defect of this library: OverflowError: too large"
+        "a defect of this library: OverflowError: too large. "
+        "Report it with the traceback in the log"
     )
     assert outcomes["shop.orders"].report is not None
 

@@ -99,6 +99,7 @@ def test_a_schema_that_cannot_be_is_refused(columns, reason):
         (b"\xff\xfe", "is not JSON"),
         (b"[" * 100_000, "is not JSON"),
         (b"[]", "holds a list instead of a JSON object"),
+        (b'"x"', "holds a string instead of a JSON object"),
         (b"{}", "lacks the member"),
         (b'{"fields": 3, "id": 0}', "a value that is not allowed"),
     ],

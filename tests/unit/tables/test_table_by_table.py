@@ -36,7 +36,8 @@ def test_a_table_that_fails_or_meets_a_defect_stops_no_other(caplog):
         {
             "table": "defect",
             "report": None,
-            "error": "LakeError: a defect of this library: ZeroDivisionError: division by zero",
+            "error": "LakeError: a defect of this library: ZeroDivisionError: division by zero. "
+            "Report it with the traceback in the log",
         },
         {"table": "b", "report": {"said": "b"}, "error": None},
     ]
