@@ -137,7 +137,9 @@ class LakeJobMixin(CheckedArguments):
 
     @classmethod
     def _check_values(cls, task_id: str, given: Mapping[str, Any]) -> None:
-        """Check values by the rules of the job itself, before it runs."""
+        """Check the known values by the rules of the job's request; raise ``LakeArgumentError`` for
+        a wrong one.
+        """
         from lakeformat import InvalidRequestError
 
         keys = own_keys(cls.request)
@@ -167,8 +169,8 @@ class LakeJobMixin(CheckedArguments):
         raise _as_argument(self.task_id, refused[0])
 
     def _engines(self) -> Sequence[str]:
-        """Return the engines that may do the work; the connections, which may choose, are not read
-        yet.
+        """Return the engines that may do the work: all of them if ``engine`` is ``auto``, or is
+        only known when the task runs.
         """
         engine = getattr(self, "engine", "python")
         return get_args(Engine) if engine == "auto" or is_open(engine) else (engine,)

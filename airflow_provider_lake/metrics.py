@@ -115,7 +115,9 @@ def _subject_of(result: Mapping[str, Any]) -> dict[str, str]:
 def _sums(
     result: Mapping[str, Any], report: Mapping[str, Any]
 ) -> Iterator[tuple[Mapping[str, str], str, int]]:
-    """Yield the numbers that are added up over tasks: of published work, never of a dry run."""
+    """Yield tags, name and value of each number that is summed over tasks: of published work, never
+    of a dry run.
+    """
     if not report:
         return
     for subject, part in _parts(result, report):

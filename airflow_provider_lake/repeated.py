@@ -77,8 +77,9 @@ class LakeRepeatedMixin(LakeJobMixin):
         return None
 
     def _again(self, table: Table, first: CommitId, record: RunRecord) -> CommitId:
-        """Return the commit identity for work that is done again; its first attempt stores its
-        start time.
+        """Return the commit identity with which a cleared task does its work again.
+
+        The first attempt after the clear stores its start time in the record, for later attempts.
         """
         if record.again_millis is None:
             head = table.latest_snapshot()

@@ -48,7 +48,7 @@ class LakeFunctionCommit(CommitRequest):
     """Commit the rows that a function returns."""
 
     kinds: str | None = None
-    """The column with the kind of each row."""
+    """The column with the kind of each row: ``+I``, ``-U``, ``+U`` or ``-D``."""
     overwrite: Overwrite | None = None
     """The rows to replace."""
     create: bool = False

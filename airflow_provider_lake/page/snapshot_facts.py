@@ -21,7 +21,9 @@ class SnapshotFacts:
 
     change: SnapshotChange
     counts_rows: bool
-    """True if its records are rows: none of them replaces or hides another."""
+    """True if the record counts of the snapshot are row counts: no record replaces or hides
+    another.
+    """
     has_earlier: bool
     has_later: bool
 

@@ -51,7 +51,7 @@ class TableFacts:
     rows: int | None
     """The number of rows that a scan returns; None if rows must be merged to count them."""
     counts_rows: bool
-    """True if the records of a commit are rows: none of them replaces or hides another."""
+    """True if the record counts of a commit are row counts: no record replaces or hides another."""
     tags: Sequence[Any] | None
     """The tags; None if they are too many for a page."""
     consumers: Sequence[Any]

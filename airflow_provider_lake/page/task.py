@@ -44,7 +44,9 @@ class TableChanges:
     is_by_event: bool
     """True if only the task's asset events name the snapshots: they have another commit user."""
     counts_rows: bool
-    """True if the records of the table are rows: none replaces or hides another."""
+    """True if the record counts of the table are row counts: no record replaces or hides
+    another.
+    """
     looked_at: int
     """The number of snapshots that were checked."""
     expired: int | None

@@ -37,7 +37,10 @@ def spark_here(
 
 
 def _master(conn_id: str) -> str:
-    """Return the master that spark-submit would get, checked by the same code."""
+    """Return the Spark master of a connection, checked by the code that also calls spark-submit.
+
+    Raises ``AirflowFailException`` if the driver would not be this process.
+    """
     from airflow_provider_lake.spark.markers import JobOutput
     from airflow_provider_lake.spark.submit import LakeSparkSubmitHook
 

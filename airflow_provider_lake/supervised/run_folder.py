@@ -121,7 +121,7 @@ class RunFolder:
         return self._read("logged") or 0
 
     def record_logged(self, count: int) -> None:
-        """Record the bytes that were logged."""
+        """Record how many bytes of the output are in the task's log."""
         self._write("logged", count)
 
     def renew(self) -> None:

@@ -84,7 +84,7 @@ class Storage(Protocol):
     def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
         """Return the whole content of a file of at most ``limit`` bytes.
 
-        A larger file raises ``TooLargeError``, and never uses more memory than the limit.
+        For a larger file, raise ``TooLargeError`` without reading more than ``limit`` bytes.
         """
         ...
 

@@ -187,7 +187,7 @@ class LocalStorage(FollowsNoLinks):
         return mode is not None and stat.S_ISDIR(mode)
 
     def delete(self, path: str) -> None:
-        """Delete one file; do nothing if it is missing. A power cut may restore it."""
+        """Delete one file; do nothing if it is missing. A power cut may restore the file."""
         self._check(path)
         with translated("delete", path), suppress(FileNotFoundError, NotADirectoryError):
             os.unlink(path)

@@ -61,7 +61,9 @@ def directory_turn(directory: str, sleep_seconds: Callable[[float], None]) -> It
 
 
 def _wait(descriptor: int, sleep_seconds: Callable[[float], None]) -> None:
-    """Return with the lock, or without it after the longest wait or an error."""
+    """Return once the file is locked; return without the lock after ``_PATIENCE_SECONDS``, or on an
+    error.
+    """
     waited, pause = 0.0, _FIRST_PAUSE_SECONDS
     while waited < _PATIENCE_SECONDS:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows with their kind, from messages of any format."""
+"""Changed rows with their kind, made of change messages of any format."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ class MessageColumns:
             self._column(name).declare(given)
 
     def merge(self, other: MessageColumns) -> None:
-        """Add the columns of later messages."""
+        """Add the columns that were found in other messages."""
         self.lacks_before |= other.lacks_before
         for name, column in other.by_name.items():
             self._column(name).merge(column)

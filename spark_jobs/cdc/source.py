@@ -161,7 +161,7 @@ class MessageFiles:
                     yield meant
 
     def _meant(self, block: bytes, only: str, path: str) -> bytes:
-        """Return the messages of a table, and messages without a table name."""
+        """Return the messages that name the table ``only``, and those that name no table."""
         with naming(path):
             names = self._tables(block)
         if names is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A session with the lake registered: its tables by name, and the format ``lake``."""
+"""Starts or prepares a Spark session: its tables by name, and the format ``lake``."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class FileRows:
 
 
 class MessageRows:
-    """Rows of change messages."""
+    """The rows that change messages in files insert, update or delete."""
 
     def __init__(
         self,

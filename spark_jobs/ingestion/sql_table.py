@@ -68,7 +68,7 @@ class SqlTable:
         return [each.name for each in self.columns if _is_unbounded(each.type)]
 
     def new_columns(self) -> list[tuple[str, str]]:
-        """Return the columns of a new table for these rows."""
+        """Return name and SQL type of each column of a new lake table for this SQL table."""
         return [
             (
                 name,

@@ -48,9 +48,9 @@ class CheckRequest(TableRequest):
     where: str | None = None
     """Only rows that meet this SQL condition."""
     min_rows: RowCount | None = None
-    """The least number of rows."""
+    """The fewest rows that there may be."""
     max_rows: RowCount | None = None
-    """The largest number of rows."""
+    """The most rows that there may be."""
     not_null: ColumnNames | None = None
     """Columns without nulls."""
     unique: UniqueColumns | None = None

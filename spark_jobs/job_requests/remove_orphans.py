@@ -35,7 +35,9 @@ class RemoveOrphansRequest(TableRequest):
     max_share: Share = 0.5
     """Refuse to delete more than this share of the table's files or bytes."""
     external_paths: bool = False
-    """Also search the external paths of the table; no other table may use them."""
+    """Also delete orphans in the external paths of the table; no other table may use these
+    paths.
+    """
     staged_older_than: PastTime | None = None
     """Delete unpublished staged results that are older than this time or age, such as ``"7 d"``,
     with their files. Default: all are kept.

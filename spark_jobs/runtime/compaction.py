@@ -32,7 +32,12 @@ _log = logging.getLogger(__name__)
 def compacting_executor(
     wanted: CompactionRequest, spark: SparkSession | None, subject: str
 ) -> Iterator[str | Executor | None]:
-    """Yield the executor of a request; Spark is only started if it has something to do."""
+    """Yield the executor of a request: ``threads``, ``serial``, an executor on Spark, or None for
+    the default.
+
+    Spark is started only by engine ``spark`` without a dry run; ``subject`` is in its application
+    name.
+    """
     if wanted.engine == "python" or wanted.dry_run:
         yield wanted.executor
         return

@@ -43,7 +43,7 @@ def executor_of(
 
 @dataclass(frozen=True, slots=True)
 class ReportingExecutor:
-    """An executor that reports its progress."""
+    """Runs units with another executor, and reports how many of them are done."""
 
     executor: Executor
     unit: str

@@ -82,8 +82,9 @@ class SqlDatabase:
             yield connection
 
     def connect_apart(self) -> Connection:
-        """Open a connection outside of the pool: only the caller uses it, and if it is lost, no
-        other one replaces it unnoticed.
+        """Open a connection outside of the pool, for one caller.
+
+        If it is lost, a query on it fails; the pool would open a new one without notice.
         """
         self._require_exists("connect")
         with translated(self.address, "connect"):
