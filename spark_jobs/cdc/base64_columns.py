@@ -34,7 +34,8 @@ def decoded(texts: pa.Array, column: str) -> pa.Array:
     lengths = np.diff(offsets)
     if (lengths % 4).any() or (_VALUES[data] == _STRANGE).any():
         raise lake.InvalidRequestError(
-            f"column {column!r} has a value that is not base64: check the converter of the messages"
+            f"column {column!r} has a value that is not base64: let the source send base64, or "
+            "leave the column out of the messages"
         )
     groups = _VALUES[data].reshape(-1, 4).astype(np.uint32)
     whole = (groups[:, 0] << 18) | (groups[:, 1] << 12) | (groups[:, 2] << 6) | groups[:, 3]

@@ -31,7 +31,9 @@ def read_request_text(given: str, options: Mapping[str, str] | None) -> str:
         storage, path = open_place(given, options)
         return storage.read(path).decode("utf-8")
     except (LakeError, ValueError) as reason:
-        raise refusal(f"--request is neither a JSON object nor a file: {reason}") from None
+        raise refusal(
+            f"--request is neither a JSON object nor a file that can be read: {reason}"
+        ) from None
 
 
 def write_result(uri: str, result: JobResult, options: Mapping[str, str] | None) -> None:

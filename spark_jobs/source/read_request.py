@@ -175,7 +175,8 @@ def _between(options: Mapping[str, str]) -> Between | None:
     if ends is None and times is None:
         if "incremental-between-scan-mode" in options:
             raise lake.InvalidRequestError(
-                "incremental-between-scan-mode needs option 'incremental-between'"
+                "option 'incremental-between-scan-mode' needs option 'incremental-between' or "
+                "'incremental-between-timestamp': add one, or leave the mode out"
             )
         return None
     if travels := [name for name in _TRAVELS if name in options]:

@@ -299,11 +299,12 @@ def _mode(options: Mapping[str, str]) -> str:
         if name in options and mode not in modes:
             raise lake.InvalidRequestError(
                 f"option {name!r} needs option 'scan.mode' {' or '.join(map(repr, modes))}, got "
-                f"{mode!r}"
+                f"{mode!r}: set that mode, or leave out {name!r}"
             )
     wanted = [name for name, modes in _MODES_AT.items() if mode in modes]
     if wanted and not any(name in options for name in wanted):
         raise lake.InvalidRequestError(
-            f"option 'scan.mode' {mode!r} needs option {' or '.join(map(repr, wanted))}"
+            f"option 'scan.mode' {mode!r} needs option {' or '.join(map(repr, wanted))}: add it, "
+            "or choose another mode"
         )
     return mode
