@@ -328,6 +328,15 @@ class Catalog(ABC):
     def _storage_of(self, database: str) -> Storage:
         return self._database_place(database)[0]
 
+    def _alter_schema(
+        self, storage: Storage, layout: TableLayout, changes: Sequence[SchemaChange]
+    ) -> None:
+        from lakeformat.catalog.altered_schema import alter_schema_of
+
+        alter_schema_of(
+            within(storage, layout.root), layout, changes, self._environment, self._publication
+        )
+
     def _publishing(self, name: TableName) -> Storage:
         """Return the storage through which a table publishes snapshots; in a SQL catalog it may
         take a lock.

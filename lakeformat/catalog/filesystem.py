@@ -23,7 +23,7 @@ from lakeformat.errors import (
     UnsupportedError,
 )
 from lakeformat.paimon.layout import DATABASE_SUFFIX, TableLayout
-from lakeformat.paimon.metadata.schema_file import alter_schema, create_schema, table_exists
+from lakeformat.paimon.metadata.schema_file import create_schema, table_exists
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.schema_changes.changes import SchemaChange
 from lakeformat.storage import Storage
@@ -185,7 +185,7 @@ class FileSystemCatalog(Catalog):
     def _change_schema(
         self, name: TableName, layout: TableLayout, changes: tuple[SchemaChange, ...]
     ) -> None:
-        alter_schema(within(self._storage, layout.root), layout, changes, self._environment)
+        self._alter_schema(self._storage, layout, changes)
 
     def _remove_table(self, name: TableName, plan: DropPlan) -> None:
         self._check_planned(name, plan)

@@ -12,7 +12,6 @@ from lakeformat.catalog.table_format import explain_missing, is_iceberg
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.paimon.layout import TableLayout
-from lakeformat.paimon.metadata.schema_file import alter_schema
 from lakeformat.paimon.options.commit import PUBLISHED_PREFIX
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.schema_changes.changes import SchemaChange
@@ -112,6 +111,9 @@ def alter_table_at(
     It takes no lock of a catalog. Changes of ``data-file.external-paths`` raise
     ``InvalidRequestError``.
     """
+    from lakeformat.catalog.altered_schema import alter_schema_of
+    from lakeformat.publish import IcebergPublication
+
     if external_paths_in(changes):
         raise InvalidRequestError(
             f"cannot set external paths of {location}: it was opened by its directory, and only a "
@@ -119,4 +121,7 @@ def alter_table_at(
             "--warehouse"
         )
     storage, root = open_storage(location, options)
-    return alter_schema(within(storage, root), TableLayout(root, branch), changes, environment)
+    layout = TableLayout(root, branch)
+    return alter_schema_of(
+        within(storage, root), layout, changes, environment, IcebergPublication()
+    )

@@ -56,6 +56,13 @@ class IcebergPublication:
 
             require_publishable(schema)
 
+    def check_change(self, before: TableSchema, handle: TableHandle) -> None:
+        """Refuse changed options that no publication can follow; ``handle`` has the new schema."""
+        if handle.layout.branch == MAIN_BRANCH and handle.options.publishes_iceberg:
+            from lakeformat.publish.format_version import refuse_lower_option
+
+            refuse_lower_option(before, handle)
+
     def before_commit(self, handle: TableHandle) -> None:
         """Raise ``UnsupportedError``, before the commit, if columns or options cannot be
         published.

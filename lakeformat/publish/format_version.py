@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lakeformat.errors import UnsupportedError
+from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.options.commit import PUBLISHED_PREFIX
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.publish.place import versions_of
 
-__all__ = ["HAS_ROW_IDS", "refuse_downgrade", "upgraded"]
+__all__ = ["HAS_ROW_IDS", "refuse_downgrade", "refuse_lower_option", "upgraded"]
 
 HAS_ROW_IDS = 3
 """Since this format version rows have ids and are deleted by deletion vectors."""
@@ -38,6 +41,28 @@ def refuse_downgrade(published: TableMetadata, handle: TableHandle) -> None:
         f"{published.format_version}, but {option.key!r} is {asked.iceberg_format_version}, and no "
         "Iceberg table returns to an older version. Set the option to "
         f"{published.format_version}. Or, if no reader needs the published history, delete the "
-        f"directory {published.location.rstrip('/')}/metadata and run `lake publish "
-        f"{handle.argument}`: that publishes the newest snapshot as another Iceberg table"
+        f"directory {published.location.rstrip('/')}/metadata, set the option, and run `lake "
+        f"publish {handle.argument}`: that publishes the newest snapshot as another Iceberg table"
     )
+
+
+def refuse_lower_option(before: TableSchema, changed: TableHandle) -> None:
+    """Raise ``UnsupportedError`` if changed options ask for an older format version than that of
+    the published metadata.
+
+    Only if an option of the publication has changed, the metadata is read. Metadata that cannot be
+    published is left to the publication, which refuses it with its reason.
+    """
+    if not changed.options.publishes_iceberg or _asked(before) == _asked(changed.schema):
+        return
+    try:
+        newest = versions_of(changed).newest()
+    except InvalidRequestError:
+        return
+    if newest is not None:
+        refuse_downgrade(newest.metadata, changed)
+
+
+def _asked(schema: TableSchema) -> dict[str, str]:
+    options = schema.options.items()
+    return {key: value for key, value in options if key.startswith(PUBLISHED_PREFIX)}

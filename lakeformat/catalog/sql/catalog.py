@@ -28,12 +28,11 @@ from lakeformat.catalog.texts import require_keys, require_texts
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout
-from lakeformat.paimon.metadata.schema_file import alter_schema, create_schema
+from lakeformat.paimon.metadata.schema_file import create_schema
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.schema_changes.changes import SchemaChange
 from lakeformat.storage import Storage
 from lakeformat.storage.empty_directory import remove_empty_directory
-from lakeformat.storage.links import within
 from lakeformat.storage.sql import LockSettings, SqlDatabase, SqlLock, parse_database_uri
 from lakeformat.storage.sql.catalog_rows import fits
 from lakeformat.storage.sql.failure import no_such_catalog
@@ -255,7 +254,7 @@ class SqlCatalog(Catalog):
                 storage = self._locks.creating(self._storage_of(name.database), held)
             else:
                 storage = self._publishing(name)  # a branch has its own lock
-            alter_schema(within(storage, layout.root), layout, changes, self._environment)
+            self._alter_schema(storage, layout, changes)
             if name.branch == MAIN_BRANCH:
                 self._listing.synchronize(table, lambda: self._places.newest_schema(table))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lakeformat.environment import Environment
@@ -146,8 +146,11 @@ def alter_schema(
     layout: TableLayout,
     changes: Sequence[SchemaChange],
     environment: Environment,
+    check: Callable[[TableSchema, TableSchema], None] | None = None,
 ) -> TableSchema:
     """Apply all of ``changes`` to the newest schema, and return the schema file written.
+
+    ``check`` gets the schemas before and after the changes, and raises if it refuses them.
 
     If another writer writes a schema first, the changes are checked again on that schema. If the
     changes have no effect, nothing is written, and the newest schema is returned. If the table was
@@ -167,6 +170,8 @@ def alter_schema(
         )
         if altered is current:
             return altered
+        if check is not None:
+            check(current, altered)
         if _publish(storage, layout, altered):
             _require_same_table(storage, layout, first, altered)
             return altered

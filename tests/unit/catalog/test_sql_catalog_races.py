@@ -333,7 +333,7 @@ def test_the_newest_schema_is_what_other_programs_are_told(
     catalog, warehouse, execute, monkeypatch
 ):
     """A program without our lock changes the schema between our change and our note of it."""
-    alter = sql_catalog.alter_schema
+    alter = sql_catalog.SqlCatalog._alter_schema
 
     def then_another(*arguments):
         altered = alter(*arguments)
@@ -342,19 +342,19 @@ def test_the_newest_schema_is_what_other_programs_are_told(
         )
         return altered
 
-    monkeypatch.setattr(sql_catalog, "alter_schema", then_another)
+    monkeypatch.setattr(sql_catalog.SqlCatalog, "_alter_schema", then_another)
     catalog.alter_table("shop.orders", lake.set_option("target-file-size", "2 mb"))
     assert execute("SELECT property_value FROM paimon_table_properties") == [("3 mb",)]
 
 
 def test_nothing_is_told_about_a_table_that_is_not_listed_any_more(catalog, execute, monkeypatch):
-    alter = sql_catalog.alter_schema
+    alter = sql_catalog.SqlCatalog._alter_schema
 
     def then_forget(*arguments):
         alter(*arguments)
         execute("DELETE FROM paimon_tables")
 
-    monkeypatch.setattr(sql_catalog, "alter_schema", then_forget)
+    monkeypatch.setattr(sql_catalog.SqlCatalog, "_alter_schema", then_forget)
     with pytest.raises(lake.NotFoundError):
         catalog.alter_table("shop.orders", lake.set_option("target-file-size", "2 mb"))
     assert execute("SELECT * FROM paimon_table_properties") == []

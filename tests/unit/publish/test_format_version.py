@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.catalog.open_table import alter_table_at
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.schema_file import alter_schema
 from lakeformat.publish.place import versions_of
 from lakeformat.storage import MemoryStorage
+from tests.crash.simulated import simulated
 from tests.unit.publish.published import (
+    PUBLISHED,
     ROOT,
     catalog_in,
     content,
@@ -136,7 +143,7 @@ def test_a_raised_version_upgrades_the_published_table(storage, by_commit):
 def test_a_lowered_version_is_refused_with_the_ways_out(storage, caplog):
     table = published_table(storage, COLUMNS, options=THREE)
     table.write(rows_of(id=[1], note=["a"]))
-    table = with_version(storage, "2")
+    table = lowered_by_another_engine(storage)
     with pytest.raises(lake.UnsupportedError, match=r"Set the option to 3\. Or, .*publish shop.or"):
         lake.publish_table(table)
     assert table.write(rows_of(id=[2], note=["b"])).snapshot_id == 2
@@ -148,6 +155,48 @@ def test_a_lowered_version_is_refused_with_the_ways_out(storage, caplog):
     assert lake.publish_table(table).rebuilt
     assert iceberg(table)._loaded().metadata.format_version == 2
     assert [row["id"] for row in seen(table)] == [1, 2]
+
+
+def lowered_by_another_engine(storage) -> lake.Table:
+    alter_schema(storage, TableLayout(ROOT), [lake.set_option(OPTION, "2")], simulated())
+    return catalog_in(storage).table("shop.orders")
+
+
+REFUSED = r"has the format version 3, .* Set the option to 3\. .* delete the directory .*/metadata"
+
+
+@pytest.mark.parametrize("change", [lake.set_option(OPTION, "2"), lake.remove_option(OPTION)])
+@pytest.mark.parametrize("kind", ["filesystem", "sql", "path"])
+def test_an_older_version_is_refused_when_the_option_is_set(tmp_path, change, kind):
+    options = {"metastore": "jdbc", "uri": f"sqlite:///{tmp_path}/c.db"} if kind == "sql" else {}
+    catalog = lake.open_catalog(str(tmp_path / "wh"), options=options)
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.orders", COLUMNS, options={**PUBLISHED, **THREE})
+    table.write(rows_of(id=[1], note=["a"]))
+    alter = partial(catalog.alter_table, "shop.orders", change)
+    if kind == "path":
+        alter = partial(alter_table_at, str(tmp_path / "wh/shop.db/orders"), [change])
+    with pytest.raises(lake.UnsupportedError, match=REFUSED):
+        alter()
+    assert catalog.table("shop.orders").schema.options[OPTION] == "3"
+    shutil.rmtree(tmp_path / "wh/shop.db/orders/metadata")
+    lowered = catalog.alter_table("shop.orders", change)
+    lake.publish_table(lowered)
+    assert iceberg(lowered)._loaded().metadata.format_version == 2
+
+
+@pytest.mark.parametrize("place", ["table-location", "hadoop-catalog"])
+def test_a_publication_of_a_newer_version_cannot_be_switched_on_again(storage, place):
+    given = {"metadata.iceberg.storage": place, **THREE}
+    table = published_table(storage, COLUMNS, options=given)
+    table.write(rows_of(id=[1], note=["a"]))
+    key, catalog = "metadata.iceberg.storage", catalog_in(storage)
+    catalog.alter_table("shop.orders", lake.set_option(key, "disabled"))
+    catalog.alter_table("shop.orders", lake.set_option(OPTION, "2"))
+    with pytest.raises(lake.UnsupportedError, match=REFUSED):
+        catalog.alter_table("shop.orders", lake.set_option(key, place))
+    both = lake.set_option(key, place), lake.set_option(OPTION, "3")
+    assert lake.publish_table(catalog.alter_table("shop.orders", *both)).published == ()
 
 
 @pytest.mark.parametrize("kind", ["TIMESTAMP(9)", "TIMESTAMP_LTZ(7)"])

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes the schema of a Paimon table unless its publication cannot follow the change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lakeformat.environment import Environment
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.schema_file import alter_schema
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.paimon.schema_changes.changes import SchemaChange
+from lakeformat.publish import IcebergPublication
+from lakeformat.storage import Storage
+
+__all__ = ["alter_schema_of"]
+
+
+def alter_schema_of(
+    storage: Storage,
+    layout: TableLayout,
+    changes: Sequence[SchemaChange],
+    environment: Environment,
+    publication: IcebergPublication,
+) -> TableSchema:
+    """Apply all changes to the newest schema, and return the schema file written."""
+
+    def check(before: TableSchema, after: TableSchema) -> None:
+        publication.check_change(before, TableHandle(storage, layout, after, environment))
+
+    return alter_schema(storage, layout, changes, environment, check)
