@@ -88,7 +88,9 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
         """Return the result of a driver on a cluster that has ended, or raise its failure."""
 
     def _run_name(self, context: Context) -> str:
-        """Return the name of the work, the same for every attempt of the task."""
+        """Return the name of the supervised process and of the Spark application, the same for
+        every attempt of the task.
+        """
         return f"{self.job}.{self._commit_user(context)}"
 
     @staticmethod

@@ -79,7 +79,9 @@ def counting_failures(job: str, subject: Callable[[], Mapping[str, str]]) -> Ite
 
 
 def _count_work(metrics: _Metrics, result: Mapping[str, Any]) -> None:
-    """Add the work to the sums, unless an earlier attempt has counted it."""
+    """Send the numbers of the published work, such as rows and files, unless an earlier attempt has
+    sent them.
+    """
     if result.get("replayed"):
         return
     for subject, name, number in _sums(result, result.get("report") or {}):

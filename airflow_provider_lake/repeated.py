@@ -141,8 +141,8 @@ class LakeRepeatedMixin(LakeJobMixin):
             return None
 
     def _is_repeated(self) -> bool:
-        """Return True if a cleared task does its work again; False if the work itself decides what
-        is new.
+        """Return True if a cleared task does its work again; False if the job itself records which
+        input it has processed.
         """
         return True
 

@@ -26,7 +26,9 @@ class LakeTableJobMixin(LakeLineageMixin, LakeRepeatedMixin):
     publishes_once: ClassVar[bool] = False
     """True if the job makes one commit and nothing else: once it is published, the task is done."""
     waits_for: ClassVar[tuple[str, ...]] = ()
-    """Arguments that name objects which may not exist yet, so that a retry may find them."""
+    """Arguments that name objects, such as files, which may not exist yet, so that a retry may find
+    them.
+    """
 
     def _subject(self) -> dict[str, str]:
         return {"table": self.table}

@@ -95,7 +95,7 @@ def build(place: packages.Environment, home: str, environ: Mapping[str, str], he
 
 
 def digest(place: packages.Environment, home: str) -> str:
-    """Return a digest of the program, its jars, the compiler and the folder."""
+    """Return a digest of the program's sources, its jars, the compiler and the target folder."""
     content = hashlib.sha256(f"{home}\n{place.folder}\n".encode())
     for path in sorted((place.root / place.lock).parent.iterdir()):
         content.update(path.read_bytes())

@@ -29,7 +29,10 @@ PIP = (
 
 
 def main(lock: str, *options: str) -> int:
-    """Return pip's exit code; its output has the reason of a failure."""
+    """Install the lock file with pip's ``options``; return pip's exit code.
+
+    The output of pip has the reason of a failure.
+    """
     pips = min(os.cpu_count() or 1, MOST_PIPS)
     with tempfile.TemporaryDirectory() as folder:
         running = []

@@ -124,7 +124,9 @@ def payload_of(extra: Any) -> dict[str, Any]:
 
 
 def _begin(payload: Mapping[str, Any]) -> str | int:
-    """Return the position before the first change of an event; 0 is before all snapshots."""
+    """Return the position right before the first snapshot of an event; 0 if there is no earlier
+    snapshot.
+    """
     return payload.get("previous_position") or payload.get("previous_snapshot_id") or 0
 
 

@@ -55,7 +55,7 @@ class TableAddress:
 
     @property
     def name(self) -> str:
-        """``database.table``, the name in the library."""
+        """``database.table``, the name of the table in the lake's catalog."""
         return f"{self.database}.{self.table}"
 
     @property

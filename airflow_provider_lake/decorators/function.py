@@ -141,7 +141,7 @@ class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator, metaclass=Refus
         return {"table": self.table}
 
     def _may_come(self) -> bool:
-        """Return True once the table is open: an object that is missing afterwards may exist in a
+        """Return True once the table is open: the function may then miss an object that exists in a
         retry.
         """
         return self._is_open

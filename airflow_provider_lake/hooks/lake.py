@@ -138,7 +138,10 @@ class LakeHook(BaseHook):
         return None if head is None else head.identity
 
     def test_connection(self) -> tuple[bool, str]:
-        """Check that the warehouse can be listed and written from here; never raises."""
+        """Check that the warehouse can be listed and written from here; never raises.
+
+        Return True if it can, and a sentence for the user.
+        """
         try:
             from lakeformat.doctor import diagnose
 

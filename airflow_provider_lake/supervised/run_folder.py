@@ -66,7 +66,7 @@ class RunFolder:
 
     @property
     def exists(self) -> bool:
-        """True if this process can see the directory."""
+        """True if the directory exists, as far as this process can see."""
         return self._lease.exists()
 
     def create(self, asked: str) -> None:

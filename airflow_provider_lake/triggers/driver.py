@@ -24,7 +24,9 @@ __all__ = ["DRIVER_ENDED", "LakeDriverTrigger"]
 DRIVER_ENDED = "driver_ended"
 
 _MOST_FAILURES = 30
-"""The checks in a row that may get no answer, such as while the cluster's manager is restarted."""
+"""The most checks in a row that may get no answer, such as while the cluster's manager is
+restarted.
+"""
 _log = logging.getLogger(__name__)
 
 

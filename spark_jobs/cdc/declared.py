@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The type that messages declare for a column."""
+"""The type that the messages of a source declare for a column, and how its values are encoded."""
 
 from __future__ import annotations
 

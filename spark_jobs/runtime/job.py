@@ -113,7 +113,7 @@ class PartlyFailedError(LakeError):
         self.is_conflict = is_conflict
         """True if a conflict with other writers was the only failure."""
         self.result: JobResult | None = None
-        """The result of the parts that are done."""
+        """The result of the parts that succeeded; None until the job has set it."""
 
     @classmethod
     def of_result(cls, message: str, result: JobResult, *, is_conflict: bool) -> PartlyFailedError:
