@@ -163,7 +163,8 @@ def check_spark_pair(full: str | None, client: str | None) -> Finding:
         advice = f"for Spark on this machine: pip install 'pyspark=={client}'"
         return Finding(name, Status.WARN, f"pyspark-client {client} alone", advice)
     if client is None or client == full:
-        return Finding(name, Status.OK, f"{full}, nothing overwritten")
+        found = "pyspark" if client is None else "pyspark and pyspark-client, both"
+        return Finding(name, Status.OK, f"{found} {full}")
     pair = f"pyspark=={full} pyspark-client=={full}"
     return Finding(
         name,

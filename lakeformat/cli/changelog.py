@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``lake changelog``: compactions that write the changelog that a table lacks."""
+"""``lake changelog``: compacts files that the changelog of a table does not cover yet."""
 
 from __future__ import annotations
 

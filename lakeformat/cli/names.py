@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
-DatabaseArgument = Annotated[str, typer.Argument(metavar="DATABASE")]
+DatabaseArgument = Annotated[
+    str, typer.Argument(metavar="DATABASE", help="The name of the database.")
+]
 TableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="database.table")]
 Purge = Annotated[
     bool,

@@ -129,8 +129,8 @@ def changes(
     mode: Annotated[
         str,
         typer.Option(
-            help="auto, delta, changelog or diff; of an Iceberg table auto, changelog, diff or "
-            "appends."
+            help="Source of the changes: auto, delta, changelog or diff; for an Iceberg table "
+            "auto, changelog, diff or appends."
         ),
     ] = "auto",
     columns: ColumnsOption = None,

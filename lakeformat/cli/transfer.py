@@ -162,7 +162,9 @@ def clone(
 
 def clone_database(
     context: typer.Context,
-    database: Annotated[str, typer.Argument(metavar="DATABASE")],
+    database: Annotated[
+        str, typer.Argument(metavar="DATABASE", help="The name of the database to copy.")
+    ],
     to: ToOption = None,
     new: Annotated[
         str | None,

@@ -188,7 +188,7 @@ def _has_databases(catalog: lake.Catalog | IcebergCatalog) -> bool:
 def named_table(context: typer.Context, name: str) -> lake.Table:
     """Return the Paimon table ``name``; a name with a slash is the path of its directory.
 
-    An Iceberg table raises ``UnsupportedError``.
+    A table of another format raises ``UnsupportedError``.
     """
     found = named_table_of_any_format(context, name)
     if isinstance(found, lake.Table):

@@ -25,8 +25,9 @@ _NOT_ASCII = np.uint64(0x8080808080808080)
 
 
 def check_values(batch: pa.RecordBatch) -> None:
-    """Raise ``ArrowInvalid`` for a text that is not UTF-8, or a number outside the range of its
-    type.
+    """Raise ``ArrowInvalid`` for a text that is not UTF-8, or a value that its type does not allow.
+
+    A decimal may not have more digits than its type has.
     """
     batch.validate()
     for column in batch.columns:

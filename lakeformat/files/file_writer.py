@@ -29,7 +29,7 @@ class FileSettings:
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """The columns of the files of one writer, and the settings of each."""
+    """The columns of the files of one writer, and the settings of the files."""
 
     fields: tuple[DataField, ...]
     modes: Sequence[StatisticsMode]

@@ -16,7 +16,7 @@ _MAGIC = b"PFA1"
 _PLAIN_FOOTER = b"\0\0\0\0"
 """The flags of a footer that is not compressed."""
 _FOOTER_END = 12
-"""The bytes after the JSON of the footer: its size, the flags and the magic bytes."""
+"""The number of bytes after the JSON of the footer: its size, the flags and the magic bytes."""
 _INHERITED = -1
 """Stands for the snapshot id and sequence number of a blob that is written before its snapshot."""
 
@@ -78,9 +78,9 @@ class PuffinWriter:
 
 
 def read_blobs(content: bytes, uri: str) -> Iterator[tuple[Mapping[str, Any], bytes]]:
-    """Yield each blob of a Puffin file: its description and its content.
+    """Yield each blob of a Puffin file: its description in the footer, and its content.
 
-    Raise ``CorruptTableError`` for a damaged file, ``UnsupportedError`` for a compressed one.
+    ``CorruptTableError`` is raised for a damaged file, ``UnsupportedError`` for a compressed one.
     """
     for blob in _described(content, uri):
         offset, length = blob.get("offset"), blob.get("length")

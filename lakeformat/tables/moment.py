@@ -36,7 +36,7 @@ def to_millis(moment: Moment) -> int:
 
 
 def moment_text(millis: int) -> str:
-    """Return epoch milliseconds as text for messages."""
+    """Return epoch milliseconds as text for messages, such as ``2024-01-31 10:00:00.000Z``."""
     try:
         shown = _EPOCH + timedelta(milliseconds=millis)
     except OverflowError:

@@ -87,7 +87,7 @@ class Table(ABC):
     """A table on one branch. Every call reads the newest published snapshot."""
 
     format: ClassVar[str]
-    """The name of the format: ``paimon`` or ``iceberg``."""
+    """The name of the format: ``paimon``, ``iceberg`` or ``mixed``."""
     numbers_snapshots: ClassVar[bool] = True
     """True if snapshot ids are numbers in the order of commits, without gaps, as in Paimon."""
     instead: ClassVar[Mapping[str, str]] = MappingProxyType({})
@@ -142,7 +142,7 @@ class Table(ABC):
 
     @abstractmethod
     def since(self, after: AnyPosition, upto: AnyPosition | None = None) -> Since[Any]:
-        """Return the snapshots after a position, and if a reader at this position missed some."""
+        """Return the snapshots after a position, and two signs that a reader at it missed some."""
 
     @abstractmethod
     def scan(self, *arguments: Any, **options: Any) -> Any:
@@ -171,16 +171,16 @@ class Table(ABC):
     ) -> CheckReport:
         """Check rows of the newest snapshot, or of staged results before they are published.
 
-        ``staged`` lists the addresses of staged results. Rows of one key are merged before the
-        check. ``unique`` also checks against the published rows, as the table will be after the
-        commit. ``replaces`` is the snapshot whose rows that commit replaces (see ``CommitId``).
-        ``where`` limits the check to some rows.
+        ``staged`` lists the addresses of staged results. Rows with the same key are merged before
+        the check. ``unique`` also checks against the published rows, as the table will be after the
+        commit. ``replaces`` is the number of the snapshot whose rows that commit replaces (see
+        ``CommitId``). ``where`` limits the check to rows that meet a condition.
 
         ``not_null`` lists columns, and ``unique`` columns or lists of columns. ``accepted_values``
-        has the allowed values of a column. ``freshness`` has the highest age of the newest time in
-        a column, such as ``"1 d"``. ``conditions`` are SQL conditions that each row must meet.
-        Nulls fail only ``not_null``. ``warn_only`` names checks that only warn, such as
-        ``"unique"`` or ``"not_null(note)"``.
+        has the allowed values by column. ``freshness`` has the highest age of the newest time by
+        column, such as ``"1 d"``. ``conditions`` are SQL conditions that each row must meet. Nulls
+        fail only ``not_null``. ``warn_only`` names checks that only warn, such as ``"unique"`` or
+        ``"not_null(note)"``.
 
         Memory is bounded: repeated values that do not fit are counted in temporary files.
         ``executor`` is an object such as ``spark_jobs.SparkExecutor``, which reads the rows in

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of changes: return one snapshot after the other, and store the reader's progress.
+"""Streams of changes, which return one snapshot after the other and store the reader's progress.
 
 A stream never waits: the reader decides when it polls again. Progress is stored only when the
 reader acknowledges a snapshot. After a crash the reader gets all unacknowledged snapshots again.

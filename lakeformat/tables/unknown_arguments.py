@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refuses arguments that a method does not have; the error names the most similar argument."""
+"""Raises an error for an argument that a method does not have; it names the most similar
+argument.
+"""
 
 from __future__ import annotations
 

@@ -272,7 +272,7 @@ class IcebergCatalog:
         return found
 
     def _open_any(self, name: TableName) -> IcebergTable | MixedTable:
-        """Open a table, or the Mixed table whose base store has this name."""
+        """Open an Iceberg table, or the Mixed table whose base store has this name."""
         found = self._open(name)
         if TABLE_STORE not in found.properties:
             return found
@@ -284,7 +284,7 @@ class IcebergCatalog:
         )
 
     def _require_no_store(self, name: TableName) -> None:
-        """Refuse to drop or rename one store of a Mixed table without the other."""
+        """Raise ``UnsupportedError`` for a store of a Mixed table, which needs its other store."""
         properties = self._open(name).properties
         if TABLE_STORE not in properties or not is_keyed_store(properties):
             return

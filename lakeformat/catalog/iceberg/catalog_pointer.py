@@ -58,7 +58,8 @@ class CatalogPointer:
     def load(self) -> LoadedMetadata:
         """Return the current metadata.
 
-        If the catalog names the same file with other storage options, the file is not read again.
+        If the catalog still names the same file, it is not read again, even if the catalog sends
+        other storage options.
         """
         answer = self._names.answer(self._name)
         if self._known is None or answer != self._known[0]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyIceberg's client of a Hive metastore, with a time limit for each answer."""
+"""PyIceberg's client of a Hive metastore, with a time limit for each request."""
 
 from __future__ import annotations
 

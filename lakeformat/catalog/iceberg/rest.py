@@ -61,7 +61,7 @@ class RestMetastore(ClientMetastore):
         # Only the name of the metadata file is needed, so the request asks for few snapshots.
         response = _send(client, "GET", _url(client, name), params={"snapshots": "refs"})
         self._failures.require_success(response, doing, f"table '{name}'")
-        return read_answer(response, f"{self._failures.address}: the answer about table '{name}'")
+        return read_answer(response, f"the answer of {self._failures.address} about table '{name}'")
 
     def pointer(self, name: TableName) -> CatalogPointer:
         """Return the pointer that reads and publishes the metadata of a table through the
@@ -115,7 +115,7 @@ class RestMetastore(ClientMetastore):
         if response.status_code == _MISSING:
             return None
         self._failures.require_success(response, doing, subject)
-        return read_published(response, f"{self._failures.address}: the answer about {subject}")
+        return read_published(response, f"the answer of {self._failures.address} about {subject}")
 
     def register(self, name: TableName, address: str, *, overwrite: bool = False) -> bool:
         """Ask the service to add a table whose metadata file has the given address.
@@ -210,7 +210,7 @@ class RestMetastore(ClientMetastore):
             said = f"status {response.status_code}, {response.reason}"
             return self._find_published(name, base, metadata, said)
         self._failures.require_success(response, doing, f"table '{name}'")
-        subject = f"{self._failures.address}: the answer to the commit of table '{name}'"
+        subject = f"the answer of {self._failures.address} to the commit of table '{name}'"
         try:
             address, published = read_published(response, subject)
             _, path = base.places.place(address)

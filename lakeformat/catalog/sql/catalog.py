@@ -327,6 +327,7 @@ def _check_lengths(properties: Mapping[str, str]) -> None:
     for key, value in properties.items():
         if not fits(key, value):
             raise InvalidRequestError(
-                f"the property {key[:50]!r} of a database is too long: the metastore holds keys of "
-                f"{NAME_LENGTH} and values of {VALUE_LENGTH} characters"
+                f"the property {key[:50]!r} of a database is too long: shorten it, because the SQL "
+                f"database holds keys of at most {NAME_LENGTH} and values of at most "
+                f"{VALUE_LENGTH} characters"
             )

@@ -49,7 +49,9 @@ class Repair:
         self._covers = covers
         self._damaged: dict[TableName, None] = {}
         self._stuck: set[TableName] = set()
-        """Names that must not be listed, because their directory has files of another table."""
+        """Names that the repair must not list, because their directory has files of another
+        table.
+        """
 
     def run(self, databases: Iterable[str]) -> RepairReport:
         """Repair all tables in ``databases``, which must be listed, and return the report."""

@@ -60,8 +60,8 @@ _ZSTD_ZEROS = zstd.compress(bytes(READABLE_AFTER))
 
 
 class NotPlainError(Exception):
-    """The fast decoder cannot read this file: it is damaged, or its structure differs from that of
-    Paimon's writers.
+    """The file is damaged, or its structure differs from that of table writers, so that the fast
+    decoder cannot read it.
     """
 
 
@@ -126,8 +126,8 @@ def most_records(size: int) -> int:
 def unpack_block(codec: str, packed: bytes) -> bytes:
     """Return the unpacked bytes of one block.
 
-    ``BlockLimitError`` is raised if it claims far more bytes than it can unpack to, ``ValueError``
-    if it is damaged.
+    ``BlockLimitError`` is raised if it claims far more bytes than it can unpack to,
+    ``NotPlainError`` if it is damaged.
     """
     if codec not in _UNPACK:
         raise NotPlainError(f"codec {codec!r} does not exist in Avro")

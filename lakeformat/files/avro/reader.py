@@ -133,7 +133,7 @@ class _Unpacked:
     """A stream of the header and of the unpacked blocks of a file; each block is unpacked when
     read.
 
-    ``ValueError`` is raised for a block that claims more bytes than it can unpack to, or more
+    ``NotPlainError`` is raised for a block that claims more bytes than it can unpack to, or more
     records than it has bytes, because these would exhaust the memory.
     """
 
