@@ -19,6 +19,7 @@ __all__ = [
     "Condition",
     "ConsumerLag",
     "PartitionThere",
+    "PublicationCurrent",
     "SnapshotAdvanced",
     "WatermarkReached",
     "at_least",
@@ -176,6 +177,23 @@ class ConsumerLag:
         }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicationCurrent:
+    """Readers of Iceberg miss at most this number of snapshots of a published Paimon table."""
+
+    max_behind: int = 0
+
+    def check(self, name: str, table: Table) -> dict[str, Any] | None:
+        """Return how many snapshots readers miss; None if they are too many."""
+        from lakeformat import publication_lag
+
+        table.require("publish")
+        behind = publication_lag(table).snapshots
+        if behind > self.max_behind:
+            return None
+        return {"table": name, "behind": behind}
+
+
 def _fell_behind(name: str, consumer: str, next_snapshot: int) -> Exception:
     from lakeformat import InvalidRequestError
 
@@ -188,7 +206,14 @@ def _fell_behind(name: str, consumer: str, next_snapshot: int) -> Exception:
 
 _CONDITIONS: dict[str, type[Any]] = {
     kind.__name__: kind
-    for kind in (SnapshotAdvanced, WatermarkReached, PartitionThere, CompactionNeeded, ConsumerLag)
+    for kind in (
+        SnapshotAdvanced,
+        WatermarkReached,
+        PartitionThere,
+        CompactionNeeded,
+        ConsumerLag,
+        PublicationCurrent,
+    )
 }
 
 

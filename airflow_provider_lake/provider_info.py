@@ -26,7 +26,7 @@ _OPERATORS = (
     "publish",
     "health",
 )
-_SENSORS = ("snapshot", "watermark", "partition", "compaction", "consumer")
+_SENSORS = ("snapshot", "watermark", "partition", "compaction", "consumer", "publication")
 _TRIGGERS = ("table", "snapshot_event", "process", "driver")
 _DECORATORS = ("lake_job", "lake_commit")
 

@@ -91,6 +91,7 @@ if TYPE_CHECKING:
     from lakeformat.paimon.write.table_writer import TableWriter
     from lakeformat.publish.check.check import check_publication
     from lakeformat.publish.check.report import PublicationCheckReport, ReaderCheck
+    from lakeformat.publish.lag import publication_lag
     from lakeformat.publish.publish import publish_table
     from lakeformat.publish.report import PublishReport
     from lakeformat.rows.conditions.predicate import col
@@ -201,6 +202,7 @@ __all__ = [
     "migrate_directory",
     "open_catalog",
     "open_table",
+    "publication_lag",
     "publish_table",
     "remove_option",
     "rename_column",
@@ -285,6 +287,7 @@ _MODULE_OF = {
     "migrate_directory": "catalog.transfer.migrate",
     "open_catalog": "catalog",
     "open_table": "catalog.open_table",
+    "publication_lag": "publish.lag",
     "publish_table": "publish.publish",
     "remove_option": "paimon.schema_changes.changes",
     "rename_column": "paimon.schema_changes.changes",

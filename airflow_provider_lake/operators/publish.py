@@ -13,11 +13,12 @@ __all__ = ["LakePublishOperator"]
 
 
 class LakePublishOperator(LakeJobOperator):
-    """Publishes the commits of other engines, so that readers of Iceberg see them.
+    """Publishes commits of other engines, and of tables with asynchronous publication, so that
+    readers of Iceberg see them.
 
     The table needs the option ``metadata.iceberg.storage``, such as ``table-location``. Commits of
-    this library publish by themselves. Repeats and concurrent runs are safe: each snapshot is
-    published once.
+    this library publish by themselves, unless ``iceberg.publish-mode`` is ``async``. Repeats and
+    concurrent runs are safe: each snapshot is published once.
 
     :param check: publish nothing: read the published table with each installed reader of Iceberg,
         and fail at once if the rows differ from those of the published files, or if the metadata is

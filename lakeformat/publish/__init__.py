@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from lakeformat.errors import UnsupportedError
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH
+from lakeformat.paimon.options.commit import ASYNC
 from lakeformat.paimon.schema import TableSchema
 
 if TYPE_CHECKING:
@@ -83,16 +84,18 @@ class IcebergPublication:
             ) from None
 
     def after_commit(self, handle: TableHandle) -> None:
-        """Publish the newest snapshot as Iceberg metadata; a failure is only logged as a
-        warning.
+        """Publish the newest snapshot as Iceberg metadata, unless the option
+        ``iceberg.publish-mode`` is ``async``; a failure is only logged as a warning.
         """
+        if handle.options.iceberg_publish_mode == ASYNC:
+            return
         self._publish(handle, follows_upkeep=False)
 
     def lag(self, handle: TableHandle) -> ObserverLag | None:
         """Return how far the Iceberg metadata is behind the table or branch."""
-        from lakeformat.publish.lag import publication_lag
+        from lakeformat.publish.lag import lag_of
 
-        return publication_lag(handle, self.targets)
+        return lag_of(handle, self.targets)
 
     def before_removal(self, handle: TableHandle) -> None:
         """Publish the newest snapshot before files are deleted; raise if that fails.

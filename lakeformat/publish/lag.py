@@ -8,17 +8,28 @@ from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
+from lakeformat.paimon.table import Table
 from lakeformat.publish.identity import IDENTITY
 from lakeformat.publish.place import versions_of
+from lakeformat.publish.published_table import require_published_table
 from lakeformat.publish.targets.entry import Targets
-from lakeformat.publish.targets.followers import entries_of, entry_lag
+from lakeformat.publish.targets.followers import entries_of, entry_lag, targets_of
 from lakeformat.tables.commit_observer import ObserverLag
 from lakeformat.types.count_text import counted
 
-__all__ = ["publication_lag"]
+__all__ = ["lag_of", "publication_lag"]
 
 
-def publication_lag(handle: TableHandle, targets: Targets | None) -> ObserverLag:
+def publication_lag(table: Table) -> ObserverLag:
+    """Return how many snapshots of a published Paimon table readers of Iceberg do not see yet.
+
+    It reads the newest snapshot and its metadata file, and asks the catalogs that have an entry.
+    """
+    handle = require_published_table(table)
+    return lag_of(handle, targets_of(handle))
+
+
+def lag_of(handle: TableHandle, targets: Targets | None) -> ObserverLag:
     """Return how many snapshots Iceberg readers do not see yet, also in catalogs.
 
     Metadata that is missing, unreadable, of another address, or of a snapshot that was rolled back

@@ -76,9 +76,9 @@ def publish_table(table: Table) -> PublishReport:
     """Publish the snapshots of a Paimon table as Iceberg metadata, up to the newest one.
 
     The table must have the option ``metadata.iceberg.storage``, such as ``table-location``. Each
-    commit of this library publishes by itself. Call this function after commits of other engines,
-    or after a warning that a publication failed. You can repeat it, and run it several times at
-    once.
+    commit of this library publishes by itself, unless ``iceberg.publish-mode`` is ``async``. Call
+    this function after other commits, or after a warning that a publication failed. You can repeat
+    it, and run it several times at once.
     """
     handle = require_published_table(table)
     return publish_head(handle, targets_of(handle), follows_upkeep=True)

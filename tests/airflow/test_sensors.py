@@ -9,10 +9,12 @@ import pyarrow as pa
 import pytest
 from airflow.sdk import DAG
 
+import lakeformat as lake
 from airflow_provider_lake.arguments import LakeArgumentError, argument_types
 from airflow_provider_lake.sensors.compaction import LakeCompactionNeededSensor
 from airflow_provider_lake.sensors.consumer import LakeConsumerLagSensor
 from airflow_provider_lake.sensors.partition import LakePartitionSensor
+from airflow_provider_lake.sensors.publication import LakePublicationSensor
 from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor
 from airflow_provider_lake.sensors.table import LakeTableSensor
 from airflow_provider_lake.sensors.watermark import LakeWatermarkSensor
@@ -176,6 +178,7 @@ WRONG = [
         {"consumer": "c", "max_behind": -1},
         "'max_behind' must be a whole number",
     ),
+    (LakePublicationSensor, {"max_behind": -1}, "'max_behind' must be a whole number from 0 on"),
 ]
 FITTING = {
     LakeSnapshotSensor: {},
@@ -183,12 +186,26 @@ FITTING = {
     LakePartitionSensor: {"partition": {"dt": "a"}},
     LakeCompactionNeededSensor: {},
     LakeConsumerLagSensor: {"consumer": "c"},
+    LakePublicationSensor: {},
 }
 
 
 def any_sensor(kind, **arguments):
     given = {"task_id": "wait", "table": "shop.orders", **FITTING[kind]}
     return kind(**given | arguments)
+
+
+def test_it_waits_until_readers_of_iceberg_see_the_newest_snapshot(catalog):
+    options = {"metadata.iceberg.storage": "table-location", "iceberg.publish-mode": "async"}
+    columns = [("id", "BIGINT"), ("dt", "STRING")]
+    published = catalog.create_table("shop.orders", columns, options=options)
+    write(published, 1)
+    with pytest.raises(TaskDeferred):
+        sensor(LakePublicationSensor).execute({})
+    behind = sensor(LakePublicationSensor, max_behind=1).execute({})
+    assert behind == {"table": "shop.orders", "behind": 1}
+    lake.publish_table(published)
+    assert sensor(LakePublicationSensor).execute({}) == {"table": "shop.orders", "behind": 0}
 
 
 def test_a_consumer_that_mapped_sensors_share_is_checked_too():

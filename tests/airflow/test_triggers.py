@@ -16,6 +16,7 @@ from airflow_provider_lake.conditions import (
     CompactionNeeded,
     ConsumerLag,
     PartitionThere,
+    PublicationCurrent,
     SnapshotAdvanced,
     WatermarkReached,
     read_condition,
@@ -73,6 +74,7 @@ def events_of(trigger, *, count=1, meanwhile=()):
         PartitionThere(partition={"dt": "a"}, done=True),
         CompactionNeeded(strategy="full", min_files=4),
         ConsumerLag(consumer="job", max_behind=2),
+        PublicationCurrent(max_behind=2),
     ],
 )
 def test_a_condition_survives_the_metadata_database(condition):

@@ -93,6 +93,7 @@ PROMISED = [
     "migrate_directory",
     "open_catalog",
     "open_table",
+    "publication_lag",
     "publish_table",
     "remove_option",
     "rename_column",

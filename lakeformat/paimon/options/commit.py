@@ -20,13 +20,15 @@ from lakeformat.paimon.options.kinds import (
 )
 from lakeformat.paimon.options.option import Group, Option
 
-__all__ = ["AT_TABLE", "PUBLISHED_PREFIX", "CommittingOptions", "PublicationOptions"]
+__all__ = ["ASYNC", "AT_TABLE", "PUBLISHED_PREFIX", "CommittingOptions", "PublicationOptions"]
 
 PUBLISHED_PREFIX = "metadata.iceberg."
 """The beginning of the keys of all options for published Iceberg metadata, in tables and
 connections.
 """
 
+INLINE, ASYNC = "inline", "async"
+"""The values of ``iceberg.publish-mode``."""
 AT_TABLE, AT_WAREHOUSE = "table-location", "catalog-location"
 
 
@@ -190,4 +192,11 @@ class PublicationOptions:
         "100",
         "The most snapshots before the newest one that a publication from scratch shows: first "
         "those with a tag, then the newest without one. Other engines ignore it.",
+    )
+    iceberg_publish_mode = Option(
+        "iceberg.publish-mode",
+        one_of(INLINE, ASYNC),
+        INLINE,
+        "When a commit is published as Iceberg metadata: `inline` after each commit, or `async` by "
+        "`lake publish`, its job or operator. Other engines ignore it.",
     )

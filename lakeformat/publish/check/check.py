@@ -22,7 +22,7 @@ from lakeformat.paimon.table import Table
 from lakeformat.publish.check.publishable_rows import publishable_rows
 from lakeformat.publish.check.readers import READERS, Reader
 from lakeformat.publish.check.report import PublicationCheckReport, ReaderCheck
-from lakeformat.publish.lag import publication_lag
+from lakeformat.publish.lag import lag_of
 from lakeformat.publish.place import versions_of
 from lakeformat.publish.published_table import newest_schema, require_published_table
 from lakeformat.publish.targets.followers import targets_of
@@ -46,7 +46,7 @@ def check_publication(table: Table, readers: Sequence[Reader] = READERS) -> Publ
     handle = newest_schema(require_published_table(table))
     newest = versions_of(handle).shown()
     shown = None if newest is None else newest.metadata.current_snapshot
-    outstanding = publication_lag(handle, targets_of(handle)).finding
+    outstanding = lag_of(handle, targets_of(handle)).finding
     if newest is None or shown is None:
         return _report(handle, None, None, 0, outstanding, ())
     snapshot = read_snapshot_if_present(handle.storage, handle.layout, shown.snapshot_id)

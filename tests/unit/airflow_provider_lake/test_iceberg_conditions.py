@@ -11,6 +11,7 @@ from airflow_provider_lake.conditions import (
     CompactionNeeded,
     ConsumerLag,
     PartitionThere,
+    PublicationCurrent,
     SnapshotAdvanced,
     WatermarkReached,
 )
@@ -89,6 +90,7 @@ def test_a_compaction_is_due_if_its_rules_choose_files():
         SnapshotAdvanced(changelog=True),
         WatermarkReached(millis=1),
         PartitionThere(partition={"p": 1}, done=True),
+        PublicationCurrent(),
     ],
     ids=lambda each: type(each).__name__,
 )

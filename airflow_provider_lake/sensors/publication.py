@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waits until readers of Iceberg see the newest snapshot of a Paimon table."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+from airflow_provider_lake.conditions import PublicationCurrent, at_least
+from airflow_provider_lake.sensors.table import LakeTableSensor
+from airflow_provider_lake.task_arguments import TableSensorArguments
+
+__all__ = ["LakePublicationSensor"]
+
+
+class LakePublicationSensor(LakeTableSensor):
+    """Waits until the Iceberg metadata of a Paimon table is at most ``max_behind`` snapshots
+    behind it, also in catalogs.
+
+    The table needs the option ``metadata.iceberg.storage``. Use it before tasks of another engine
+    that read the table as an Iceberg table.
+
+    :param max_behind: the most snapshots of the table that readers of Iceberg may miss
+    """
+
+    def __init__(self, *, max_behind: int = 0, **kwargs: Unpack[TableSensorArguments]) -> None:
+        super().__init__(**kwargs)
+        self.max_behind = max_behind
+        self._check_arguments()
+
+    def condition(self) -> PublicationCurrent:
+        """Return the condition on the publication."""
+        return PublicationCurrent(max_behind=at_least(0, "max_behind", self.max_behind))

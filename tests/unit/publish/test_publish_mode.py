@@ -1,0 +1,96 @@
+"""With ``iceberg.publish-mode`` = ``async`` commits publish nothing, and the lag is shown."""
+
+from __future__ import annotations
+
+import pytest
+
+import lakeformat as lake
+from lakeformat.errors import UnavailableError
+from lakeformat.publish.versions import PublishedVersions
+from lakeformat.storage import MemoryStorage
+from tests.unit.publish.published import (
+    ROOT,
+    catalog_in,
+    content,
+    iceberg,
+    published_table,
+    rows_of,
+    seen,
+)
+
+COLUMNS = [("id", "BIGINT"), ("note", "STRING")]
+ASYNC = {"iceberg.publish-mode": "async"}
+
+
+@pytest.fixture
+def table(request) -> lake.Table:
+    return published_table(MemoryStorage(request.node.name), COLUMNS, options=ASYNC)
+
+
+def write(table: lake.Table, *numbers: int) -> None:
+    for number in numbers:
+        table.write(rows_of(id=[number], note=["x"]))
+
+
+def test_a_commit_publishes_nothing_until_lake_publish_brings_the_head(table):
+    write(table, 1, 2)
+    assert table._handle.storage.list(f"{ROOT}/metadata") == []
+    assert lake.publication_lag(table).snapshots == 2
+    [reason] = table.health().reasons
+    assert (reason.advice, table.health().snapshots.publication.snapshots) == (
+        "lake publish shop.orders",
+        2,
+    )
+    assert lake.publish_table(table).published == (1, 2)
+    write(table, 3)
+    [reason] = table.health().reasons
+    assert reason.finding.startswith("the Iceberg metadata is 1 snapshot behind")
+    assert [row["id"] for row in seen(table)] == [1, 2]
+    assert lake.publish_table(table).published == (3,)
+    assert (lake.publication_lag(table).snapshots, table.health().reasons) == (0, ())
+
+
+def test_files_are_deleted_only_after_the_publication(table):
+    write(table, 1)
+    lake.publish_table(table)
+    table.write(rows_of(id=[2], note=["new"]), overwrite="table")
+    assert [row["id"] for row in seen(table)] == [1]
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    assert seen(table) == content(table.scan().to_arrow())
+    assert [each.id for each in iceberg(table).snapshots()] == [2]
+
+
+def test_tags_and_rollbacks_are_published_at_once(table):
+    write(table, 1, 2)
+    table.tags.create("one", snapshot=1)
+    assert [row["id"] for row in iceberg(table).scan(tag="one").to_arrow().to_pylist()] == [1]
+    write(table, 3)
+    table.rollback(snapshot=1, as_latest=False, force=True)
+    assert [row["id"] for row in seen(table)] == [1]
+
+
+def test_a_failed_inline_publication_has_the_same_lag(request, monkeypatch):
+    table = published_table(MemoryStorage(request.node.name), COLUMNS)
+    write(table, 1)
+
+    def fails(*_):
+        raise UnavailableError("the storage is away")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(PublishedVersions, "create", fails)
+        write(table, 2, 3)
+    assert table.latest_snapshot().id == 3
+    assert lake.publication_lag(table).snapshots == 2
+
+
+def test_another_mode_is_refused_with_the_two_that_there_are(request):
+    catalog = catalog_in(MemoryStorage(request.node.name))
+    options = {"metadata.iceberg.storage": "table-location", "iceberg.publish-mode": "later"}
+    with pytest.raises(lake.InvalidRequestError, match="inline"):
+        catalog.create_table("shop.orders", COLUMNS, options=options)
+
+
+def test_a_table_without_publication_has_no_lag(request):
+    table = catalog_in(MemoryStorage(request.node.name)).create_table("shop.orders", COLUMNS)
+    with pytest.raises(lake.InvalidRequestError, match="does not publish Iceberg metadata"):
+        lake.publication_lag(table)
