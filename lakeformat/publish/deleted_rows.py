@@ -52,7 +52,7 @@ class DeletedRows:
     files: PublishedDeletes
 
     def of_all(self, shown: ManifestColumns) -> ChangedDeletes:
-        """Write the deletes of all data files that readers see."""
+        """Write the deletes of all data files in ``shown``, the files that Iceberg readers see."""
         if self.snapshot.index_manifest is None:
             return self._changed(())
         addresses = _Addresses(self.handle, self.snapshot, self.entries, shown)
@@ -107,7 +107,7 @@ class DeletedRows:
 
 
 class _Addresses:
-    """Finds the URIs of data files; ``known`` files need no search."""
+    """Finds the URIs of data files; for the files in ``known`` no manifest is read."""
 
     def __init__(
         self, handle: TableHandle, snapshot: Snapshot, entries: FileEntries, known: ManifestColumns
@@ -117,7 +117,9 @@ class _Addresses:
         self.places = files_by_place(known)
 
     def of(self, place: Place, name: str) -> str | None:
-        """Return the URI of a data file; None if it is in an external path and no longer live."""
+        """Return the URI of a data file; None if it was in an external path and is no longer
+        live.
+        """
         row = self.places.get(place, {}).get(name)
         if row is not None:
             return self._paths[row]
@@ -132,7 +134,9 @@ class _Addresses:
 
     @cached_property
     def _planned(self) -> dict[tuple[Place, str], str]:
-        """The URIs of all live files; only manifests have the places of files in external paths."""
+        """The URIs of all live files by place and name; only manifests name the external path of a
+        file.
+        """
         live = plan_columns(self._handle, self._snapshot).columns
         paths = self._entries.paths(live).to_pylist()
         return {

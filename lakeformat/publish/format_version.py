@@ -42,16 +42,16 @@ def refuse_downgrade(published: TableMetadata, handle: TableHandle) -> None:
         "Iceberg table returns to an older version. Set the option to "
         f"{published.format_version}. Or, if no reader needs the published history, delete the "
         f"directory {published.location.rstrip('/')}/metadata, set the option, and run `lake "
-        f"publish {handle.argument}`: that publishes the newest snapshot as another Iceberg table"
+        f"publish {handle.argument}`: that publishes the table again, as another Iceberg table"
     )
 
 
 def refuse_lower_option(before: TableSchema, changed: TableHandle) -> None:
-    """Raise ``UnsupportedError`` if changed options ask for an older format version than that of
+    """Raise ``UnsupportedError`` if changed options ask for a format version below the version of
     the published metadata.
 
-    Only if an option of the publication has changed, the metadata is read. Metadata that cannot be
-    published is left to the publication, which refuses it with its reason.
+    The metadata is read only if an option of the publication has changed. Metadata that another
+    program wrote raises no error here: the publication raises it.
     """
     if not changed.options.publishes_iceberg or _asked(before) == _asked(changed.schema):
         return

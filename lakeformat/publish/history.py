@@ -22,7 +22,9 @@ class KeptSnapshot:
 
     snapshot: Snapshot
     is_next: bool
-    """True if its delta leads from the kept snapshot before it to this one."""
+    """True if the table has the snapshot right before it, which is also the one right before it in
+    the history: then its delta manifests list all changes.
+    """
 
 
 def kept_history(
@@ -30,7 +32,8 @@ def kept_history(
 ) -> tuple[KeptSnapshot, ...]:
     """Return the snapshots to show, oldest first; the last one is ``head``.
 
-    The option ``iceberg.publish-history`` limits their number. Snapshots with a tag come first.
+    The option ``iceberg.publish-history`` limits how many snapshots before ``head`` are shown.
+    Snapshots with a tag are preferred to newer ones without.
     """
     limit = handle.options.iceberg_publish_history
     if not limit:
@@ -64,9 +67,10 @@ def _is_before(before: Snapshot | None, after: Snapshot) -> bool:
 def _is_shown_alike(
     handle: TableHandle, snapshot: Snapshot, schema_of: Callable[[int], TableSchema]
 ) -> bool:
-    """Return True if readers see files of the same levels as in the newest snapshot.
+    """Return True if readers see files of the same levels in ``snapshot`` as in the newest
+    snapshot.
 
-    A schema that the table no longer has, after a rollback, describes no snapshot.
+    False if the table does not have the schema of the snapshot any more, after a rollback.
     """
     newest = handle.schema
     return snapshot.schema_id <= newest.id and marks_of(schema_of(snapshot.schema_id)) == marks_of(

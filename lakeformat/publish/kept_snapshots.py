@@ -52,11 +52,11 @@ def with_kept_snapshots(metadata: TableMetadata, handle: TableHandle) -> TableMe
 
 
 def unneeded_files(before: LoadedMetadata, after: TableMetadata) -> list[str]:
-    """Return the manifests, manifest lists and delete files that no snapshot of ``after`` uses any
-    more.
+    """Return the URIs of manifests, manifest lists and delete files that ``before`` uses and no
+    snapshot of ``after``.
 
-    Files of the Paimon table are not among them, not even if changed metadata names them: the table
-    deletes its files itself.
+    Files of the Paimon table are left out, even if changed metadata names them: the table deletes
+    its files itself.
     """
     kept_ids = {each.snapshot_id for each in after.snapshots}
     expired = [each for each in before.metadata.snapshots if each.snapshot_id not in kept_ids]

@@ -32,8 +32,8 @@ def publication_lag(table: Table) -> ObserverLag:
 def lag_of(handle: TableHandle, targets: Targets | None) -> ObserverLag:
     """Return how many snapshots Iceberg readers do not see yet, also in catalogs.
 
-    Metadata that is missing, unreadable, of another address, or of a snapshot that was rolled back
-    shows none of them.
+    All snapshots count as unseen if the metadata is missing or unreadable, names another address,
+    or shows a snapshot that was rolled back.
     """
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:
@@ -45,7 +45,9 @@ def lag_of(handle: TableHandle, targets: Targets | None) -> ObserverLag:
 def _finding(
     handle: TableHandle, head: Snapshot, targets: Targets | None
 ) -> tuple[str | None, int]:
-    """Return the lag in words, and the newest snapshot that readers see; 0 if they see none."""
+    """Return the lag as a sentence (None without a lag), and the newest snapshot that readers see;
+    0 if they see none.
+    """
     try:
         versions = versions_of(handle)
         newest = versions.shown()
@@ -68,15 +70,17 @@ def _finding(
             f"the newest is {head.id}"
         ), shown.snapshot_id
     return (
-        f"the Iceberg metadata shows snapshot {shown.snapshot_id}, which the table left by a "
-        f"rollback: the newest is {head.id}"
+        f"the Iceberg metadata shows snapshot {shown.snapshot_id}, which a rollback "
+        f"removed from the table: the newest is {head.id}"
     ), 0
 
 
 def _in_catalogs(
     handle: TableHandle, newest: LoadedMetadata, head: int, targets: Targets | None
 ) -> tuple[str | None, int]:
-    """Return what readers of catalogs miss, and the oldest snapshot that one of them shows."""
+    """Return the lag of the catalogs as clauses (None without a lag), and the oldest snapshot that
+    one of them shows.
+    """
     try:
         entries = entries_of(handle, targets)
     except LakeError as reason:

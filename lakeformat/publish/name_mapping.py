@@ -85,11 +85,11 @@ def _mapping(kinds: Sequence[Type]) -> list[dict[str, Any]]:
 
 
 def _owner(ids: Sequence[int], alive: Collection[int]) -> int:
-    """Return the id of the field that a name in a file means; ``ids`` are all fields that had the
-    name, and ``alive`` the fields of the newest schema.
+    """Return the id of the field that a name in a file means.
 
-    If several fields had the name, return a dropped one, so that no value is shown in another
-    field. The name is mapped at all because PyIceberg refuses files with unknown names.
+    ``ids`` are all fields that had the name, and ``alive`` the fields of the newest schema. For
+    several fields return a dropped one, or an id that no field has, so that no value is shown in
+    another field. The name is mapped at all because PyIceberg refuses files with unknown names.
     """
     if len(ids) == 1:
         return ids[0]

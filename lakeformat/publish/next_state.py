@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the manifests and the Iceberg metadata that show one Paimon snapshot.
 
-Each manifest and manifest list has a unique name. No reader finds them before the metadata is
-published.
+The names of manifests and manifest lists contain a new UUID. No reader finds them before the
+metadata is published.
 """
 
 from __future__ import annotations
@@ -60,9 +60,10 @@ class NextState:
     deleted: DeletedRows
 
     def after_base(self, before: Snapshot | None = None) -> TableMetadata:
-        """Return the metadata of ``base`` with the snapshot added that directly follows it.
+        """Return the metadata of ``base`` with one more snapshot, the one right after it in the
+        table.
 
-        ``before`` is the Paimon snapshot of ``base``. If it is None, it is read when it is needed.
+        ``before`` is the Paimon snapshot of ``base``; with None it is read if it is needed.
         """
         metadata = self.base.metadata
         parent = metadata.current_snapshot
@@ -78,11 +79,12 @@ class NextState:
         return self._with(started, self._changed(started, delta, before), metadata)
 
     def after_expired(self, before: Snapshot) -> TableMetadata:
-        """Return the metadata of ``base`` with the snapshot added, if snapshots between them have
+        """Return the metadata of ``base`` with one more snapshot, if snapshots between them have
         expired.
 
         ``before`` is the Paimon snapshot of ``base``. As after any expiry, the new snapshot has no
-        parent, and times before it have no state. Manifests and row ids are those of ``base``.
+        parent, and time travel to a time before it finds no state. It keeps the manifests and row
+        ids of ``base``.
         """
         metadata = self.base.metadata
         parent = metadata.current_snapshot
@@ -101,17 +103,21 @@ class NextState:
         return self._with(started, self._change(started, ordered, removed, None, before), apart)
 
     def on_its_own(self) -> TableMetadata:
-        """Return metadata with this snapshot alone, which lists all files of the table as added."""
+        """Return metadata with only this snapshot, in which all files of the table are ADDED."""
         started = self._base(None, MANIFEST_SCHEMA.empty_table())
         return self._with(started, self._all_of(started), self.base.metadata)
 
     @property
     def written(self) -> list[str]:
-        """The URIs of the files of this state."""
+        """The URIs of the manifests, manifest lists and delete files that this state has
+        written.
+        """
         return [*self.files.written, *self.deleted.files.written]
 
     def discard(self) -> None:
-        """Delete the files of a state that is not published."""
+        """Delete the manifests, manifest lists and delete files of a state that is not
+        published.
+        """
         self.files.delete_all_but(())
         self.deleted.files.delete_all()
 

@@ -64,7 +64,7 @@ __all__ = ["publish_head", "publish_table"]
 
 _log = logging.getLogger(__name__)
 _MOST_LOST = 20
-"""Give up with a conflict if other publications are first more often than this."""
+"""If other publications are first more often than this, ``CommitConflictError`` is raised."""
 _PROPERTIES = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "10",
@@ -148,8 +148,7 @@ class _Publication:
             self._versions.delete_unlisted(newest)
 
     def _base(self, newest: LoadedMetadata | None, head: Snapshot) -> LoadedMetadata | None:
-        """Return the published metadata on which later snapshots can be published; None if there is
-        none.
+        """Return ``newest`` if later snapshots can be published on it, else None.
 
         It must be of this table, and show a snapshot that the table still has.
         """
@@ -164,9 +163,10 @@ class _Publication:
     def _publish(
         self, found: Newest, base: LoadedMetadata | None, head: Snapshot
     ) -> LoadedMetadata | None:
-        """Publish the snapshot after ``base``, or all kept ones if there is no ``base``.
+        """Publish the snapshot after ``base``, or all kept snapshots if there is no ``base``.
 
-        Return None if another publication was first.
+        If ``base`` shows a later snapshot than ``head``, publish the rollback to ``head``. Return
+        None if another publication was first.
         """
         handle, snapshot = self._handle, None
         if base is not None and _number(base) > head.id:
@@ -190,9 +190,7 @@ class _Publication:
     def _return_to(
         self, base: LoadedMetadata, head: Snapshot, number: int
     ) -> LoadedMetadata | None:
-        """Publish that the table returned to an earlier snapshot; None if another publication was
-        first.
-        """
+        """Publish the rollback of the table to ``head``; None if another publication was first."""
         shown = published_snapshot(base.metadata, head)
         assert shown is not None  # as ``_base`` found it
         returned = returned_to(base.metadata, shown, self._handle.schema.id)
@@ -227,7 +225,8 @@ class _Publication:
         )
 
     def _rebuild(self, found: Newest, head: Snapshot) -> LoadedMetadata | None:
-        """Publish the newest snapshot and the older ones that the table has, from all files.
+        """Publish the newest snapshot and the older ones that the table has, without the earlier
+        metadata.
 
         Return None if another publication was first.
         """
@@ -298,17 +297,18 @@ class _Publication:
         )
 
     def _first_row_id(self) -> int | None:
-        """Return the next free row id for a table that is published again.
+        """Return the lowest row id that no row has had, for a table that is published from scratch;
+        None before format version 3.
 
-        No id is used twice: a power cut may restore a deleted metadata file with a lower number, so
-        all files are asked.
+        All metadata files are read, because a power cut may restore a deleted one with a lower
+        number.
         """
         if self._version < HAS_ROW_IDS:
             return None
         return max((each.metadata.next_row_id or 0 for each in self._versions.intact()), default=0)
 
     def _with_schemas(self, metadata: TableMetadata, snapshot: Snapshot) -> TableMetadata:
-        """Return metadata with all schemas of the table; that of the snapshot is the current
+        """Return metadata with all schemas of the table; the schema of ``snapshot`` is the current
         one.
         """
         known = {each.schema_id: each for each in metadata.schemas}
@@ -384,12 +384,16 @@ def _number(metadata: LoadedMetadata) -> int:
 
 
 def _names_in(metadata: TableMetadata) -> tuple[object, object]:
-    """Return the snapshot ids, branches and tags; an expiry or a deleted tag changes them."""
+    """Return the snapshot ids and the references; they differ after an expiry or a change of
+    tags.
+    """
     return {each.snapshot_id for each in metadata.snapshots}, dict(metadata.references)
 
 
 def _logged(metadata: TableMetadata, before: LoadedMetadata) -> TableMetadata:
-    """Return metadata without history with the metadata log and the time of the state before it."""
+    """Return metadata made from scratch with the metadata log of ``before``, and a time
+    after it.
+    """
     times = metadata.last_updated_ms, before.metadata.last_updated_ms
     started = replace(metadata, metadata_log=before.metadata.metadata_log)
     return following(started, before.metadata, before.metadata_file, max(times))

@@ -52,7 +52,7 @@ class PublishedDeletes:
     def __init__(self, base: LoadedMetadata, environment: Environment) -> None:
         self._base, self._environment = base, environment
         self.written: list[str] = []
-        """The URIs of all files."""
+        """The URIs of all delete files that were written."""
 
     def write(self, files: Iterable[tuple[DeletedFile, DeletionVector]]) -> pa.Table:
         """Write the deleted rows of data files; return the manifest entries of the delete files."""

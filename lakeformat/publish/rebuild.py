@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the metadata of a table from scratch: its newest snapshot, with the kept ones before it.
 
-Only the oldest snapshot lists all files. Each later one has the changes since the one before.
+Only the oldest snapshot lists all files. Each later snapshot lists the changes since the snapshot
+before it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ["Rebuild"]
 
 _log = logging.getLogger(__name__)
 _MOST_RESTARTS = 3
-"""After so many snapshots that cannot be published, publish only the newest one."""
+"""After more snapshots than this that cannot be published, only the newest one is published."""
 _NOT_READABLE = (CorruptTableError, NotFoundError, UnsupportedError)
 
 
@@ -33,7 +34,9 @@ class Rebuild:
     def __init__(
         self, first: LoadedMetadata, state: Callable[[LoadedMetadata, Snapshot], NextState]
     ) -> None:
-        """``first`` is metadata without snapshots; ``state`` starts the state of a snapshot."""
+        """``first`` is metadata without snapshots; ``state`` returns the ``NextState`` of a
+        snapshot on given metadata.
+        """
         self._first, self._state = first, state
         self._written: list[str] = []
         self._done = 0
@@ -41,8 +44,8 @@ class Rebuild:
     def metadata(self, history: Sequence[KeptSnapshot]) -> TableMetadata:
         """Return the metadata of all snapshots in ``history``, oldest first.
 
-        If an older one cannot be published, for example because it expires meanwhile, the history
-        begins after it.
+        If an older snapshot cannot be published, for example because it expires meanwhile, the
+        history begins after it, with a warning.
         """
         rest = history
         for restarts in count(1):

@@ -26,8 +26,9 @@ def returned_to(
 ) -> TableMetadata:
     """Return the metadata with ``head`` as the newest snapshot, without all later ones.
 
-    Later commits use the numbers of deleted snapshots and schemas again, so these leave the
-    metadata. Row ids are not used again: readers may have seen them.
+    Later commits use the numbers of deleted snapshots and schemas again. So these snapshots, and
+    schemas above ``newest_schema``, are removed. Row ids are not used again, because readers may
+    have seen them.
     """
     left = {each.snapshot_id for each in metadata.snapshots if each.snapshot_id > head.snapshot_id}
     references = {

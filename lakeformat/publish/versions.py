@@ -49,7 +49,7 @@ _LAST_NUMBER = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class Newest:
-    """The result of one look into the directory."""
+    """The result of listing the directory of the metadata once."""
 
     loaded: LoadedMetadata | None
     """The newest published metadata; None if there is none."""
@@ -80,7 +80,8 @@ class PublishedVersions:
     def shown(self) -> LoadedMetadata | None:
         """Return the metadata that readers find by the version hint; None if there is none.
 
-        Raise if another program wrote the metadata for an Iceberg table of its own.
+        Raise ``InvalidRequestError`` if another program wrote the metadata for an Iceberg table of
+        its own.
         """
         try:
             path = find_metadata_file(self.storage, self.root)
@@ -130,11 +131,11 @@ class PublishedVersions:
     def point_to(
         self, current: LoadedMetadata, before: LoadedMetadata | None, *, must: bool = False
     ) -> None:
-        """Set the version hint to this file, and delete old metadata files that its log no longer
-        lists.
+        """Write the number of ``current`` to the version hint, unless a newer file exists.
 
-        A hint that cannot be written is a warning. With ``must`` it is an error, because files that
-        readers of an older hint need will be deleted.
+        Then delete the metadata files that ``before`` lists in its log and ``current`` does not. If
+        the hint cannot be written, that is a warning. With ``must`` it is an error, because the
+        caller then deletes files that readers of an older hint need.
         """
         number = version_of(current.path)
         assert number is not None
@@ -148,9 +149,9 @@ class PublishedVersions:
             delete_old_metadata(_with_own_log(before), current)
 
     def delete_unlisted(self, current: LoadedMetadata) -> None:
-        """Delete the files that are older than all in the log of the current one.
+        """Delete the metadata files with lower numbers than all files in the log of ``current``.
 
-        They were kept while a catalog named an old one.
+        They were kept while a catalog named one of them.
         """
         log = current.metadata.metadata_log
         listed = [

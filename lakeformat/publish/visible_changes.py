@@ -32,9 +32,10 @@ class VisibleChanges:
     def of(self, changes: ManifestColumns) -> tuple[ManifestColumns, pa.Array]:
         """Return the files that become visible, and the URIs of files that are no longer visible.
 
-        A file that is removed and added again, for example with a new index, is in neither. If
-        readers see only the highest level of each bucket, a file on a higher level hides lower
-        levels. So all files of the changed buckets are read, unless only level 0 has changed.
+        A file that is removed and added again, for example with a new index, is in neither result.
+        If readers see only the highest level of each bucket, a file on a higher level hides the
+        files of lower levels. So all files of the changed buckets are read, unless only level 0 has
+        changed.
         """
         schema = self.handle.schema
         if not shows_top_levels(schema):
@@ -50,7 +51,11 @@ class VisibleChanges:
         )
 
     def since(self, before: Snapshot) -> tuple[ManifestColumns, pa.Array]:
-        """Return the same for all changes since an earlier snapshot; both are listed completely."""
+        """Return the files that became visible since snapshot ``before``, and the URIs of files
+        that are no longer visible.
+
+        All files of both snapshots are listed.
+        """
         return self._apart(self._visible_at(before), self._visible_at(self.snapshot))
 
     def _visible_at(self, snapshot: Snapshot) -> ManifestColumns:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Brings the entry of a catalog to the newest published metadata.
 
-The metadata files decide which state is the newest; the catalog follows. The file is looked for
-after the catalog was asked, and the catalog moves only if its answer has not changed since. So a
-slow publication never moves it back.
+The metadata files decide which state is the newest; the catalog follows. The newest file is
+searched after the catalog was asked, and the entry is changed only if the catalog still names the
+same file. So a slow publication never sets an entry back to an older file.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ _ATTEMPTS = 10
 
 
 def follow(entry: CatalogEntry, versions: PublishedVersions, environment: Environment) -> bool:
-    """Let the catalog show the newest metadata; return False if it does already.
+    """Let the catalog name the newest metadata; return False if it did already or if none is
+    published.
 
-    A table of another origin with the same name is refused.
+    Raise ``AlreadyExistsError`` if the catalog has another table with the same name.
     """
     lost: CommitOutcomeUnknownError | None = None
     for attempt in range(1, _ATTEMPTS + 1):

@@ -16,7 +16,7 @@ __all__ = ["Followers", "entries_of", "entry_lag", "targets_of"]
 
 
 class Followers:
-    """Moves every entry of a table, and remembers which ones it moved."""
+    """Moves every entry of a table to the newest metadata, and records which ones it moved."""
 
     def __init__(
         self,
@@ -34,11 +34,13 @@ class Followers:
 
     @property
     def moved(self) -> tuple[str, ...]:
-        """The entries that were moved."""
+        """The names of the entries that ``show`` created or moved."""
         return tuple(self._moved)
 
     def show(self) -> None:
-        """Let every catalog show the newest metadata; raise the first failure at the end."""
+        """Let every catalog name the newest metadata; after all were tried, raise the first
+        failure.
+        """
         failures = []
         for entry in self._entries:
             try:
@@ -68,7 +70,9 @@ def entries_of(handle: TableHandle, targets: Targets | None) -> tuple[CatalogEnt
 
 
 def entry_lag(entry: CatalogEntry, newest: LoadedMetadata) -> tuple[str, int] | None:
-    """Return what readers of a catalog miss, as a clause, and the snapshot that they see, or 0;
+    """Return what readers of a catalog miss, as a clause, and the snapshot that they see (0 for
+    none).
+
     None if they miss nothing.
     """
     try:

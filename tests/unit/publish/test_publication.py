@@ -528,7 +528,7 @@ def test_health_names_the_snapshots_that_readers_miss(storage):
     assert table.health().reasons == ()
     theirs.rollback(snapshot=1, as_latest=False)
     [reason] = table.health().reasons
-    assert "shows snapshot 3, which the table left by a rollback" in reason.finding
+    assert "shows snapshot 3, which a rollback removed from the table" in reason.finding
 
 
 def test_rows_that_are_lost_with_their_manifests_leave_the_metadata(storage):
