@@ -215,7 +215,6 @@ def _outside(storage: Storage, plan: DropPlan) -> list[tuple[Storage, str]]:
 def _buckets_below(
     storage: Storage, directory: str, partition_keys: Sequence[str]
 ) -> Iterator[str]:
-    """Yield the bucket directories of a table below ``directory``."""
     for info in _next_below(storage, directory, partition_keys):
         if partition_keys:
             yield from _buckets_below(storage, info.path, partition_keys[1:])

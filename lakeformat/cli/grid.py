@@ -88,7 +88,6 @@ class _Cells:
         return [piece for line in text.split("\n") for piece in _folded(line, self.width)]
 
     def padded(self, text: str) -> str:
-        """Return one line of a cell, padded to the width of the column."""
         blanks = " " * (self.width - (len(text) if text.isascii() else cell_len(text)))
         shown = self._styled.get(text, text) if self._styled else text
         return blanks + shown if self.is_number else shown + blanks

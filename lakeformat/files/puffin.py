@@ -99,7 +99,6 @@ def read_blobs(content: bytes, uri: str) -> Iterator[tuple[Mapping[str, Any], by
 
 
 def _described(content: bytes, uri: str) -> list[Mapping[str, Any]]:
-    """Return the descriptions of all blobs from the footer."""
     end = len(content) - _FOOTER_END
     if end < 2 * len(_MAGIC) or not (content.startswith(_MAGIC) and content.endswith(_MAGIC)):
         raise _damaged(uri, "it does not begin and end as a Puffin file")

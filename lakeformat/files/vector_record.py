@@ -134,8 +134,8 @@ def _decode_body(cursor: ByteCursor, length: int) -> tuple[DeletionVector, int]:
 def _encode_32(vector: DeletionVector) -> bytes:
     if vector.positions and vector.positions.max() > _LARGEST_INT32:
         raise InvalidRequestError(
-            f"row {vector.positions.max()} is beyond a 32-bit deletion vector; "
-            "set deletion-vectors.bitmap64"
+            f"row {vector.positions.max()} does not fit into a 32-bit deletion vector; set the "
+            "table option 'deletion-vectors.bitmap64' to true"
         )
     if not vector.positions:
         return _MAGIC_32 + BitMap().serialize()
@@ -150,7 +150,9 @@ def _encode_64(vector: DeletionVector) -> bytes:
     count = (vector.positions.max() >> 32) + 1 if vector.positions else 0
     content = _serialize(vector)
     if count * _MAP_HEADER_BYTES + len(content) > _LARGEST_INT32:
-        raise InvalidRequestError(f"row {vector.positions.max()} is beyond any deletion vector")
+        raise InvalidRequestError(
+            f"row {vector.positions.max()} is beyond any deletion vector: write smaller data files"
+        )
     empty = BitMap().serialize()
     parts = [_MAGIC_64, _map_header(count)[:8]]
     expected = 0

@@ -235,7 +235,6 @@ class SqlMetastore(NamedFilesMetastore):
             raise no_such_catalog(self._database.address, self._catalog, found, CATALOG_NAME)
 
     def _catalogs(self, connection: Connection) -> set[str]:
-        """Return the names of all catalogs of the SQL database."""
         if not self._is_set_up(connection):
             return set()
         columns = (_TABLES.c.catalog_name, _DATABASES.c.catalog_name)

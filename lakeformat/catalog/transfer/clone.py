@@ -167,8 +167,6 @@ def _shown_mark(content: bytes) -> str:
 
 @dataclass(slots=True)
 class _Clone:
-    """One clone and its progress."""
-
     handle: TableHandle
     catalog: Catalog
     name: str

@@ -104,8 +104,6 @@ def contents_of_table(handle: TableHandle) -> Contents:
 
 @dataclass(slots=True)
 class _BranchFiles:
-    """Collects the files that one branch refers to."""
-
     handle: TableHandle
     layout: TableLayout
     found: Contents

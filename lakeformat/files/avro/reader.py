@@ -117,7 +117,6 @@ class _Counted:
         return self._stream.read(size)
 
     def number(self) -> int:
-        """Read a zig-zag number."""
         found = 0
         for byte in range(_LONGEST_NUMBER):
             read = self.read(1)

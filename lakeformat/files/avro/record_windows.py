@@ -155,7 +155,6 @@ def _read_window(
 
 
 def _first(values: Values, count: int) -> Values:
-    """Return the values of the first ``count`` records."""
     content = values.content
     match content:
         case Spans():
