@@ -30,6 +30,7 @@ from lakeformat.cli import (
     orphans,
     package,
     partition,
+    plan,
     publish,
     rescale,
     rollback,
@@ -97,6 +98,7 @@ def lake(
 
 inspect.register(app)
 health.register(app)
+plan.register(app)
 check.register(app)
 rows.register(app)
 write.register(app)

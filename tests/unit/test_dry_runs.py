@@ -18,8 +18,8 @@ runner = CliRunner()
 
 READS = """
     branch list, branches, buckets, changelog, changes, check, consumer list, consumers, doctor,
-    files, health, indexes, manifests, options, package, partitions, scan, schemas, snapshots,
-    statistics, tables, tag list, tags
+    files, health, indexes, manifests, options, package, partitions, plan, scan, schemas,
+    snapshots, statistics, tables, tag list, tags
 """
 MAKES = """
     create-database, create-table, publish, rename-table, repair, set-option, unset-option, write

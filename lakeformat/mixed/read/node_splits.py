@@ -8,8 +8,9 @@ one node.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.read.entry_columns import spec_of
@@ -21,7 +22,7 @@ from lakeformat.mixed.read.store_files import StoreFile, base_files, change_file
 from lakeformat.mixed.tree_node import TreeNode
 from lakeformat.rows.prune import Conjunction, on_columns
 
-__all__ = ["MixedPlan", "NodeSplit", "plan_nodes"]
+__all__ = ["MixedPlan", "NodeSplit", "SelectChanges", "plan_all_nodes", "plan_nodes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,32 @@ def plan_nodes(state: MixedState, conditions: Conjunction) -> MixedPlan:
     return MixedPlan(base, change, merged, len(rows) - len(kept), splits)
 
 
+SelectChanges: TypeAlias = Callable[[Sequence[StoreFile]], int | None]
+"""Returns the sequence number up to which changes are read; None if none is read."""
+
+
+def plan_all_nodes(state: MixedState, select: SelectChanges) -> list[NodeSplit]:
+    """Plan all nodes with rows, with the changes that are not merged yet and that are selected.
+
+    Each node has all of its deletes, also those that are too old to delete a row.
+    """
+    base, change = plan_files(state.base), plan_files(state.change)
+    _require_one_spec(state, (base, change, change))
+    newer = [
+        each
+        for each in change_files(state.change, change)
+        if each.sequence > state.merged.sequence(each.partition)
+    ]
+    upto = select(newer)
+    newer = [] if upto is None else [each for each in newer if each.sequence <= upto]
+    rows = [
+        *base_files(state.base, base),
+        *(each for each in newer if each.kind is FileKind.INSERT),
+    ]
+    deletes = [each for each in newer if each.kind is FileKind.CHANGE_DELETE]
+    return [*_splits(state, rows, deletes, keep_old=True)]
+
+
 def _require_one_spec(state: MixedState, plans: Sequence[FilePlan]) -> None:
     """Refuse files of several partition specs: a delete applies only to its own partition."""
     stores = (state.base, state.change, state.change)
@@ -101,7 +128,11 @@ def _require_one_spec(state: MixedState, plans: Sequence[FilePlan]) -> None:
 
 
 def _splits(
-    state: MixedState, rows: Iterable[StoreFile], deletes: Iterable[StoreFile]
+    state: MixedState,
+    rows: Iterable[StoreFile],
+    deletes: Iterable[StoreFile],
+    *,
+    keep_old: bool = False,
 ) -> Iterator[NodeSplit]:
     nodes: dict[tuple[str, TreeNode], list[StoreFile]] = {}
     for each in rows:
@@ -116,6 +147,6 @@ def _splits(
             for other, listed in of_nodes.get(partition, {}).items()
             if node.may_share_keys(other)
             for each in listed
-            if each.transaction >= oldest
+            if keep_old or each.transaction >= oldest
         ]
         yield NodeSplit(state.snapshot_ids, partition, node, tuple(files), tuple(applied))

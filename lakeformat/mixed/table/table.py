@@ -21,6 +21,8 @@ from lakeformat.tables.since import Since
 from lakeformat.tables.table import Table, offering_arguments, refuse_operation
 
 if TYPE_CHECKING:
+    from lakeformat.mixed.optimizing.plan import OptimizingPlan
+    from lakeformat.mixed.optimizing.settings import OptimizingSettings
     from lakeformat.mixed.read.scan import MixedScan
     from lakeformat.mixed.table.system_table import MixedSystemTable
     from lakeformat.rows.conditions.filter import Where
@@ -182,6 +184,44 @@ class MixedTable(Table):
         state = find_state(pair, mixed_history(pair), snapshot=snapshot, as_of=as_of)
         asked = row_filter(state.base.metadata, state.schema, where, partitions)
         return MixedScan(state, columns, asked, check_limit(limit))
+
+    @offering_arguments
+    def plan_optimizing(
+        self,
+        *,
+        settings: OptimizingSettings | None = None,
+        snapshot: AnyPosition | None = None,
+        last_minor: Moment | None = None,
+        last_full: Moment | None = None,
+    ) -> OptimizingPlan:
+        """Return the plan that Amoro's optimizer would make: a decision about each partition with
+        its reason, and tasks with their files.
+
+        ``settings`` are by default the table properties. ``last_minor`` and ``last_full`` are the
+        times of the newest runs, which only Amoro's service stores; by default the time of the
+        newest optimizing commit of the base store. ``snapshot`` plans an earlier state. Only
+        metadata is read, and nothing changes.
+        """
+        from lakeformat.mixed.optimizing.evaluate import LastRuns
+        from lakeformat.mixed.optimizing.plan import plan_optimizing
+        from lakeformat.mixed.optimizing.settings import OptimizingSettings
+        from lakeformat.mixed.table.find_state import find_state
+        from lakeformat.tables.moment import to_millis
+
+        pair = self._loaded()
+        history = mixed_history(pair)
+        state = find_state(pair, history, snapshot=snapshot)
+        runs = [each.time_millis for each in history.snapshots if each.commit_kind == "COMPACT"]
+        newest = max(runs, default=0)
+        return plan_optimizing(
+            state,
+            settings or OptimizingSettings.of(state.base.metadata.properties),
+            LastRuns(
+                minor=newest if last_minor is None else to_millis(last_minor),
+                full=newest if last_full is None else to_millis(last_full),
+            ),
+            self._pair.base.environment.now_millis(),
+        )
 
     def system_table(self, name: str) -> MixedSystemTable:
         """Return a system table: ``"snapshots"`` or ``"files"`` of both stores."""

@@ -187,6 +187,22 @@ def test_a_duplicate_of_a_key_is_found_by_a_check():
         good.check(staged=["x"], not_null=["k"])
 
 
+def test_a_property_of_the_optimizing_that_is_wrong_is_named(pair):
+    edit(pair.root / "t", properties={"self-optimizing.major.trigger.duplicate-ratio": "much"})
+    table = lake.open_table(pair.location)
+    with pytest.raises(lake.InvalidRequestError, match="'much', not a number of at least 0"):
+        table.plan_optimizing()
+    edit(
+        pair.root / "t",
+        properties={
+            "self-optimizing.major.trigger.duplicate-ratio": "0.2",
+            "base.file-index.hash-bucket": "3",
+        },
+    )
+    with pytest.raises(lake.InvalidRequestError, match="set it to a power of two"):
+        lake.open_table(pair.location).plan_optimizing()
+
+
 # History
 
 
@@ -263,6 +279,15 @@ def test_commands_show_merged_rows_and_the_metadata_of_both_stores():
     assert "t_change_/data/" in show("files", golden.location)
     assert show("snapshots", golden.location).count("COMPACT") == 2
     assert "MIXED_ICEBERG" in show("options", golden.location)
+    shown = show("plan", golden.location, "--last-minor", "2200-01-01")
+    assert "no partition of 1 is due" in shown
+    [planned] = json.loads(show("plan", golden.location, "--last-minor", "1", "--json"))
+    assert planned["type"] == "minor"
+    [partition] = planned["partitions"]
+    assert {each["node"] for each in partition["tasks"]} == {"(1,1)", "(15,6)"}
+    assert partition["decision"]["reason"] == "10 fragments and deletes, after the interval"
+    refused = runner.invoke(app, ["plan", str(golden.root / "t_change_")])
+    assert "is not a Mixed table" in str(refused.exception)
     refused = runner.invoke(app, ["compact", golden.location])
     assert "Amoro's self-optimizing merges changes" in str(refused.exception)
     refused = runner.invoke(app, ["manifests", golden.location])

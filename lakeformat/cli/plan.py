@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``lake plan``: shows the optimizing that is due in a Mixed table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import lakeformat as lake
+from lakeformat.cli.arguments import TableArgument
+from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
+from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
+from lakeformat.errors import UnsupportedError
+from lakeformat.types.byte_size import size
+
+if TYPE_CHECKING:
+    from lakeformat.mixed.optimizing.plan import OptimizingPlan
+
+__all__ = ["register"]
+
+_COLUMNS = (
+    Shown("partition", "partition"),
+    Shown("due", "due"),
+    Shown("reason", "reason"),
+    Shown("fragments", "fragments"),
+    Shown("rewritten", "to rewrite"),
+    Shown("undersized", "undersized"),
+    Shown("tasks", "tasks"),
+    Shown("cost", "cost", size),
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``plan`` to the program."""
+    app.command()(plan)
+
+
+def plan(
+    context: typer.Context,
+    table: TableArgument,
+    last_minor: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Time of the newest minor run. Default: of any run."),
+    ] = None,
+    last_full: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Time of the newest full run. Default: of any run."),
+    ] = None,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the optimizing that is due in a Mixed table by Amoro's rules; nothing is changed.
+
+    --json also shows the tasks, with the files of each.
+
+    An example: lake plan /data/warehouse/shop/orders
+    """
+    found = named_table_of_any_format(context, table)
+    if not isinstance(found, lake.MixedTable):
+        raise UnsupportedError(
+            f"{found.location} is not a Mixed table, so nothing is optimized: `lake compact TABLE "
+            "--dry-run` shows the plan of a compaction"
+        )
+    planned = found.plan_optimizing(last_minor=_time(last_minor), last_full=_time(last_full))
+    if as_json:
+        print_json([planned.to_dict()])
+        return
+    print_rows(_COLUMNS, _values(planned), empty="the table has no files")
+    typer.echo(planned.sentence)
+
+
+def _time(text: str | None) -> str | int | None:
+    """Return a time as a call takes it: text, or a number of milliseconds."""
+    return int(text) if text is not None and text.isdecimal() else text
+
+
+def _values(planned: OptimizingPlan) -> dict[str, list[Any]]:
+    found = planned.partitions
+    decisions = [each.decision for each in found]
+    return {
+        "partition": [each.partition or "all" for each in found],
+        "due": [each.type.value if each.necessary else "no" for each in decisions],
+        "reason": [each.reason for each in decisions],
+        "fragments": [each.fragments for each in decisions],
+        "rewritten": [each.rewritten for each in decisions],
+        "undersized": [each.undersized for each in decisions],
+        "tasks": [len(each.tasks) for each in found],
+        "cost": [each.cost for each in decisions],
+    }

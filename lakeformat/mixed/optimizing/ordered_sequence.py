@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Selects the changes that an optimizing may merge, so that transactions keep their order.
+
+A change with a low transaction id may have a high sequence number: a batch took its transaction
+first and committed late. If such a change were merged after newer ones, it would bring back their
+old rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+__all__ = ["ChangeGroup", "ordered_sequence"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ChangeGroup:
+    """The files of one commit and one transaction in the change store."""
+
+    sequence: int
+    transaction: int
+    files: int
+
+
+def ordered_sequence(groups: Iterable[ChangeGroup], most_files: int) -> int | None:
+    """Return the sequence number up to which changes may be merged; None if none may be.
+
+    If there are not more than ``most_files`` files, it is the newest one. Else it is the highest
+    one with at most ``most_files`` files up to it, none of which has a transaction as high as a
+    later file.
+    """
+    ordered = sorted(groups)
+    if not ordered:
+        return None
+    if sum(each.files for each in ordered) <= most_files:
+        return ordered[-1].sequence
+    found, files, highest = None, 0, -1
+    for place, each in enumerate(ordered):
+        files += each.files
+        highest = max(highest, each.transaction)
+        if files > most_files:
+            break
+        later = ordered[place + 1 :]
+        is_last = not later or later[0].sequence > each.sequence
+        if is_last and all(highest < other.transaction for other in later):
+            found = each.sequence
+    return found

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans the optimizing of a Mixed table: the decision about each partition, and its tasks.
+
+Nothing is read but metadata, and nothing is changed. A plan is a value: it can be printed, compared
+and stored.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+from lakeformat.mixed.optimizing.evaluate import (
+    DeleteKind,
+    FileUse,
+    LastRuns,
+    OptimizingType,
+    PartitionDecision,
+    PartitionFile,
+    PartitionFileDelete,
+    evaluate,
+    has_deletes_to_merge,
+    strongest,
+)
+from lakeformat.mixed.optimizing.ordered_sequence import ChangeGroup, ordered_sequence
+from lakeformat.mixed.optimizing.settings import OptimizingSettings
+from lakeformat.mixed.read.node_splits import NodeSplit, plan_all_nodes
+from lakeformat.mixed.read.state import MixedState
+from lakeformat.mixed.read.store_files import StoreFile
+from lakeformat.mixed.tree_node import TreeNode
+
+__all__ = ["OptimizingPlan", "OptimizingTask", "PartitionPlan", "plan_optimizing"]
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizingTask:
+    """A part of the work that shares no key with another task."""
+
+    node: TreeNode
+    """The node that contains the nodes of all files."""
+    rewritten: tuple[str, ...]
+    """The files whose rows are merged into new base files."""
+    with_deletes: tuple[str, ...]
+    """The files that remain, whose deletes become one file of positions."""
+    replaced_deletes: tuple[str, ...]
+    """The deletes that are not needed any more afterwards."""
+    kept_deletes: tuple[str, ...]
+    """The deletes that are read, but also apply to files outside of the plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionPlan:
+    """The decision about one partition, and its tasks if it is to be optimized."""
+
+    partition: str
+    decision: PartitionDecision
+    sequences: tuple[int, int] | None
+    """The lowest and the highest sequence number of the changes that would be merged."""
+    tasks: tuple[OptimizingTask, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizingPlan:
+    """The plans of all partitions; those that are to be optimized first, the costliest first."""
+
+    table: str
+    position: str
+    type: OptimizingType | None
+    """The strongest kind of optimizing; None if nothing is due."""
+    partitions: tuple[PartitionPlan, ...]
+
+    @property
+    def sentence(self) -> str:
+        """The plan in one sentence."""
+        due = [each for each in self.partitions if each.decision.necessary]
+        if self.type is None:
+            return f"no partition of {len(self.partitions)} is due"
+        tasks = sum(len(each.tasks) for each in due)
+        return (
+            f"{self.type} optimizing of {len(due)} of {len(self.partitions)} partitions in {tasks} "
+            "tasks"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as a dict of JSON values; nodes are texts such as ``(3,1)``."""
+        found = asdict(self)
+        for shown, each in zip(found["partitions"], self.partitions, strict=True):
+            for task, planned in zip(shown["tasks"], each.tasks, strict=True):
+                task["node"] = str(planned.node)
+        return {**found, "sentence": self.sentence}
+
+
+def plan_optimizing(
+    state: MixedState, settings: OptimizingSettings, last: LastRuns, now_millis: int
+) -> OptimizingPlan:
+    """Plan the optimizing of the newest state."""
+    groups: dict[str, list[NodeSplit]] = {}
+    for split in plan_all_nodes(state, partial(_upto, settings.max_file_count)):
+        groups.setdefault(split.partition, []).append(split)
+    times = state.merged.times
+    plans = [
+        _partition(partition, splits, settings, _of_partition(last, times, partition), now_millis)
+        for partition, splits in groups.items()
+    ]
+    plans.sort(key=lambda each: (not each.decision.necessary, -each.decision.cost, each.partition))
+    return OptimizingPlan(
+        table=state.base.places.uri,
+        position=str(state.position),
+        type=strongest(each.decision for each in plans),
+        partitions=tuple(plans),
+    )
+
+
+def _upto(most_files: int, changes: Sequence[StoreFile]) -> int | None:
+    """Return the sequence number up to which changes keep the order of transactions."""
+    files = Counter((each.sequence, each.transaction) for each in changes)
+    groups = (ChangeGroup(*numbers, count) for numbers, count in files.items())
+    return ordered_sequence(groups, most_files)
+
+
+def _of_partition(last: LastRuns, times: Mapping[str, int], partition: str) -> LastRuns:
+    return LastRuns(
+        minor=last.minor, full=last.full, base_optimized=times.get(partition, last.base_optimized)
+    )
+
+
+def _partition(
+    partition: str,
+    splits: Sequence[NodeSplit],
+    settings: OptimizingSettings,
+    last: LastRuns,
+    now_millis: int,
+) -> PartitionPlan:
+    stored = [(file, split) for split in splits for file in split.files]
+    files = [_partition_file(file, split) for file, split in stored]
+    decision = evaluate(files, settings, last, now_millis)
+    used = [
+        (file, use, split)
+        for (file, split), use in zip(stored, decision.uses, strict=True)
+        if use is not FileUse.KEEP
+    ]
+    sequences = [
+        each.sequence
+        for file, _, split in used
+        for each in ([file] if file.in_change else []) + [*split.deletes]
+    ]
+    return PartitionPlan(
+        partition=partition,
+        decision=decision,
+        sequences=(min(sequences), max(sequences)) if sequences else None,
+        tasks=tuple(_tasks(stored, files, decision)) if decision.necessary else (),
+    )
+
+
+def _partition_file(file: StoreFile, split: NodeSplit) -> PartitionFile:
+    stored = file.split.file
+    by_position = (
+        PartitionFileDelete(
+            each.path,
+            DeleteKind.EQUALITY if each.equality_ids else DeleteKind.POSITION,
+            each.size_bytes,
+            each.record_count,
+        )
+        for each in file.split.deletes
+    )
+    by_key = (
+        PartitionFileDelete(
+            each.path,
+            DeleteKind.EQUALITY,
+            each.split.file.size_bytes,
+            each.split.file.record_count or 0,
+        )
+        for each in split.deletes
+    )
+    return PartitionFile(
+        stored.path,
+        file.in_change,
+        stored.size_bytes,
+        stored.record_count or 0,
+        (*by_position, *by_key),
+    )
+
+
+def _tasks(
+    stored: Sequence[tuple[StoreFile, NodeSplit]],
+    files: Sequence[PartitionFile],
+    decision: PartitionDecision,
+) -> Iterator[OptimizingTask]:
+    """Yield the tasks: first those of undersized segments, then those of all other files.
+
+    An undersized segment that is alone in its node is not rewritten.
+    """
+    nodes = {each.path: file.node for each, (file, _) in zip(files, stored, strict=True)}
+    by_use: dict[FileUse, list[PartitionFile]] = {}
+    for each, use in zip(files, decision.uses, strict=True):
+        by_use.setdefault(use, []).append(each)
+    kept = {delete.path for each in by_use.get(FileUse.KEEP, ()) for delete in each.deletes}
+    together: list[tuple[TreeNode, list[PartitionFile]]] = []
+    with_deletes = by_use.get(FileUse.DELETES, [])
+    for node, group in _by_subtree(by_use.get(FileUse.UNDERSIZED, ()), nodes):
+        if len(group) > 1:
+            together.append((node, group))
+        elif has_deletes_to_merge(group[0], keyed=True):
+            with_deletes.append(group[0])
+        else:
+            kept.update(each.path for each in group[0].deletes)
+    for node, group in together:
+        yield _task(node, group, (), kept)
+    rewritten = by_use.get(FileUse.REWRITE, [])
+    paths = {each.path for each in rewritten}
+    for node, group in _by_subtree((*rewritten, *with_deletes), nodes):
+        yield _task(
+            node,
+            [each for each in group if each.path in paths],
+            [each for each in group if each.path not in paths],
+            kept,
+        )
+
+
+def _by_subtree(
+    files: Iterable[PartitionFile], nodes: Mapping[str, TreeNode]
+) -> list[tuple[TreeNode, list[PartitionFile]]]:
+    """Return the files by the topmost node with files that contains their node, so that two groups
+    share no key.
+    """
+    listed = [*files]
+    with_files = {nodes[each.path] for each in listed}
+    groups: dict[TreeNode, list[PartitionFile]] = {}
+    for each in listed:
+        top = node = nodes[each.path]
+        while (parent := node.parent) is not None:
+            node = parent
+            top = node if node in with_files else top
+        groups.setdefault(top, []).append(each)
+    return sorted(groups.items(), key=lambda group: group[0])
+
+
+def _task(
+    node: TreeNode,
+    rewritten: Sequence[PartitionFile],
+    with_deletes: Sequence[PartitionFile],
+    kept: Iterable[str],
+) -> OptimizingTask:
+    deletes = {delete.path for each in (*rewritten, *with_deletes) for delete in each.deletes}
+    kept = {*kept}
+    return OptimizingTask(
+        node,
+        tuple(sorted(each.path for each in rewritten)),
+        tuple(sorted(each.path for each in with_deletes)),
+        tuple(sorted(deletes - kept)),
+        tuple(sorted(deletes & kept)),
+    )
