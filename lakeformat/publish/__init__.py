@@ -125,7 +125,14 @@ class IcebergPublication:
             return None
         from lakeformat.publish.targets.withdraw import withdrawal_of
 
-        return withdrawal_of(handle, self.targets)
+        try:
+            return withdrawal_of(handle, self.targets)
+        except UnsupportedError as reason:
+            _log.warning(
+                "the Iceberg metadata of %s is not removed with the table: %s. Remove it by hand",
+                *(handle.uri, reason),
+            )
+            return None
 
     def files(self, handle: TableHandle) -> ObservedFiles | None:
         """Return the directory of the Iceberg metadata and the names of the files in it that

@@ -7,13 +7,13 @@ branch is always in the directory of the branch.
 
 from __future__ import annotations
 
-from lakeformat.errors import UnsupportedError
+from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.iceberg.create.new_table import location_at
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import DATABASE_SUFFIX, MAIN_BRANCH
 from lakeformat.publish.versions import PublishedVersions
 from lakeformat.storage import ExternalRoots
-from lakeformat.storage.links import within
+from lakeformat.storage.links import require_no_link, within
 from lakeformat.storage.location import location_of
 
 __all__ = ["location_of_table", "require_place", "versions_of"]
@@ -48,8 +48,10 @@ def require_place(handle: TableHandle) -> None:
 
 
 def _root_in_warehouse(handle: TableHandle) -> str:
-    """Return the directory ``<warehouse>/iceberg/<database>/<table>``; raise if there is no
-    warehouse.
+    """Return the directory ``<warehouse>/iceberg/<database>/<table>``.
+
+    Raise ``UnsupportedError`` if there is no warehouse, or if the directory of the database or the
+    table is a link.
     """
     above, _, table = handle.layout.root.rpartition("/")
     warehouse, slash, database = above.rpartition("/")
@@ -59,5 +61,14 @@ def _root_in_warehouse(handle: TableHandle) -> str:
             f"is not <warehouse>/<database>{DATABASE_SUFFIX}/<table>: set "
             "'metadata.iceberg.storage-location' to 'table-location'"
         )
-    name = database.removesuffix(DATABASE_SUFFIX)
-    return f"{warehouse}{slash}{_CATALOG}/{name}/{table}"
+    catalog = f"{warehouse}{slash}{_CATALOG}"
+    root = f"{catalog}/{database.removesuffix(DATABASE_SUFFIX)}/{table}"
+    try:
+        require_no_link(within(handle.storage, catalog), root)
+    except InvalidRequestError:
+        raise UnsupportedError(
+            f"its Iceberg metadata belongs in {handle.storage.uri(root)}, but that directory or "
+            "the one above it is a symbolic link, which can lead to another table: replace the "
+            "link by a directory, or set 'metadata.iceberg.storage-location' to 'table-location'"
+        ) from None
+    return root

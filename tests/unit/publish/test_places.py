@@ -120,3 +120,38 @@ def test_a_table_outside_of_a_warehouse_is_refused_with_the_option_that_helps(tm
     with pytest.raises(lake.UnsupportedError, match=r"storage-location' to 'table-location'"):
         table.write(rows_of(id=[1], note=["a"]))
     assert table.snapshots() == []
+
+
+@pytest.mark.parametrize("linked", ["shop", "shop/orders"])
+def test_no_link_in_the_warehouse_is_followed(tmp_path: Path, linked, caplog):
+    catalog, elsewhere = lake.open_catalog(str(tmp_path / "wh")), tmp_path / "elsewhere"
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.orders", COLUMNS, options=HADOOP)
+    table.write(rows_of(id=[1], note=["a"]))
+    place = tmp_path / "wh/iceberg" / linked
+    place.rename(elsewhere)
+    place.symlink_to(elsewhere)
+    before = sorted(elsewhere.rglob("*"))
+    for change in (
+        lambda: table.write(rows_of(id=[2], note=["b"])),
+        lambda: table.expire_snapshots(retain_max=1, retain_min=1),
+        lambda: lake.publish_table(table),
+    ):
+        with pytest.raises(lake.UnsupportedError, match=r"is a symbolic link, .* 'table-location'"):
+            change()
+    assert [each.id for each in table.snapshots()] == [1]
+    [reason] = table.health().reasons
+    assert "symbolic link" in reason.finding
+    catalog.drop_table("shop.orders")
+    assert "is not removed with the table: its Iceberg metadata belongs in" in caplog.text
+    assert sorted(elsewhere.rglob("*")) == before
+
+
+def test_the_directory_of_all_metadata_may_be_a_link(tmp_path: Path):
+    catalog = lake.open_catalog(str(tmp_path / "wh"))
+    catalog.create_database("shop")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "wh/iceberg").symlink_to(tmp_path / "elsewhere")
+    table = catalog.create_table("shop.orders", COLUMNS, options=HADOOP)
+    table.write(rows_of(id=[1], note=["a"]))
+    assert seen(table) == [{"id": 1, "note": "a"}]
