@@ -152,7 +152,7 @@ def _field_to_json(field: Field) -> dict[str, Any]:
 
 
 def require_int(members: Mapping[str, Any], key: str) -> int:
-    """Return the member ``key``; raise unless it is an int."""
+    """Return the member ``key``; raise ``ValueError`` unless it is an int."""
     value = members[key]
     if isinstance(value, bool) or not isinstance(value, int) or value not in _INT:
         raise ValueError(f"{key} is {value!r}, not an int")
@@ -160,7 +160,7 @@ def require_int(members: Mapping[str, Any], key: str) -> int:
 
 
 def require_text(members: Mapping[str, Any], key: str) -> str:
-    """Return the member ``key``; raise unless it is a str."""
+    """Return the member ``key``; raise ``ValueError`` unless it is a str."""
     value = members[key]
     if not isinstance(value, str):
         raise ValueError(f"{key} is {value!r}, not a text")
@@ -169,7 +169,7 @@ def require_text(members: Mapping[str, Any], key: str) -> str:
 
 
 def require_list(members: Mapping[str, Any], key: str) -> list[Any]:
-    """Return the member ``key``; raise unless it is a list of objects."""
+    """Return the member ``key``; raise ``ValueError`` unless it is a list of objects."""
     value = members[key]
     if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
         raise ValueError(f"{key} is {value!r}, not a list of objects")

@@ -98,9 +98,10 @@ class IcebergPublication:
         return lag_of(handle, self.targets)
 
     def before_removal(self, handle: TableHandle) -> None:
-        """Publish the newest snapshot before files are deleted; raise if that fails.
+        """Publish the newest snapshot before files are deleted.
 
-        Otherwise Iceberg readers could still look for the deleted files.
+        Any error of the publication is raised, so that nothing is deleted: Iceberg readers could
+        still look for the files.
         """
         from lakeformat.publish.publish import publish_head
 

@@ -79,7 +79,7 @@ class SentPointer:
         return nullcontext()
 
     def publish(self, base: LoadedMetadata, metadata: TableMetadata) -> NoReturn:
-        """Raise: only the process that sent the metadata can publish."""
+        """Raise ``UnsupportedError``: only the process that sent the metadata can publish."""
         raise UnsupportedError(
             f"{self.uri} was sent to this process without its catalog: return the messages of "
             "writer.prepare(), and commit them in the process that opened the table"
@@ -110,7 +110,7 @@ class FixedPointer:
         return self._known
 
     def require_writable(self) -> NoReturn:
-        """Raise, because a newer metadata file may be the current one."""
+        """Raise ``UnsupportedError``, because a newer metadata file may be the current one."""
         raise UnsupportedError(
             f"{self.uri} was opened by its metadata file {self._storage.uri(self._path)}, so it is "
             "read-only: a newer file may be current. To change the table, open it through its "

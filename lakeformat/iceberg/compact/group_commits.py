@@ -27,7 +27,9 @@ _USER, _IDENTIFIER = "lake.part-of-user", "lake.part-of-identifier"
 
 
 def earlier_parts(metadata: TableMetadata, branch: str, commit: CommitId | None) -> list[int]:
-    """Return the snapshots in which earlier attempts of a commit published a part of the work."""
+    """Return the ids of the snapshots in which earlier attempts of a commit published a part of the
+    work.
+    """
     head = metadata.references.get(branch)
     if commit is None or head is None:
         return []

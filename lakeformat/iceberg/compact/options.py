@@ -97,8 +97,8 @@ class Wanted:
 def wanted_files(
     where: Where | None, partitions: Partitions | None, options: Mapping[str, Any]
 ) -> Wanted:
-    """Return the checked arguments of a caller; raise for an option that Iceberg tables do not
-    have.
+    """Return the checked arguments of a caller; raise ``InvalidRequestError`` for an option that
+    Iceberg tables do not have.
     """
     known = [each.name for each in fields(CompactOptions)]
     refuse_arguments("compact", options)
@@ -153,7 +153,9 @@ def _with_strategy(options: CompactOptions) -> CompactOptions:
 
 
 def _order_by(given: Sequence[str]) -> tuple[str, ...]:
-    """Return the sort keys; raise if there are none, or if a key is given twice."""
+    """Return the sort keys; raise ``InvalidRequestError`` if there are none, or if a key is given
+    twice.
+    """
     if not isinstance(given, str):
         require_list("order_by", given, "['id', 'ts desc']")
     keys = (given,) if isinstance(given, str) else tuple(given)
@@ -168,7 +170,9 @@ def _order_by(given: Sequence[str]) -> tuple[str, ...]:
 
 
 def _checked(options: CompactOptions) -> CompactOptions:
-    """Return the options; raise if a value is out of range or does not fit the strategy."""
+    """Return the options; raise ``InvalidRequestError`` if a value is out of range or does not fit
+    the strategy.
+    """
     for name in ("max_commits", "max_concurrent_rewrites"):
         value = getattr(options, name)
         if value is not None and value < 1:

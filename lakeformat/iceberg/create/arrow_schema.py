@@ -55,7 +55,7 @@ _SINCE_3 = ("timestamp_ns", "timestamptz_ns", "unknown")
 def new_schema(
     columns: pa.Schema, identifier_fields: Sequence[str] = (), format_version: int = 2
 ) -> Schema:
-    """Return schema 0 of a new table; raise for a column that Iceberg cannot store, and name it.
+    """Return schema 0 of a new table; an error names the column that Iceberg cannot store.
 
     ``identifier_fields`` are the columns whose values identify a row; they become required.
     """
@@ -81,8 +81,8 @@ def new_schema(
 
 
 def _identifier(field: Field) -> Field:
-    """Return a column that identifies rows: it becomes required. Raise if its type is nested or a
-    floating-point type.
+    """Return a column that identifies rows: it becomes required. Raise ``InvalidRequestError`` if
+    its type is nested or a floating-point type.
     """
     if not isinstance(field.type, PrimitiveType) or field.type.name in ("float", "double"):
         raise InvalidRequestError(

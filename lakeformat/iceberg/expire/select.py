@@ -41,7 +41,9 @@ class Selection:
 
 
 def require_gc(metadata: TableMetadata) -> None:
-    """Raise if the property ``gc.enabled`` of the table forbids deleting its files."""
+    """Raise ``UnsupportedError`` if the property ``gc.enabled`` of the table forbids deleting its
+    files.
+    """
     if not bool_property(metadata.properties, _GC, default=True):
         raise UnsupportedError(
             f"the property 'gc.enabled' of {metadata.location} is false, because other tables may "
@@ -92,7 +94,9 @@ def select(
 def _named(
     metadata: TableMetadata, snapshots: Collection[int], references: Collection[Reference]
 ) -> set[int]:
-    """Return the given snapshots that exist; raise if a branch or tag is at one of them."""
+    """Return the given snapshots that exist; raise ``InvalidRequestError`` if a branch or tag is at
+    one of them.
+    """
     for each in references:
         if each.snapshot_id in snapshots:
             raise InvalidRequestError(

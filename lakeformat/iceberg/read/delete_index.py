@@ -172,7 +172,7 @@ class DeleteIndex:
 
 
 def file_format(written: str, path: str) -> FileFormat:
-    """Return the file format that a manifest names; raise if it is unknown."""
+    """Return the file format that a manifest names; raise ``UnsupportedError`` if it is unknown."""
     try:
         return FileFormat(written.lower())
     except ValueError:

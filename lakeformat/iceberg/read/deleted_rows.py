@@ -221,7 +221,9 @@ class DeletedRows:
 
 
 def _kept(known: OrderedDict[_K, _V], key: _K, read: Callable[[_K], _V], most: int) -> _V:
-    """Return the cached value of a key, or read it; the ``most`` values used last are kept."""
+    """Return the cached value of a key, or read it; the cache keeps the ``most`` values used
+    last.
+    """
     if key not in known:
         known[key] = read(key)
     known.move_to_end(key)

@@ -26,7 +26,7 @@ def find_state(
     """Return the snapshot and schema to read; by default the newest snapshot of the main branch.
 
     For a branch the schema is the current one of the table; for any other choice it is that of the
-    snapshot. Raise if more than one argument is given.
+    snapshot. Raise ``InvalidRequestError`` if more than one argument is given.
     """
     asked = {"snapshot": snapshot, "tag": tag, "branch": branch, "as_of": as_of}
     given = [name for name, value in asked.items() if value is not None]

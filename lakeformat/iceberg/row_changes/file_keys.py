@@ -47,8 +47,8 @@ class FileKeys:
         return {**self.__dict__, "_last": None}
 
     def condition(self) -> Predicate:
-        """Read all keys; return a condition that every key meets. Raise if a key is null or
-        repeated.
+        """Read all keys; return a condition that every key meets. Raise ``InvalidRequestError`` if
+        a key is null or repeated.
 
         Memory is bounded: what does not fit is written to temporary files.
         """

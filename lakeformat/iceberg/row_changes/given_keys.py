@@ -78,7 +78,9 @@ def key_fields(schema: Schema, names: Sequence[str] | None) -> tuple[Field, ...]
 
 
 def given_keys(rows: pa.Table, fields: Sequence[Field]) -> GivenKeys:
-    """Return the keys of rows; raise if a key is null, or if two rows have the same key."""
+    """Return the keys of rows; raise ``InvalidRequestError`` if a key is null, or if two rows have
+    the same key.
+    """
     columns = key_columns(rows, fields)
     own = np.arange(len(rows), dtype=np.int64)
     keys = EqualityKeys(columns, own)
@@ -97,13 +99,13 @@ def given_keys(rows: pa.Table, fields: Sequence[Field]) -> GivenKeys:
 
 
 def key_columns(rows: pa.Table, fields: Sequence[Field]) -> list[pa.Array]:
-    """Return the key columns of rows; raise if one has a null."""
+    """Return the key columns of rows; raise ``InvalidRequestError`` if one has a null."""
     require_values(rows, fields)
     return [rows.column(each.name).combine_chunks() for each in fields]
 
 
 def require_values(rows: pa.Table | pa.RecordBatch, fields: Sequence[Field]) -> None:
-    """Raise if a key column has a null."""
+    """Raise ``InvalidRequestError`` if a key column has a null."""
     for each in fields:
         column = rows.column(each.name)
         if column.null_count:

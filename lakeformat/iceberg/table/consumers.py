@@ -149,7 +149,9 @@ class ConsumersOfBranches:
 
 
 def _existing(history: BranchHistory, consumer_id: str, position: Position) -> Position:
-    """Return the position with its snapshot; raise if changes cannot be read from there."""
+    """Return the position with its snapshot; raise ``InvalidRequestError`` if changes cannot be
+    read from there.
+    """
     table = history.beginning.table
     number = history.number(position)
     since = history.since(position, None)

@@ -160,7 +160,7 @@ def _position(loaded: LoadedMetadata, text: str) -> Position:
 def _position_id(loaded: LoadedMetadata, history: BranchHistory, end: Position) -> int | None:
     """Return the id of the newest snapshot up to a position; None if there is none.
 
-    Raise if changes after the position cannot be read.
+    Raise ``NotFoundError`` if changes after the position cannot be read.
     """
     number, since = history.number(end), history.since(end, None)
     if since.missed or since.rewound:

@@ -109,7 +109,9 @@ def write_rows(handle: TableHandle, loaded: LoadedMetadata, data: Any) -> pa.Tab
 
 
 def checked_properties(properties: Mapping[str, str] | None) -> dict[str, str]:
-    """Return the properties for a snapshot summary; raise if one is not a str."""
+    """Return the properties for a snapshot summary; raise ``InvalidRequestError`` if one is not a
+    str.
+    """
     found = dict(properties or {})
     for key, value in found.items():
         if not is_text(key) or not is_text(value):

@@ -73,7 +73,9 @@ def files_of(entries: Iterable[pa.Table]) -> list[str]:
 
 
 def require_present(loaded: LoadedMetadata, uri: str, entries: Iterable[pa.Table]) -> None:
-    """Raise if a file does not exist, because its message was aborted or the file was deleted."""
+    """Raise ``InvalidRequestError`` if a file does not exist, because its message was aborted or
+    the file was deleted.
+    """
 
     def is_there(address: str) -> bool:
         storage, path = loaded.places.place(address)
@@ -96,7 +98,9 @@ def refuse_published(
     entries: Iterable[pa.Table],
     manifests: Iterable[pa.Table],
 ) -> None:
-    """Raise if one of the manifests, each a table of one row, lists one of the files."""
+    """Raise ``InvalidRequestError`` if one of the manifests, each a table of one row, lists one of
+    the files.
+    """
     if (found := find_published(loaded, entries, manifests)) is not None:
         raise InvalidRequestError(
             f"{found} is published already in {uri}, so nothing was done: pass each message once, "

@@ -93,7 +93,9 @@ def _checked(given: pa.Array, field: Field, target: pa.DataType) -> pa.Array:
 
 
 def _check_required(values: pa.Array, field: Field, name: str, counted: str) -> None:
-    """Raise if a required field has a null; nested fields are checked, too."""
+    """Raise ``InvalidRequestError`` if a required field has a null; nested fields are
+    checked, too.
+    """
     if field.required and values.null_count:
         raise InvalidRequestError(
             f"column {name!r} is required, but {values.null_count} of {len(values)} {counted} "

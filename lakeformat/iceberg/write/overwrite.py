@@ -121,7 +121,7 @@ def replacement(
 
 
 def check_overwritten(metadata: TableMetadata, overwritten: object) -> None:
-    """Raise if ``overwritten`` is not valid, before any row is written."""
+    """Raise ``InvalidRequestError`` if ``overwritten`` is not valid, before any row is written."""
     words = (*_TABLE, *_OF_NEW_ROWS)
     if isinstance(overwritten, str):
         if overwritten not in words:

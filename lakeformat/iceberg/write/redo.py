@@ -58,8 +58,8 @@ class Redo:
     added: Sequence[pa.Table]
 
     def __call__(self, base: Base) -> FileChange | None:
-        """Return the change for the newest snapshot; raise if the earlier rows cannot be
-        removed.
+        """Return the change for the newest snapshot; raise ``InvalidRequestError`` if the earlier
+        rows cannot be removed.
         """
         choice = find_replaced(base.loaded, self.handle.branch, self.commit, self.handle.uri)
         return ChangedFiles(self.added, choice, variant=choice)(base)
@@ -104,7 +104,9 @@ def _require_whole(
     commit: CommitId,
     uri: str,
 ) -> None:
-    """Raise if a file of the earlier commit was rewritten, or if some of its rows were deleted."""
+    """Raise ``InvalidRequestError`` if a file of the earlier commit was rewritten, or if some of
+    its rows were deleted.
+    """
     manifests = read_manifest_list(loaded.places, head)
     is_data = pc.equal(manifests["content"], DATA)
     own = _chosen(loaded, manifests.filter(is_data), choice)

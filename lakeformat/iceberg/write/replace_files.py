@@ -90,7 +90,9 @@ class ReplaceFiles:
         return _with_number(self.added, self.snapshot.sequence_number)
 
     def _require_no_new_deletes(self, base: Base, deletes: pa.Table) -> None:
-        """Raise if a newer delete applies to an old file but would not apply to the new file."""
+        """Raise ``CommitConflictError`` if a newer delete applies to an old file but would not
+        apply to the new file.
+        """
         newer = _newer(base, deletes, self.snapshot.sequence_number)
         for file, delete in deletes_of(self.files, newer, base.loaded.metadata):
             if not (delete.equality_ids and self._follows(file, delete.scope)):

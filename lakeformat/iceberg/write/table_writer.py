@@ -168,7 +168,9 @@ class TableWriter:
 
 
 def _row_groups(rows: pa.Table, size: int, most: int) -> Iterator[pa.Table]:
-    """Yield rows in groups of about ``most`` bytes in memory."""
+    """Yield the rows in groups of about ``most`` bytes; ``size`` is the number of bytes of all
+    rows.
+    """
     count = max(rows.num_rows * most // max(size, 1), 1)
     for start in range(0, rows.num_rows, count):
         yield rows.slice(start, count)
