@@ -15,7 +15,7 @@ from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.options.option import ColumnOption, Option
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.types.closest import closest
-from lakeformat.types.type_text import type_to_json
+from lakeformat.types.type_text import type_to_sql
 from lakeformat.types.types import (
     MAX_LENGTH,
     ArrayType,
@@ -187,7 +187,7 @@ def check_function(name: str, field: DataField, options: TableOptions) -> None:
     domain = _DOMAINS[function]
     if not domain.takes(field.type):
         raise InvalidRequestError(
-            f"column {field.name!r} is {type_to_json(field.type)}, but its aggregate function "
+            f"column {field.name!r} is {type_to_sql(field.type)}, but its aggregate function "
             f"{name!r} takes {domain.words}: choose another function with "
             f"{_key(TableOptions.aggregate_function, field)!r}"
         )
@@ -215,7 +215,7 @@ def timestamp_member(field: DataField, options: TableOptions) -> str:
     member = next(member for member in members if member.name == name)
     if not isinstance(member.type, AtomicType) or member.type.name not in _TEXTS:
         raise InvalidRequestError(
-            f"member {name!r} of column {field.name!r} is {type_to_json(member.type)}, but "
+            f"member {name!r} of column {field.name!r} is {type_to_sql(member.type)}, but "
             "'merge_map_with_keytime' compares times as texts: make it a STRING, or name "
             f"another member with {_key(TableOptions.ts_field, field)!r}"
         )
@@ -251,7 +251,7 @@ def _check_nested(function: str, field: DataField, options: TableOptions) -> Non
     for member in members:
         if member.name in sequence and not _ORDERED.takes(member.type):
             raise InvalidRequestError(
-                f"option {name!r} names {member.name!r}, which is {type_to_json(member.type)}: "
+                f"option {name!r} names {member.name!r}, which is {type_to_sql(member.type)}: "
                 "its values have no order; name another member"
             )
     if function == "nested_partial_update":

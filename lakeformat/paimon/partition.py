@@ -12,7 +12,7 @@ from lakeformat.paimon.binary_row import decode_row, unframe_row
 from lakeformat.paimon.layout import partition_directory
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.types.type_rules import names_a_directory
-from lakeformat.types.type_text import type_to_json
+from lakeformat.types.type_text import type_to_sql
 from lakeformat.types.types import DataField
 from lakeformat.types.value_text import cast_text, internal_text
 from lakeformat.types.values import Value, values_to_arrow
@@ -106,7 +106,7 @@ def or_default_name(text: str | None, default: str) -> str:
 def _text(value: Value, field: DataField, *, legacy: bool) -> str:
     if not names_a_directory(field.type):
         raise UnsupportedError(
-            f"the table is partitioned by {field.name!r} of type {type_to_json(field.type)}, "
+            f"the table is partitioned by {field.name!r} of type {type_to_sql(field.type)}, "
             "whose values this version cannot write as directory names: use another engine"
         )
     if isinstance(value, str):

@@ -97,11 +97,12 @@ class MessageFiles:
         unknown = [name for name, type in found if type is None]
         if unknown or not found:
             raise lake.InvalidRequestError(
-                f"the type of column {', '.join(map(repr, unknown))} is unknown, because it has no "
-                "value: create the table first, then ingest"
+                "cannot create the table: no message has a value of column "
+                f"{', '.join(map(repr, unknown))}, so its type is unknown. Create the table with "
+                "its columns, then run the ingest again"
                 if unknown
-                else "the columns of the table are unknown, because the messages have no row: "
-                "create the table first"
+                else "cannot create the table: its columns are unknown, because the messages have "
+                "no row. Create the table with its columns, then run the ingest again"
             )
         for column in self.columns.by_name.values():
             column.require_exact([column.name])

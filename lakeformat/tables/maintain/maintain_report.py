@@ -56,8 +56,6 @@ class StepOutcome(StrEnum):
     PLANNED = "planned"
     """A dry run found work for the step."""
     NOT_NEEDED = "not needed"
-    SKIPPED = "skipped"
-    """The step did not run, because an argument that it needs was not passed."""
     FAILED = "failed"
 
 
