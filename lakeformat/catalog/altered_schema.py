@@ -26,7 +26,8 @@ def alter_schema_of(
 ) -> TableSchema:
     """Apply all changes to the newest schema, and return the schema file written."""
 
-    def check(before: TableSchema, after: TableSchema) -> None:
+    def checked(before: TableSchema, after: TableSchema) -> TableSchema:
         publication.check_change(before, TableHandle(storage, layout, after, environment))
+        return publication.publishable(after, before)
 
-    return alter_schema(storage, layout, changes, environment, check)
+    return alter_schema(storage, layout, changes, environment, checked)

@@ -188,6 +188,7 @@ class Catalog(ABC):
             comment=comment,
             time_millis=self._environment.now_millis(),
         )
+        first = self._publication.publishable(first)
         check_table(first)
         self._publication.check_schema(first)
         self.check_external_paths(str(parsed), first.table_options.data_file_external_paths)

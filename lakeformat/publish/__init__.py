@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from lakeformat.errors import UnsupportedError
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH
-from lakeformat.paimon.options.commit import ASYNC
+from lakeformat.paimon.options.commit import ASYNC, REWRITE
 from lakeformat.paimon.schema import TableSchema
 
 if TYPE_CHECKING:
@@ -47,6 +47,17 @@ class IcebergPublication:
         commit.
         """
         return IcebergPublication, ()
+
+    def publishable(self, schema: TableSchema, before: TableSchema | None = None) -> TableSchema:
+        """Return a schema to write, with other types of new columns if
+        ``iceberg.on-unpublishable`` asks for it; ``before`` is the schema before a change.
+        """
+        options = schema.table_options
+        if not options.publishes_iceberg or options.iceberg_on_unpublishable != REWRITE:
+            return schema
+        from lakeformat.publish.wider_times import with_wider_times
+
+        return with_wider_times(schema, before)
 
     def check_schema(self, schema: TableSchema) -> None:
         """Raise ``UnsupportedError`` if the table publishes and Iceberg cannot describe its

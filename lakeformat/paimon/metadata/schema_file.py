@@ -146,11 +146,12 @@ def alter_schema(
     layout: TableLayout,
     changes: Sequence[SchemaChange],
     environment: Environment,
-    check: Callable[[TableSchema, TableSchema], None] | None = None,
+    checked: Callable[[TableSchema, TableSchema], TableSchema] | None = None,
 ) -> TableSchema:
     """Apply all of ``changes`` to the newest schema, and return the schema file written.
 
-    ``check`` gets the schemas before and after the changes, and raises if it refuses them.
+    ``checked`` gets the schemas before and after the changes, and returns the one to write, or
+    raises if it refuses the changes.
 
     If another writer writes a schema first, the changes are checked again on that schema. If the
     changes have no effect, nothing is written, and the newest schema is returned. If the table was
@@ -170,8 +171,8 @@ def alter_schema(
         )
         if altered is current:
             return altered
-        if check is not None:
-            check(current, altered)
+        if checked is not None:
+            altered = checked(current, altered)
         if _publish(storage, layout, altered):
             _require_same_table(storage, layout, first, altered)
             return altered

@@ -20,7 +20,14 @@ from lakeformat.paimon.options.kinds import (
 )
 from lakeformat.paimon.options.option import Group, Option
 
-__all__ = ["ASYNC", "AT_TABLE", "PUBLISHED_PREFIX", "CommittingOptions", "PublicationOptions"]
+__all__ = [
+    "ASYNC",
+    "AT_TABLE",
+    "PUBLISHED_PREFIX",
+    "REWRITE",
+    "CommittingOptions",
+    "PublicationOptions",
+]
 
 PUBLISHED_PREFIX = "metadata.iceberg."
 """The beginning of the keys of all options for published Iceberg metadata, in tables and
@@ -29,6 +36,8 @@ connections.
 
 INLINE, ASYNC = "inline", "async"
 """The values of ``iceberg.publish-mode``."""
+FAIL, REWRITE = "fail", "rewrite"
+"""The values of ``iceberg.on-unpublishable``."""
 AT_TABLE, AT_WAREHOUSE = "table-location", "catalog-location"
 
 
@@ -199,4 +208,12 @@ class PublicationOptions:
         INLINE,
         "When a commit is published as Iceberg metadata: `inline` after each commit, or `async` by "
         "`lake publish`, its job or operator. Other engines ignore it.",
+    )
+    iceberg_on_unpublishable = Option(
+        "iceberg.on-unpublishable",
+        one_of(FAIL, REWRITE),
+        FAIL,
+        "Types of new columns that not all readers of Iceberg read: `fail` refuses those that most "
+        "do not read, `rewrite` also creates `TIMESTAMP(0)` to `TIMESTAMP(3)` with 6 digits. Other "
+        "engines ignore it.",
     )
