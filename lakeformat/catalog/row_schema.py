@@ -10,12 +10,13 @@ from lakeformat.paimon.schema import TableSchema
 
 if TYPE_CHECKING:
     from lakeformat.iceberg.table.table import IcebergTable
+    from lakeformat.mixed.table import MixedTable
     from lakeformat.paimon.table import Table
 
 __all__ = ["row_schema"]
 
 
-def row_schema(table: Table | IcebergTable) -> TableSchema:
+def row_schema(table: Table | IcebergTable | MixedTable) -> TableSchema:
     """Return the columns of a table.
 
     For an Iceberg table all columns are nullable, because its writer checks for nulls itself. Its
@@ -33,10 +34,11 @@ def row_schema(table: Table | IcebergTable) -> TableSchema:
         id=schema.schema_id,
         fields=fields,
         highest_field_id=max((field.id for field in fields), default=0),
+        primary_keys=tuple(getattr(table, "primary_key", ())),  # of a Mixed table
         partition_keys=tuple(term for term in _partitions(table) if term in names),
     )
 
 
-def _partitions(table: Table | IcebergTable) -> Sequence[str]:
+def _partitions(table: Table | IcebergTable | MixedTable) -> Sequence[str]:
     found: Sequence[str] = getattr(table, "partition_by", ())
     return found

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from lakeformat.catalog.iceberg.metastore import Metastore
+from lakeformat.catalog.iceberg.metastore import Describe, Metastore
 from lakeformat.catalog.names import TableName, parse_nested_name
 from lakeformat.catalog.texts import require_texts
 from lakeformat.environment import SYSTEM, Environment
@@ -25,7 +25,6 @@ from lakeformat.types.count_text import counted
 if TYPE_CHECKING:
     from lakeformat.catalog.iceberg.columns import Columns
     from lakeformat.catalog.iceberg.drop_plan import IcebergDropPlan
-    from lakeformat.iceberg.metadata.table_metadata import TableMetadata
     from lakeformat.iceberg.table.system_table import IcebergSystemTable
     from lakeformat.mixed.table import MixedTable
     from lakeformat.mixed.table.system_table import MixedSystemTable
@@ -150,6 +149,7 @@ class IcebergCatalog:
         name: str,
         schema: Columns,
         *,
+        format: Literal["iceberg", "mixed"] = "iceberg",
         primary_key: Sequence[str] = (),
         partition_by: Sequence[str] = (),
         sort_by: Sequence[str] = (),
@@ -157,13 +157,15 @@ class IcebergCatalog:
         comment: str | None = None,
         format_version: int | None = None,
         exist_ok: bool = False,
-    ) -> IcebergTable:
+    ) -> IcebergTable | MixedTable:
         """Create a table ``database.table``; with ``exist_ok`` return an existing one unchanged.
 
         ``partition_by`` lists columns and transforms such as ``day(ts)`` and ``bucket(16, id)``.
         ``sort_by`` lists columns and transforms, too, each optionally followed by ``desc`` or
         ``nulls last``. ``primary_key`` lists the identifier fields, whose values identify a row.
         ``options`` are table properties. ``format_version`` is 1, 2 or 3; default: 2.
+        ``format="mixed"`` creates a Mixed table: a base store with this name, and a change store
+        ``<name>_change_``; ``primary_key`` is then its key.
         """
         from lakeformat.catalog.iceberg.columns import arrow_columns  # only a new table needs it
         from lakeformat.iceberg.create.new_table import new_table_metadata
@@ -173,25 +175,32 @@ class IcebergCatalog:
         properties = require_texts("options", options)
         if comment is not None:
             properties["comment"] = comment
-        columns = arrow_columns(schema)
+        columns, is_mixed = arrow_columns(schema), _is_mixed(format)
 
-        def describe(location: str) -> TableMetadata:
-            return new_table_metadata(
+        def described(more: Mapping[str, str]) -> Describe:
+            return lambda location: new_table_metadata(
                 location,
                 columns,
-                identifier_fields=primary_key,
+                identifier_fields=() if is_mixed else primary_key,
                 partitioned_by=partition_by,
                 sorted_by=sort_by,
-                properties=properties,
+                properties={**properties, **more},
                 format_version=format_version,
                 environment=self._environment,
             )
 
-        if not self._metastore.make_table(parsed, describe) and not exist_ok:
+        if is_mixed:
+            from lakeformat.catalog.iceberg.new_pair import make_pair, required_keys
+
+            columns = required_keys(columns, primary_key)
+            is_made = make_pair(self._metastore, parsed, primary_key, described)
+        else:
+            is_made = self._metastore.make_table(parsed, described({}))
+        if not is_made and not exist_ok:
             raise AlreadyExistsError(
                 f"table {name!r} exists in {self.location}: pass exist_ok=True to open it"
             )
-        return self._open(parsed)
+        return self._open_any(parsed)
 
     def drop_table(self, name: str, *, purge: bool = False, missing_ok: bool = False) -> None:
         """Remove a table from the catalog; its files are kept.
@@ -338,6 +347,16 @@ class IcebergCatalog:
                 "lists the tables there"
                 f"{closest(name.table, tables, inside=f'{name.database}.')}"
             )
+
+
+def _is_mixed(table_format: object) -> bool:
+    """Return True for ``mixed``; raise unless the format is one that the catalog creates."""
+    if table_format not in ("iceberg", "mixed"):
+        raise InvalidRequestError(
+            f"format must be 'iceberg' or 'mixed', got {table_format!r}: for Paimon tables open "
+            "the catalog with format='paimon'"
+        )
+    return table_format == "mixed"
 
 
 def _check_database_name(name: object) -> None:

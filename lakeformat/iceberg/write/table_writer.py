@@ -94,7 +94,7 @@ class TableWriter:
 
     def copy(self, files: CopiedFiles) -> None:
         """Add a file of copied row groups; raise ``CannotJoinError`` if they are damaged."""
-        uri = self._new_uri(files.entries.column("partition").combine_chunks().slice(0, 1))
+        uri = self._new_uri((), files.entries.column("partition").combine_chunks().slice(0, 1))
         try:
             self._done.append(write_copies(self._places, uri, files, self._settings))
         except CannotJoinError:
@@ -150,17 +150,21 @@ class TableWriter:
         if key not in self._open:
             if len(self._open) >= _MOST_OPEN:
                 self._close(next(iter(self._open)))
-            uri = self._new_uri(partition)
+            uri = self._new_uri(key, partition)
             fields = self._schema.fields
             self._open[key] = DataFile(self._places, uri, partition, fields, self._settings)
         return self._open[key]
 
-    def _new_uri(self, partition: pa.StructArray) -> str:
-        name = f"00000-0-{self._operation}-{len(self._uris) + 1:05}.parquet"
+    def _new_uri(self, key: _Key, partition: pa.StructArray) -> str:
+        name = self._file_name(key, len(self._uris) + 1)
         directory = self._splitter.directory(partition)
         uri = f"{self._settings.data_location}/{directory}{name}"
         self._uris.append(uri)
         return uri
+
+    def _file_name(self, key: _Key, count: int) -> str:
+        """Return the name of the file number ``count``, for rows with a key."""
+        return f"00000-0-{self._operation}-{count:05}.parquet"
 
     def _close(self, key: _Key) -> None:
         self._done.append(self._open[key].close())

@@ -14,22 +14,20 @@ from lakeformat.errors import CorruptTableError, InvalidRequestError
 from lakeformat.iceberg.arrow_types import to_arrow_field
 from lakeformat.iceberg.read.file_rows import file_rows_of
 from lakeformat.iceberg.read.scan import Scan
-from lakeformat.iceberg.types import Field, PrimitiveType
+from lakeformat.iceberg.types import Field
 from lakeformat.mixed.read.explain import MixedScanPlan, explain_nodes
 from lakeformat.mixed.read.key_deletes import KeyDeletes
 from lakeformat.mixed.read.node_splits import MixedPlan, NodeSplit, plan_nodes
 from lakeformat.mixed.read.state import MixedState
 from lakeformat.mixed.read.store_files import StoreFile
+from lakeformat.mixed.stores.file_offset import FILE_OFFSET
 from lakeformat.rows.conditions.filter import PredicateFilter
 from lakeformat.tables.results import Results
 from lakeformat.tables.scan_arguments import limited, project
 from lakeformat.tables.scan_report import ScanReport
 from lakeformat.types.arrow_memory import array_of
 
-__all__ = ["FILE_OFFSET", "MixedScan"]
-
-FILE_OFFSET = Field(2_147_482_645, "_file_offset", PrimitiveType("long"))
-"""The column of the change store with the offset of a change in its transaction."""
+__all__ = ["MixedScan"]
 
 
 class MixedScan(Results):

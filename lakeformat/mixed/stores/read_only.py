@@ -41,7 +41,7 @@ class _StorePointer:
         """Raise, because only a writer of Mixed tables can change a store."""
         raise UnsupportedError(
             f"{self.uri} is the {self._store} store of a Mixed table, which plain Iceberg commits "
-            "would damage, so it is read-only. Change it with Amoro's connectors"
+            "would damage, so it is read-only: write to the Mixed table itself"
         )
 
     def turn(self) -> AbstractContextManager[None]:

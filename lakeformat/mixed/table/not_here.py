@@ -6,13 +6,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["NOT_HERE"]
+__all__ = ["NOT_HERE", "REFUSED_ARGUMENTS"]
 
-_WRITE = "this version only reads Mixed tables; write with Amoro's connectors for Flink or Spark"
+_WRITE = "write the rows with kinds, such as '-D' to delete: table.write(rows, kinds)"
+_COMMIT = "table.write(rows, commit=CommitId(…)) writes and commits at once"
 _OPTIMIZE = (
-    "this version only reads Mixed tables; Amoro's self-optimizing merges changes and small files"
+    "table.plan_optimizing() shows what is due, and Amoro's self-optimizing merges changes and "
+    "small files"
 )
-_EXPIRE = "this version only reads Mixed tables; Amoro's table expiry deletes old files"
+_EXPIRE = "this version deletes no files of Mixed tables; Amoro's table expiry does"
 _HISTORY = "the stores have histories of their own; scan(as_of=…) reads an earlier state"
 _CHANGES = (
     "the rows that were inserted and deleted are those of the change store: "
@@ -24,7 +26,7 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "branches": _HISTORY,
     "changelog": _CHANGES,
     "changes": _CHANGES,
-    "commit": _WRITE,
+    "commit": _COMMIT,
     "compact": _OPTIMIZE,
     "compact_manifests": _OPTIMIZE,
     "consumers": _CHANGES,
@@ -42,12 +44,20 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "in both stores: existing files remain valid",
     "rollback": _HISTORY,
     "snapshot_change": "system_table('files') has the files of both stores",
-    "staged": _WRITE,
+    "staged": _COMMIT,
     "stream": _CHANGES,
     "tags": _HISTORY,
     "truncate": _WRITE,
     "update": _WRITE,
-    "upsert": _WRITE,
     "watermarks": "check the age of the newest time in a column, with check(freshness=…)",
-    "write": _WRITE,
 }
+
+REFUSED_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
+    "write": {
+        "overwrite": "delete the old rows with kinds, or overwrite the base store with Amoro",
+        "watermark": "keep the event time in a column, or in properties",
+        "read_snapshot": "this version does not compare the table with an earlier state: leave it "
+        "out",
+    },
+}
+"""The arguments that an operation does not take, and the advice for each."""

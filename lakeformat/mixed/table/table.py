@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.iceberg.schema import Schema
@@ -15,7 +15,7 @@ from lakeformat.mixed.stores.properties import BASE, CHANGE
 from lakeformat.mixed.stores.read_only import read_only_store
 from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
 from lakeformat.mixed.table.mixed_history import MixedHistory, MixedSnapshot, mixed_history
-from lakeformat.mixed.table.not_here import NOT_HERE
+from lakeformat.mixed.table.not_here import NOT_HERE, REFUSED_ARGUMENTS
 from lakeformat.tables.position import AnyPosition, Position
 from lakeformat.tables.since import Since
 from lakeformat.tables.table import Table, offering_arguments, refuse_operation
@@ -28,10 +28,14 @@ if TYPE_CHECKING:
     from lakeformat.rows.conditions.filter import Where
     from lakeformat.tables.arguments import Partitions
     from lakeformat.tables.checks import CheckRequest
+    from lakeformat.tables.commit_id import CommitId
     from lakeformat.tables.moment import Moment
     from lakeformat.tables.row_checks.check_report import CheckReport
+    from lakeformat.tables.write_report import WriteReport
 
 __all__ = ["MixedTable"]
+
+_WRITE_REFUSED = REFUSED_ARGUMENTS["write"]
 
 
 class MixedTable(Table):
@@ -42,6 +46,7 @@ class MixedTable(Table):
     format = "mixed"
     numbers_snapshots = False
     instead = MappingProxyType({**NOT_HERE})
+    refused_arguments = MappingProxyType({**REFUSED_ARGUMENTS})
 
     def __init__(self, pair: StorePair) -> None:
         self._pair = pair
@@ -236,9 +241,50 @@ class MixedTable(Table):
 
         return [*SYSTEM_TABLES]
 
-    def write(self, *arguments: Any, **options: Any) -> NoReturn:
-        """Refuse to write: this version only reads Mixed tables."""
-        raise refuse_operation(self, "write")
+    def write(
+        self,
+        data: Any,
+        kinds: Any = None,
+        *,
+        commit: CommitId | None = None,
+        properties: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> WriteReport:
+        """Store rows in one commit of the change store; each replaces the row of its key.
+
+        ``kinds`` is the name of a column, or has one kind for each row: ``+I`` and ``+U`` store the
+        row, ``-U`` and ``-D`` delete the row of its key. The rows are changes in their order, so of
+        one key the last one counts. Rows of a key are replaced within their partition.
+
+        A repeated call with the same ``commit`` publishes nothing again. If this raises a
+        ``LakeError``, nothing was published and no file is left, except after
+        ``CommitOutcomeUnknownError``: then repeat the call with the same ``commit``.
+        """
+        from lakeformat.mixed.write.write_changes import write_changes
+        from lakeformat.tables.unknown_arguments import refuse_unknown
+
+        for name, advice in _WRITE_REFUSED.items():
+            if options.get(name) is not None:
+                raise UnsupportedError(f"write to a Mixed table does not take {name}: {advice}")
+        refuse_unknown(self.write, [each for each in options if each not in _WRITE_REFUSED])
+        return write_changes(self._pair, data, kinds, commit=commit, properties=properties)
+
+    def upsert(
+        self,
+        data: Any,
+        by: Sequence[str] | None = None,
+        *,
+        kinds: Any = None,
+        commit: CommitId | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> WriteReport:
+        """Store rows as ``write`` does; ``by`` must be the key of the table."""
+        key = self.primary_key
+        if by is not None and (isinstance(by, str) or {*by} != {*key}):
+            raise InvalidRequestError(
+                f"by must be the key, {' and '.join(key)}, got {by!r}: leave it out"
+            )
+        return self.write(data, kinds, commit=commit, properties=properties)
 
     def _check(self, request: CheckRequest) -> CheckReport:
         from lakeformat.mixed.read.checked_rows import check_rows

@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -18,22 +17,9 @@ from lakeformat.iceberg.table import load_iceberg_table
 from lakeformat.storage import LocalStorage
 from lakeformat.tables.table import OPERATIONS
 from tests.golden.mixed import MixedTable, mixed_copy, mixed_table
+from tests.unit.mixed.edited_stores import edit, newest_metadata
 
 runner = CliRunner()
-
-
-def newest_metadata(store: Path) -> Path:
-    number = (store / "metadata/version-hint.text").read_text().strip()
-    return store / f"metadata/v{number}.metadata.json"
-
-
-def edit(store: Path, **members: Any) -> None:
-    """Change members of the newest metadata; of ``properties`` only those that are given."""
-    path = newest_metadata(store)
-    found = json.loads(path.read_text())
-    for name, value in members.items():
-        found[name] = found[name] | value if name == "properties" else value
-    path.write_text(json.dumps(found))
 
 
 @pytest.fixture
@@ -149,14 +135,13 @@ def test_a_record_that_has_expired_is_not_taken_for_an_empty_one(tmp_path):
 def test_a_mixed_table_has_the_operations_that_it_can_do_and_refuses_the_others_by_name():
     table = lake.open_table(mixed_table("keyed_int").location)
     assert table.format == "mixed"
-    assert table.operations == {"scan", "check", "system_table"}
-    for name in OPERATIONS - table.operations - {"rollback", "write"}:
+    assert table.operations == {"scan", "check", "system_table", "upsert", "write"}
+    for name in OPERATIONS - table.operations - {"rollback"}:
         with pytest.raises(lake.UnsupportedError, match=f"a Mixed table, which has no .*'{name}'"):
             getattr(table, name)
-    for call in (table.write, table.rollback):
-        with pytest.raises(lake.UnsupportedError, match="is a Mixed table, which has no operation"):
-            call()
-    with pytest.raises(lake.UnsupportedError, match="'delete': this version only reads"):
+    with pytest.raises(lake.UnsupportedError, match="is a Mixed table, which has no operation"):
+        table.rollback()
+    with pytest.raises(lake.UnsupportedError, match="'delete': write the rows with kinds"):
         table.delete("id = 1")
     with pytest.raises(AttributeError, match="a Mixed table has no attribute 'snapshot'"):
         _ = table.snapshot

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes changes to files of the change store: by partition, node and kind, with offsets.
+
+Each stored row first deletes its key, so keys are unique.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.environment import Environment
+from lakeformat.iceberg.properties import int_property
+from lakeformat.iceberg.write.partitioned_rows import PartitionedRows
+from lakeformat.iceberg.write.table_writer import TableWriter
+from lakeformat.mixed.file_names import FileKind, FileName
+from lakeformat.mixed.key_hash import hash_keys, require_hashable
+from lakeformat.mixed.stores.file_offset import FILE_OFFSET
+from lakeformat.mixed.stores.store_pair import LoadedPair
+from lakeformat.mixed.tree_node import TreeNode, bucket_mask
+from lakeformat.rows.row_kinds import Kinds, is_retract
+from lakeformat.types.arrow_memory import array_of
+
+__all__ = ["ChangeWriter"]
+
+_BUCKETS = "change.file-index.hash-bucket"
+_DEFAULT_BUCKETS = 4
+_OWN_SEQUENCE = 0
+"""The transaction in the name of a file whose transaction is its sequence number."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The last part of the key of rows in memory: a node and a kind."""
+
+    node: TreeNode
+    kind: FileKind
+
+    def encode(self) -> bytes:
+        return f"{self.node.id}-{self.kind}".encode()
+
+    @classmethod
+    def decode(cls, encoded: bytes) -> _Place:
+        node, kind = encoded.decode().split("-")
+        return cls(TreeNode.of_id(int(node)), FileKind(kind))
+
+
+class ChangeWriter(TableWriter):
+    """Writes the changes of one transaction; at the end call ``finish``, or ``discard`` after an
+    error.
+    """
+
+    def __init__(self, pair: LoadedPair, environment: Environment) -> None:
+        super().__init__(pair.change, environment, (FILE_OFFSET,), is_sorted=False)
+        self._key = pair.key
+        require_hashable(self._key)
+        properties = pair.base.metadata.properties
+        self._mask = bucket_mask(int_property(properties, _BUCKETS, _DEFAULT_BUCKETS), _BUCKETS)
+        self._operation = self._operation.replace("-", "")
+        self._kind = FileKind.INSERT
+        self._offset = 0
+
+    def change(self, batch: pa.RecordBatch, kinds: Kinds | None) -> None:
+        """Add rows to store, or to delete if their kind is ``-U`` or ``-D``.
+
+        Each row has two offsets in the order of the rows: that of the delete of its key, then that
+        of its insert.
+        """
+        deletes = np.arange(batch.num_rows, dtype=np.int64) * 2 + self._offset + 1
+        self._offset += 2 * batch.num_rows
+        self._add(batch, deletes, FileKind.CHANGE_DELETE)
+        if kinds is None:
+            self._add(batch, deletes + 1, FileKind.INSERT)
+            return
+        stored = ~is_retract(kinds)
+        self._add(batch.filter(array_of(stored)), (deletes + 1)[stored], FileKind.INSERT)
+
+    def _add(self, batch: pa.RecordBatch, offsets: np.ndarray, kind: FileKind) -> None:
+        self._kind = kind
+        self.write(batch.append_column(FILE_OFFSET.name, array_of(offsets)))
+
+    def _hold(self, part: PartitionedRows) -> None:
+        """Hold the rows of one partition in memory, those of each node apart."""
+        columns = [part.rows.column(each.name).combine_chunks() for each in self._key]
+        nodes = hash_keys(self._key, columns) & self._mask
+        for index in np.unique(nodes).tolist():
+            place = _Place(TreeNode(self._mask, index), self._kind)
+            rows = part.rows.filter(array_of(nodes == index))
+            super()._hold(PartitionedRows((*part.key, place.encode()), part.partition, rows))
+
+    def _file_name(self, key: tuple[bytes | None, ...], count: int) -> str:
+        assert key[-1] is not None
+        place = _Place.decode(key[-1])
+        return str(FileName(place.node, place.kind, _OWN_SEQUENCE, 0, 0, self._operation, count))
