@@ -32,22 +32,22 @@ class Reader:
     """A reader by its name, and how it reads a table from its newest metadata file."""
 
     name: str
-    read_file: Callable[[str], pa.Table]
+    read_file: Callable[[str, int | None], pa.Table]
 
-    def read(self, table: lake.IcebergTable) -> list[tuple[Any, ...]]:
-        """All rows of a table as it is now, in the order of ``rows_of``."""
-        return rows_of(self.read_arrow(table))
+    def read(self, table: lake.IcebergTable, snapshot: int | None = None) -> list[tuple[Any, ...]]:
+        """All rows of a table, now or at a snapshot, in the order of ``rows_of``."""
+        return rows_of(self.read_arrow(table, snapshot))
 
-    def read_arrow(self, table: lake.IcebergTable) -> pa.Table:
-        """All rows of a table as it is now, with the types that this library reads.
+    def read_arrow(self, table: lake.IcebergTable, snapshot: int | None = None) -> pa.Table:
+        """All rows of a table, with the types that this library reads.
 
         The readers have types of their own for the same values: views of strings, large lists, in
         DuckDB texts for UUIDs, in ClickHouse the time zone UTC for timestamps without one.
         """
         log = table.system_table("metadata_log_entries").scan().to_arrow()
         newest = log["file"].to_pylist()[-1].removeprefix("file://")
-        wanted = table.scan().to_arrow().schema
-        found = self.read_file(newest)
+        wanted = table.scan(snapshot=snapshot).to_arrow().schema
+        found = self.read_file(newest, snapshot)
         columns = [_converted(found[field.name], field.type) for field in wanted]
         return pa.Table.from_arrays(columns, schema=wanted)
 
@@ -80,14 +80,19 @@ def running_worker(python: Path, folder: Path) -> Iterator[JsonProcess]:
 
 def pyiceberg() -> Reader:
     """PyIceberg in this process."""
-    return Reader("PyIceberg", lambda file: StaticTable.from_metadata(file).scan().to_arrow())
+
+    def read_file(metadata: str, snapshot: int | None) -> pa.Table:
+        found: pa.Table = StaticTable.from_metadata(metadata).scan(snapshot_id=snapshot).to_arrow()
+        return found
+
+    return Reader("PyIceberg", read_file)
 
 
 def asked(worker: JsonProcess, name: str, exchange: Path) -> Reader:
     """A reader of the other process; its rows travel in a file."""
 
-    def read_file(metadata: str) -> pa.Table:
-        worker.call(name, metadata=metadata, into=str(exchange))
+    def read_file(metadata: str, snapshot: int | None) -> pa.Table:
+        worker.call(name, metadata=metadata, into=str(exchange), snapshot=snapshot)
         with pa.OSFile(str(exchange), "rb") as source:
             return pa.ipc.open_file(source).read_all()
 

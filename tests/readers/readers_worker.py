@@ -28,10 +28,10 @@ def main():
         print(json.dumps(answer(**json.loads(line))), file=answers, flush=True)
 
 
-def answer(verb, metadata, into):
+def answer(verb, metadata, into, snapshot):
     """Let a reader write all rows into an Arrow IPC file; return their number, or its error."""
     try:
-        rows = READERS[verb](metadata)
+        rows = READERS[verb](metadata, snapshot)
         with pa.OSFile(into, "wb") as sink, pa.ipc.new_file(sink, rows.schema) as file:
             file.write_table(rows)
         return {"result": rows.num_rows}
@@ -39,8 +39,10 @@ def answer(verb, metadata, into):
         return {"error": repr(error), "trace": traceback.format_exc()}
 
 
-def read_with_duckdb(metadata):
-    return duckdb_connection().execute("FROM iceberg_scan(?)", [metadata]).to_arrow_table()
+def read_with_duckdb(metadata, snapshot):
+    at = "" if snapshot is None else f", snapshot_from_id = {snapshot}"
+    query = f"FROM iceberg_scan(?{at})"
+    return duckdb_connection().execute(query, [metadata]).to_arrow_table()
 
 
 @cache
@@ -54,17 +56,21 @@ def duckdb_connection():
     return connection
 
 
-def read_with_iceberg_rust(metadata):
+def read_with_iceberg_rust(metadata, snapshot):
+    """Iceberg-Rust in DataFusion reads the newest snapshot only."""
+    assert snapshot is None
     context = SessionContext()
     table = IcebergDataFusionTable(["d", "t"], f"file://{metadata}", {})
     context.register_table("t", table)
     return context.table("t").to_arrow_table()
 
 
-def read_with_clickhouse(metadata):
+def read_with_clickhouse(metadata, snapshot):
     """ClickHouse reads files below the working directory only."""
     settings = f"SETTINGS iceberg_metadata_file_path = 'metadata/{Path(metadata).name}'"
     query = f"SELECT * FROM icebergLocal('{Path(metadata).parent.parent}', 'Parquet', {settings})"
+    if snapshot is not None:
+        query += f" SETTINGS iceberg_snapshot_id = {snapshot}"
     with pa.ipc.open_stream(chdb.query(query, "ArrowStream").bytes()) as stream:
         return stream.read_all()
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import shutil
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,9 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.publish.check.check import check_publication
+from lakeformat.publish.check.readers import READERS
+from tests.own_environment import own_python
 from tests.readers.known_limits import check_rows
 from tests.readers.readers import Reader, rows_of
 
@@ -23,6 +29,7 @@ COLUMNS = [
     ("parts", "ARRAY<ROW<a INT, b STRING>>"),
 ]
 PUBLISHED = {"metadata.iceberg.storage": "table-location"}
+IN_WAREHOUSE = {"metadata.iceberg.storage": "hadoop-catalog"}
 VERSION = "metadata.iceberg.format-version"
 
 
@@ -44,7 +51,7 @@ def some_rows(table: lake.Table, first: int) -> pa.Table:
 def published(table: lake.Table) -> lake.IcebergTable:
     file = lake.publish_table(table).metadata_file
     assert file is not None
-    found = lake.open_table(file)
+    found = lake.open_table(file, external_roots=[table.location])
     assert isinstance(found, lake.IcebergTable)
     return found
 
@@ -126,3 +133,65 @@ def test_a_reader_sees_nanoseconds_of_version_three(tmp_path: Path, reader: Read
     table.write(pa.table({"id": [1, 2, 3], "at": at}))
     if reason := check_rows(reader, published(table), rows_of(table.scan().to_arrow())):
         pytest.xfail(reason)
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_a_reader_sees_the_rows_of_a_table_published_in_the_warehouse(
+    tmp_path: Path, reader: Reader, version: str
+):
+    """The metadata is in another directory than the data files."""
+    options = {VERSION: version, "deletion-vectors.enabled": "true", **IN_WAREHOUSE}
+    table = new_table(tmp_path, COLUMNS, partition_by=["day"], options=options)
+    table.write(pa.concat_tables([some_rows(table, 0), some_rows(table, 5)]))
+    shown = published(table)
+    assert (tmp_path / "iceberg" / "shop" / "orders" / "metadata").is_dir()
+    assert reader.read(shown) == rows_of(table.scan().to_arrow())
+    table.delete("id in (1, 7)")
+    if reason := check_rows(reader, published(table), rows_of(table.scan().to_arrow())):
+        pytest.xfail(reason)
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_a_reader_sees_each_snapshot_of_a_history_that_is_published_from_scratch(
+    tmp_path: Path, reader: Reader, version: str
+):
+    """Snapshot 2 has expired, and a tag keeps it; the newest one has other columns."""
+    options = {VERSION: version, "iceberg.publish-mode": "async"}
+    table = new_table(tmp_path, COLUMNS, partition_by=["day"], options=options)
+    for first in range(0, 20, 5):
+        table.write(some_rows(table, first))
+    table.tags.create("two", snapshot=2)
+    table.expire_snapshots(retain_max=2, retain_min=1)
+    shutil.rmtree(tmp_path / "shop.db" / "orders" / "metadata")
+    table = lake.open_catalog(str(tmp_path)).alter_table(
+        "shop.orders", lake.rename_column("text", "note"), lake.drop_column("amount")
+    )
+    table.write(table.scan().to_arrow().slice(0, 2))
+    shown = published(table)
+    assert reader.read(shown) == rows_of(table.scan().to_arrow())
+    if reader.name == "Iceberg-Rust":
+        pytest.xfail("Iceberg-Rust in DataFusion reads the newest snapshot only")
+    for snapshot in (3, 4, 5):
+        expected = rows_of(table.scan(snapshot=snapshot).to_arrow())
+        assert reader.read(shown, snapshot) == expected, snapshot
+    assert reader.read(shown, 2) == rows_of(table.scan(tag="two").to_arrow())
+
+
+@pytest.mark.parametrize("options", [{}, IN_WAREHOUSE], ids=["table", "warehouse"])
+def test_the_check_of_a_publication_asks_clickhouse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, str]
+):
+    folder = tmp_path / "it's here"
+    table = new_table(folder, [("id", "BIGINT"), ("text", "STRING")], options=options)
+    table.write(pa.table({"id": [1, 2], "text": ["a", None]}))
+    clickhouse = replace(READERS[-1], packages=())
+    monkeypatch.setattr(sys, "executable", str(own_python("readers")))
+    [found] = check_publication(table, [clickhouse]).readers
+    assert (found.reader, found.outcome, found.rows) == ("ClickHouse", "equal", 2)
+    other = {VERSION: "3", "deletion-vectors.enabled": "true"}
+    table = new_table(tmp_path / "other", [("id", "BIGINT")], options=other)
+    table.write(pa.table({"id": [1, 2]}))
+    table.delete("id = 1")
+    [found] = check_publication(table, [clickhouse]).readers
+    assert found.outcome == "failed"
+    assert "ClickHouse cannot read file:" in found.reason

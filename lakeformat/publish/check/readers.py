@@ -76,8 +76,15 @@ def _with_iceberg_rust(loaded: LoadedMetadata) -> Iterable[pa.RecordBatch]:
     return batches
 
 
+def _with_clickhouse(loaded: LoadedMetadata) -> Iterable[pa.RecordBatch]:
+    from lakeformat.publish.check.clickhouse_process import clickhouse_rows
+
+    return clickhouse_rows(loaded.metadata_file)
+
+
 READERS = (
     Reader("PyIceberg", ("pyiceberg",), _with_pyiceberg, needs_local_files=False),
     Reader("DuckDB", ("duckdb",), _with_duckdb),
     Reader("Iceberg-Rust", ("pyiceberg_core", "datafusion"), _with_iceberg_rust),
+    Reader("ClickHouse", ("chdb",), _with_clickhouse),
 )

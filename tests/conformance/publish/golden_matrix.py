@@ -15,7 +15,10 @@ from pathlib import Path
 
 import lakeformat as lake
 from lakeformat.errors import LakeError
-from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
 from lakeformat.paimon.metadata.tag import read_tags
 from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.publish.check.check import ExpectedRows
@@ -34,9 +37,9 @@ _HEAD = """# Golden tables, published
 
 <!-- Written by `python -m tests.conformance.publish.golden_matrix`: a test compares it. -->
 
-Tables that pypaimon and Java have written, published from their newest snapshot and read by
-PyIceberg. Its rows are compared with those of the
-[published files](publish.md#the-rows-that-readers-see), at the newest snapshot and at its tags.
+Tables that pypaimon and Java have written, published from scratch with their history and read
+by PyIceberg. Its rows are compared with those of the
+[published files](publish.md#the-rows-that-readers-see), at each snapshot and tag.
 Primary-key tables are compacted afterwards, and compared again: then all rows are published.
 
 {equal} of {all} tables are equal. The rest is refused, for the reason that `lake publish` gives.
@@ -111,21 +114,33 @@ def _compared(table: lake.Table) -> tuple[str, str]:
     theirs = pyiceberg_table(newest)
     tags = {tag.name: tag.snapshot for tag in read_tags(handle.storage, handle.layout)}
     differing, count = [], 0
-    for reference, shown in newest.metadata.references.items():
-        snapshot = tags.get(reference)
-        if snapshot is None:
-            snapshot = read_snapshot(handle.storage, handle.layout, shown.snapshot_id)
+    for name, snapshot in _published_states(handle, newest.metadata, tags).items():
         expected = ExpectedRows(publishable_rows(handle, snapshot))
-        batches = theirs.scan(snapshot_id=shown.snapshot_id).to_arrow_batch_reader()
+        batches = theirs.scan(snapshot_id=snapshot.id).to_arrow_batch_reader()
         _, missing, other = expected.differences(batches)
-        if reference == "main":
+        if name == "main":
             count = len(expected)
         if missing or other:
-            differing.append(f"{reference}: {missing} missing, {other} other")
+            differing.append(f"{name}: {missing} missing, {other} other")
     if differing:
         return str(count), f"**differs**: {'; '.join(differing)}"
     shown_tags = [name for name in newest.metadata.references if name != "main"]
     return str(count), "equal" + (f", also at {', '.join(shown_tags)}" if shown_tags else "")
+
+
+def _published_states(
+    handle: TableHandle, metadata: TableMetadata, tags: dict[str, Snapshot]
+) -> dict[str, Snapshot]:
+    """Return the Paimon snapshot of each published one: by its number, then by tag and main."""
+    kept = {snapshot.id: snapshot for snapshot in tags.values()}
+    found = {}
+    for each in metadata.snapshots:
+        number = each.snapshot_id
+        there = read_snapshot_if_present(handle.storage, handle.layout, number)
+        found[str(number)] = there or kept[number]
+    for name, each in metadata.references.items():
+        found[name] = tags.get(name) or found[str(each.snapshot_id)]
+    return found
 
 
 def _kind(table: lake.Table) -> str:

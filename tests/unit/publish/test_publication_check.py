@@ -35,7 +35,7 @@ def test_pyiceberg_has_the_rows_of_the_published_files_on_any_storage(storage):
     assert (pyiceberg(report).outcome, pyiceberg(report).rows) == ("equal", 2)
     assert report.reason.startswith("snapshot 3 has 2 rows in its published files; equal: PyIceb")
     names = [each.reader for each in report.readers]
-    assert names == ["PyIceberg", "DuckDB", "Iceberg-Rust"]
+    assert names == ["PyIceberg", "DuckDB", "Iceberg-Rust", "ClickHouse"]
 
 
 def test_a_publication_that_is_behind_fails_although_its_rows_are_right(storage):
