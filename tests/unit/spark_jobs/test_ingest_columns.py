@@ -220,8 +220,8 @@ def test_a_sql_table_has_its_names_and_types_mapped_too(catalog, tmp_path, land)
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        ({"columns": {"id": "order"}}, r"'order', which the source does not have; .* 'Order'\?"),
-        ({"columns": {"Order": "id"}}, r"does not have; .*\. Write columns={'id': 'Order'}"),
+        ({"columns": {"id": "order"}}, r"'order', which the source does not have: .* 'Order'\?"),
+        ({"columns": {"Order": "id"}}, r"does not have: .*\. Write columns={'id': 'Order'}"),
         ({"columns": {"total": "Order"}}, "no column 'total'"),
         ({"columns": {"id": "Order"}, "casts": {"amont": "INT"}}, r"did you mean 'amount'\?"),
         ({"columns": {"amount": "Order"}}, "are both column 'amount' of the table"),
