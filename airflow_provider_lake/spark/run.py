@@ -118,8 +118,9 @@ def open_text(request: JobRequest) -> str:
 def _written(text: str, place: Path, is_driver_elsewhere: bool) -> str:
     if is_driver_elsewhere:
         raise AirflowFailException(
-            f"the request has {len(text)} characters, too many for an argument of a driver on a "
-            "cluster: split the work into several tasks, or use deploy_mode='client'"
+            f"the request has {len(text.encode()):,} bytes, but an argument of a driver on a "
+            f"cluster has at most {_LONGEST_ARGUMENT:,}: split the work into several tasks, or use "
+            "deploy_mode='client'"
         )
     place.touch(mode=0o600)
     place.write_text(text, "utf-8")

@@ -83,10 +83,10 @@ def external_place(
     root = _root_of(handle, address, found, (*in_bucket, plain_name(name)))
     if not _is_named(handle, root):
         raise InvalidRequestError(
-            f"{handle.uri} names the external path {address}, which lies in none of the "
-            f"directories of its newest schema's option {_OPTION.key!r}. Files outside of the "
-            "table are read and deleted only there, and below a root that external-roots allows. "
-            f"If the path is right, add {root} to that option"
+            f"{handle.uri} names the external path {address}, but the option {_OPTION.key!r} of "
+            f"its newest schema does not list its directory {root}. A file outside of the table is "
+            "read or deleted only if both this option and external-roots allow it. If the path is "
+            f"right, add {root} to {_OPTION.key!r}"
         )
     first = handle.layout.first_below_root(found.segments[len(root.segments) : -1])
     handle.external_roots.require_no_table(str(root), handle.storage, handle.uri, first)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files in a bucket of S3, Google Cloud Storage or Azure, published by conditional write.
 
-A bucket has no directories: one exists while a file or a marker is below it. Markers of other
-programs (empty objects whose names end in a slash) count too.
+A bucket has no real directories: a path counts as a directory while a file or a marker is below
+it. Markers of other programs (empty objects whose names end in a slash) count too.
 """
 
 from __future__ import annotations

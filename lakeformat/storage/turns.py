@@ -18,9 +18,7 @@ from lakeformat.storage.base import Storage
 __all__ = ["TakesTurns", "directory_turn", "turn"]
 
 _PATIENCE_SECONDS = 2.0
-"""The longest time for which a writer waits for one holder of the turn; then it commits without a
-turn.
-"""
+"""The longest time for which a writer waits for its turn; then it commits without one."""
 
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.001, 0.02
 

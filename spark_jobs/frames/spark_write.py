@@ -147,7 +147,9 @@ def _messages_of(
 
 def require_one_writer(table: lake.Table, messages: Sequence[lake.CommitMessage]) -> None:
     """Raise ``UnsupportedError`` if several tasks have written one bucket, where their sequence
-    numbers would collide; delete the files of all messages before.
+    numbers would collide.
+
+    The files of all messages are deleted before the error is raised.
     """
     if not has_ordered_rows(row_schema(table)):
         return

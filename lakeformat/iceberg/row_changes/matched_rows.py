@@ -106,7 +106,9 @@ def plan_matches(
 
 
 def matched_rows(scan: Scan, file: FileToChange) -> MatchedFile:
-    """Read a file, and return the live rows that the scan selects."""
+    """Read a file, and return the positions of the live rows that the scan selects, with those
+    already deleted.
+    """
     positions = DeletionVector.of_parts(scan.positions(file.split))
     return MatchedFile(file, positions, scan.deleted_positions(file.split))
 

@@ -149,7 +149,11 @@ class _Upsert:
         )
 
     def write(self, environment: Environment) -> pa.Table | None:
-        """Write the given rows; each keeps the row id of the row that it replaces."""
+        """Write the given rows, and return the manifest entries of their files; None without rows.
+
+        In version 3 a row keeps the row id of the stored row that it replaces; the commit gives ids
+        to the other rows.
+        """
         if not len(self.rows):
             return None
         rows, lineage = self.rows, self._lineage

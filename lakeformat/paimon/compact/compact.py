@@ -91,7 +91,7 @@ def run_plans(
     on_progress: OnUnit | None,
     ends_at_once: Callable[[TableHandle], bool],
 ) -> CompactReport:
-    """Plan, run and commit in rounds until a plan has no unit of work.
+    """Plan, run and commit in rounds until a plan has no unit of work, or ``_ROUNDS`` rounds ended.
 
     The first round plans all chosen buckets. Later rounds plan the buckets whose commit was a
     conflict. Unless ``ends_at_once`` returns True, they also plan the buckets that were just

@@ -34,8 +34,10 @@ class Candidates:
         self._names: set[bytes] = set()
         self._looked_for: pa.Array | None = None
         self.has_packs = False
-        """True if a packed changelog is a candidate; entries of several names may refer to its
-        file.
+        """True if a packed changelog is a candidate.
+
+        The manifest entry of each bucket has its own name for a packed file, so comparing names
+        does not find all entries.
         """
 
     def __len__(self) -> int:

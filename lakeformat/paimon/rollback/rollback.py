@@ -103,7 +103,8 @@ def _as_latest(
     target = said.found(handle)
     if head is None:
         raise NotFoundError(
-            f"{handle.uri} has no snapshot: roll back to a tag with as_latest=False"
+            f"{handle.uri} has no newest snapshot that a new one could follow. To restore the "
+            "snapshot of the tag itself, repeat the rollback with as_latest=False (--cut-history)"
         )
     try:
         plan = plan_return(handle, head, target)

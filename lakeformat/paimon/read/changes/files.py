@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pyarrow as pa
@@ -182,7 +182,8 @@ class ChangeFiles:
         is_keyed, asked = bool(self._handle.schema.primary_keys), self._asked
         for entry in entries:
             if is_keyed:
-                stored = map(asked.of_stored, files.key_values(entry, asked.fields))
+                shaped = partial(asked.of_stored, source=f"data file {entry.file.file_name}")
+                stored = map(shaped, files.key_values(entry, asked.fields))
             else:
                 stored = map(asked.inserted, files.rows(entry, asked.fields))
             yield from (batch for batch in stored if batch.num_rows)

@@ -42,16 +42,19 @@ class ChangedRows:
         """The Arrow schema of the result."""
         return to_arrow_schema((ROW_KIND, *self.wanted))
 
-    def of_stored(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def of_stored(
+        self, batch: pa.RecordBatch, *, source: str = "a data file of the table"
+    ) -> pa.RecordBatch:
         """Return stored rows of a primary-key table as the columns of the result.
 
-        The column ``_VALUE_KIND``, a number, becomes ``rowkind``.
+        The column ``_VALUE_KIND``, a number, becomes ``rowkind``. Raise CorruptTableError, which
+        names ``source``, if a number is no kind.
         """
         kinds = batch.column(VALUE_KIND.name)
         if batch.num_rows and not 0 <= pc.min(kinds).as_py() <= pc.max(kinds).as_py() < len(_KINDS):
             raise CorruptTableError(
-                f"stored row kinds range from {pc.min(kinds)} to {pc.max(kinds)}; valid kinds are "
-                "0 to 3; restore the data file from a backup"
+                f"{source} is damaged: its row kinds range from {pc.min(kinds)} to "
+                f"{pc.max(kinds)}, but only 0 to 3 are valid. Restore the file from a backup"
             )
         return self._shape(_KINDS.take(kinds), batch)
 
