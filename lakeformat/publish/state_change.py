@@ -69,18 +69,19 @@ class StateChange:
         if not len(self.removed) and not len(self.changed):
             return WithoutFiles(base.manifests, [])
         choice = _LeavingFiles(self.removed, self.changed)
+        most = pc.count_distinct(self.removed).as_py()
         if len(self.removed) and not len(self.changed) and self.partitions is not None:
             metadata = base.loaded.metadata
             touched = touched_manifests(metadata, base.manifests, self.partitions)
             some = replace(base, manifests=base.manifests.filter(touched))
-            left = without_files(some, choice, needs_statistics=False)
+            left = without_files(some, choice, needs_statistics=False, most=most)
             kept = base.manifests.filter(pc.invert(touched))
             return WithoutFiles(pa.concat_tables([left.manifests, kept]), left.removed)
         if len(self.removed):
-            return without_files(base, choice, needs_statistics=False)
+            return without_files(base, choice, needs_statistics=False, most=most)
         is_data = pc.equal(base.manifests.column("content"), DATA)
         deletes = base.manifests.filter(pc.invert(is_data))
-        left = without_files(replace(base, manifests=deletes), choice)
+        left = without_files(replace(base, manifests=deletes), choice, needs_statistics=False)
         kept = [base.manifests.filter(is_data), left.manifests]
         return WithoutFiles(pa.concat_tables(kept), left.removed)
 

@@ -7,22 +7,23 @@ after the other.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from lakeformat.files.deletion_vector import DeletionVector
 from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.index_heads import IndexHead
 from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
 from lakeformat.paimon.metadata.manifest_columns import ManifestColumns
 from lakeformat.paimon.metadata.snapshot import Snapshot
-from lakeformat.paimon.read.deletions import deleted_rows_of, find_vectors
+from lakeformat.paimon.read.deletions import deleted_rows_of, find_vector_files, find_vectors
 
 __all__ = ["ChangedVector", "Place", "changed_vectors", "files_by_place", "vectors_of"]
 
 Place: TypeAlias = tuple[bytes, int]
 """The encoded partition and the bucket. Within them the name of a data file is unique."""
-_Files: TypeAlias = Mapping[Place, tuple[IndexManifestEntry, ...]]
+_Files: TypeAlias = Mapping[Place, Sequence[IndexHead]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +72,8 @@ def changed_vectors(
     is_same = before.index_manifest == after.index_manifest
     if is_same and not added:
         return
-    newer = find_vectors(handle, after)
-    older = newer if is_same else find_vectors(handle, before)
+    newer = find_vector_files(handle, after)
+    older = newer if is_same else find_vector_files(handle, before)
     for place in dict.fromkeys((*older, *newer)):
         yield from _changed_in(handle, (before, older), (after, newer), place, added.get(place, ()))
 
@@ -84,24 +85,28 @@ def _changed_in(
     place: Place,
     added: Collection[str],
 ) -> Iterator[ChangedVector]:
+    """Yield the changed vectors of a bucket; its unchanged index files are read only if data files
+    were added.
+
+    A data file has at most one vector in a snapshot. So one whose vector was in an index file that
+    the newer snapshot lacks has none there, unless a new index file has it.
+    """
     old_files, new_files = before[1].get(place, ()), after[1].get(place, ())
-    old_names, new_names = ({entry.file_name for entry in each} for each in (old_files, new_files))
-    new = [
-        entry
-        for entry in new_files
-        if entry.file_name not in old_names
-        or any(each.data_file_name in added for each in entry.ranges or ())
-    ]
-    old = [entry for entry in old_files if entry.file_name not in new_names]
-    if not new and not old:
-        return
+    old_names, new_names = ({each.file_name for each in some} for some in (old_files, new_files))
+    old = [each.entry() for each in old_files if each.file_name not in new_names]
+    new = []
+    for each in new_files:
+        is_new = each.file_name not in old_names
+        if is_new or added:
+            entry = each.entry()
+            if is_new or any(one.data_file_name in added for one in entry.ranges or ()):
+                new.append(entry)
     were = _read(handle, before[0], place, old)
     are = _read(handle, after[0], place, new)
-    kept = {each.data_file_name for entry in new_files for each in entry.ranges or ()}
     for name, vector in are.items():
         if name in added or were.get(name) != vector:
             yield ChangedVector(place, name, vector)
-    for name in sorted(were.keys() - kept):
+    for name in sorted(were.keys() - are.keys()):
         yield ChangedVector(place, name, None)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.iceberg.metadata.manifest import DELETED, EXISTING, live_entries, read_entries
+from lakeformat.iceberg.metadata.manifest import DATA, DELETED, EXISTING, live_entries, read_entries
 from lakeformat.iceberg.metadata.manifest_list import MANIFEST_SCHEMA
 from lakeformat.iceberg.metadata.manifest_writer import ManifestWriter
 from lakeformat.iceberg.write.file_choice import FileChoice
@@ -32,7 +32,12 @@ class WithoutFiles:
 
 
 def without_files(
-    base: Base, choice: FileChoice, variant: Hashable = None, *, needs_statistics: bool = True
+    base: Base,
+    choice: FileChoice,
+    variant: Hashable = None,
+    *,
+    needs_statistics: bool = True,
+    most: int | None = None,
 ) -> WithoutFiles:
     """Return the manifests of the parent snapshot without the chosen files.
 
@@ -40,16 +45,20 @@ def without_files(
     files is written again: its other files get the status EXISTING, and the chosen ones DELETED.
     All other manifests are kept. ``variant`` must differ between attempts that choose different
     files. Pass ``needs_statistics=False`` for a choice that reads no statistics, to save time.
+    ``most`` is the number of data files that can be chosen: after so many, the other manifests of
+    data files are kept without being read. The newest manifests are read first.
     """
     known = with_counts(base.loaded, base.manifests)
     kept: dict[int, pa.Table] = {}
     removed: list[pa.Table] = []
     paths = pa.array([], pa.string())
-    data_first = sorted(enumerate(known.to_pylist()), key=lambda each: each[1]["content"])
-    for place, row in data_first:
+    for place, row in _in_reading_order(known):
         if not row["added_files_count"] + row["existing_files_count"]:
             continue
         manifest = known.slice(place, 1)
+        if len(paths) == most and row["content"] == DATA:
+            kept[place] = manifest
+            continue
         live, mask = _chosen(base, choice, manifest, paths, needs_statistics)
         if not pc.any(mask).as_py():
             kept[place] = manifest
@@ -61,6 +70,17 @@ def without_files(
             paths = pa.concat_arrays([paths, gone])
     in_order = [kept[place] for place in sorted(kept)]
     return WithoutFiles(pa.concat_tables([MANIFEST_SCHEMA.empty_table(), *in_order]), removed)
+
+
+def _in_reading_order(manifests: pa.Table) -> list[tuple[int, dict[str, Any]]]:
+    """Return the place and the row of each manifest: those of data files first, the newest first
+    of both.
+    """
+
+    def order(each: tuple[int, dict[str, Any]]) -> tuple[int, int]:
+        return each[1]["content"], -(each[1]["sequence_number"] or 0)
+
+    return sorted(enumerate(manifests.to_pylist()), key=order)
 
 
 def _chosen(

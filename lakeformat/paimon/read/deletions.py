@@ -17,6 +17,7 @@ from lakeformat.paimon.file_places import index_file_place
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.index.damage import RESTORE
 from lakeformat.paimon.index.deletion_vector_file import read_deletion_vectors
+from lakeformat.paimon.metadata.index_heads import IndexHead, read_index_heads
 from lakeformat.paimon.metadata.index_manifest import (
     DELETION_VECTORS,
     IndexManifestEntry,
@@ -27,7 +28,13 @@ from lakeformat.paimon.metadata.referrer import referred_to_by
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.storage import Storage
 
-__all__ = ["DeletedRows", "deleted_rows_of", "find_deleted_rows", "find_vectors"]
+__all__ = [
+    "DeletedRows",
+    "deleted_rows_of",
+    "find_deleted_rows",
+    "find_vector_files",
+    "find_vectors",
+]
 
 _RESTORE = RESTORE.replace("the file", "the index manifest")
 
@@ -134,6 +141,22 @@ def find_vectors(
         if entry.index_type == DELETION_VECTORS:
             found.setdefault((entry.partition, entry.bucket), []).append(entry)
     return {place: tuple(there) for place, there in found.items()}
+
+
+def find_vector_files(handle: TableHandle, snapshot: Snapshot) -> dict[Place, list[IndexHead]]:
+    """Return the deletion-vector files of a snapshot by partition and bucket, without the data
+    files that each is about.
+    """
+    if snapshot.index_manifest is None:
+        return {}
+    who = referred_to_by(f"snapshot {snapshot.id} of {handle.uri}")
+    with explaining_expiry(handle, snapshot), who:
+        heads = read_index_heads(handle.storage, handle.layout, snapshot.index_manifest)
+    found: dict[Place, list[IndexHead]] = {}
+    for head in heads:
+        if head.index_type == DELETION_VECTORS:
+            found.setdefault((head.partition, head.bucket), []).append(head)
+    return found
 
 
 def find_deleted_rows(handle: TableHandle, snapshot: Snapshot) -> DeletedRows:

@@ -61,6 +61,24 @@ def test_each_commit_of_an_append_table_is_an_iceberg_snapshot_of_its_number(sto
     assert [each.summary["operation"] for each in newest.snapshots] == ["append"] * 3
 
 
+def test_a_commit_that_removes_new_files_reads_no_older_manifest(storage, monkeypatch):
+    table = published_table(storage, COLUMNS)
+    for number in range(5):
+        table.write(rows_of(id=[number], note=["x"]))
+    read, opened = MemoryStorage.read, []
+
+    def watched(storage, path, *limit):
+        opened.append(path)
+        return read(storage, path, *limit)
+
+    monkeypatch.setattr(MemoryStorage, "read", watched)
+    table.delete("id = 4")
+    manifests = {path for path in opened if "/metadata/" in path and "-m" in path}
+    assert len(manifests) == 1
+    monkeypatch.undo()
+    assert seen(table) == content(table.scan().to_arrow())
+
+
 def test_an_append_keeps_the_manifests_of_earlier_commits(storage):
     table = published_table(storage, COLUMNS)
     for number in range(3):

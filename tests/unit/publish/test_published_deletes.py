@@ -9,6 +9,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.errors import UnavailableError
+from lakeformat.paimon.metadata.index_heads import IndexHead
 from lakeformat.publish.versions import PublishedVersions
 from lakeformat.storage import MemoryStorage
 from tests.unit.publish.published import (
@@ -260,3 +261,22 @@ def test_deletes_name_data_files_outside_of_the_table(tmp_path, version):
     data = {each["file_path"] for each in files if each["content"] == 0}
     assert all(outside in path.replace("file:///", "file:/") for path in data)
     assert {each["referenced_data_file"] for each in files if each["content"]} == data
+
+
+def test_a_delete_reads_the_vectors_of_its_bucket_only(storage, version, monkeypatch):
+    table = vector_table(storage, version)
+    for day in range(4):
+        table.write(rows(range(4), day=day))
+    table.delete("id = 1")
+    theirs = unobserved(table)
+    theirs.delete("id = 2 AND dt = 3")
+    entry, asked = IndexHead.entry, []
+
+    def watched(head):
+        asked.append(head.file_name)
+        return entry(head)
+
+    monkeypatch.setattr(IndexHead, "entry", watched)
+    lake.publish_table(table)
+    assert len(asked) == 2  # the index files of one partition, before and after
+    assert seen(table) == content(table.scan().to_arrow())
