@@ -50,6 +50,14 @@ def test_a_table_has_its_own_facts(ask, orders):
     assert "3 files with" in words(ask(f"{PAGE}&history=true"))
 
 
+def test_the_page_of_a_mixed_table_shows_that_it_has_no_health_yet(ask, orders):
+    catalog = LakeHook().get_conn()
+    columns = [("id", "BIGINT")]
+    catalog.create_table("shop.pairs", columns, format="mixed", primary_key=["id"])
+    found = words(ask("/lake/table/lake_default?name=shop.pairs"))
+    assert "is a Mixed table, which has no operation 'health'" in found
+
+
 def test_a_table_before_its_first_commit_says_so(ask, orders):
     first = orders.root / "metadata/v1.metadata.json"
     metadata = json.loads(first.read_text())
