@@ -31,8 +31,8 @@ def start() -> CrashableStorage:
     return storage
 
 
-def opened(storage) -> lake.Table:
-    table = catalog_in(storage).table("shop.orders")
+def opened(storage, name: str = "shop.orders") -> lake.Table:
+    table = catalog_in(storage).table(name)
     object.__setattr__(table._handle, "environment", uuids(len(storage.files()) + 1))
     return table
 
@@ -138,3 +138,79 @@ def check(table: lake.Table, storage) -> None:
     found = PublishedVersions(storage, ROOT).newest()
     assert found is not None
     assert found.metadata.current_snapshot_id == newest.id
+
+
+def unpublished_history() -> CrashableStorage:
+    """Snapshots 1 and 2 have expired. A tag keeps 1, whose file 2 has replaced."""
+    storage = CrashableStorage()
+    table = published_table(storage, COLUMNS, options={"metadata.iceberg.format-version": "3"})
+    theirs = unobserved(table)
+    for number in range(4):
+        theirs.write(pa.table({"id": [number]}), overwrite="table" if number == 1 else None)
+        if not number:
+            theirs.tags.create("one", snapshot=1)
+    theirs.expire_snapshots(retain_max=2, retain_min=1)
+    return storage
+
+
+def publish(storage, acknowledged):
+    """The first publication of a table with a history."""
+    lake.publish_table(opened(storage))
+    acknowledged.append("done")
+
+
+def test_readers_see_no_history_or_all_of_it():
+    faults = every_fault(publish, start=unpublished_history(), seed=SEED)
+    for trial in sample(faults, 5, kind=lambda each: each.call.operation):
+        storage = trial.run().reopened()
+        table = opened(storage)
+        try:
+            if PublishedVersions(storage, ROOT).newest() is not None:
+                check_history(table)
+            lake.publish_table(table)
+            check_history(table)
+            table.write(pa.table({"id": [9]}))
+            check(table, storage)
+        except (AssertionError, lake.LakeError) as error:
+            error.add_note(f"in {trial}\n{trial.storage.trace()}")
+            raise
+
+
+def check_history(table: lake.Table) -> None:
+    assert [row["id"] for row in seen(table)] == [1, 2, 3]
+    assert [row["id"] for row in seen(table, 3)] == [1, 2]
+    assert iceberg(table).scan(tag="one").to_arrow().to_pylist() == [{"id": 0}]
+
+
+def make_branch(storage, acknowledged):
+    """A new branch, and a commit to it."""
+    table = opened(storage)
+    table.branches.create("dev", snapshot=1)
+    opened(storage, "shop.orders$branch_dev").write(pa.table({"id": [7]}))
+    acknowledged.append("done")
+
+
+def test_a_branch_is_mended_by_its_next_publication_and_main_is_not_changed():
+    faults = every_fault(make_branch, start=start(), seed=SEED)
+    for trial in sample(faults, 5, kind=lambda each: each.call.operation):
+        storage = trial.run().reopened()
+        table = opened(storage)
+        try:
+            assert seen(table) == [{"id": 0}]
+            for each in table.branches.list():
+                branch = opened(storage, f"shop.orders$branch_{each.name}")
+                lake.publish_table(branch)
+                assert files_in(iceberg(branch)) == files_in(branch)
+                branch.write(pa.table({"id": [9]}))
+                assert files_in(iceberg(branch)) == files_in(branch)
+        except (AssertionError, lake.LakeError) as error:
+            error.add_note(f"in {trial}\n{trial.storage.trace()}")
+            raise
+
+
+def files_in(table: lake.Table | lake.IcebergTable) -> list[str]:
+    """The names of the data files; those of a branch are outside of its directory, and no storage
+    opens the addresses of this test.
+    """
+    paths = table.system_table("files").scan().to_arrow()["file_path"].to_pylist()
+    return sorted(path.rpartition("/")[2] for path in paths)
