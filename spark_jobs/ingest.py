@@ -137,7 +137,7 @@ def _ingest_rows(
 ) -> Outcome:
     """Ingest all rows of the source, or those of the files ``paths``, in one commit."""
     from spark_jobs.frames.publish import publish
-    from spark_jobs.ingestion.iceberg_requests import is_iceberg
+    from spark_jobs.ingestion.iceberg_requests import key_of_rows, new_writer
     from spark_jobs.ingestion.row_sources import rows_of, target_table
     from spark_jobs.runtime.new_table import dropping_if_empty
 
@@ -147,27 +147,26 @@ def _ingest_rows(
     with dropping_if_empty(catalog, wanted.table, table):
         if wanted.engine == "spark":
             table, before, messages = _written_on_spark(catalog, table, wanted, started, paths)
-            if wanted.upsert_by is not None:
+            if (by := key_of_rows(table, wanted)) is not None and not wanted.stage:
                 from spark_jobs.frames.executor import SparkExecutor
 
-                by, tasks = wanted.upsert_by, SparkExecutor(started())
+                tasks = SparkExecutor(started())
                 upserted = publish(table, messages, commit=commit, upsert_by=by, executor=tasks)
                 return Outcome.of_commit(table, upserted, before)
         else:
             rows = rows_of(wanted, table, paths)
             table = target_table(catalog, table, wanted, rows)
             before = newest_snapshot(table)
-            if wanted.upsert_by is not None or (wanted.holds_messages and is_iceberg(wanted)):
-                upserted = table.upsert(
-                    rows.batches(table), wanted.upsert_by, kinds=rows.kinds, commit=commit
-                )
+            by = key_of_rows(table, wanted)
+            if by is not None and not wanted.stage:
+                upserted = table.upsert(rows.batches(table), by, kinds=rows.kinds, commit=commit)
                 return Outcome.of_commit(table, upserted, before)
             if not wanted.stage:
                 report = table.write(
                     rows.batches(table), rows.kinds, overwrite=wanted.overwrite, commit=commit
                 )
                 return Outcome.of_commit(table, report, before)
-            with table.new_writer() as writer:
+            with new_writer(table, by) as writer:
                 writer.write(rows.batches(table), rows.kinds)
                 messages = writer.prepare()
     if wanted.stage:

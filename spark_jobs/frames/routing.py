@@ -5,7 +5,7 @@ all rows of a bucket.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ __all__ = [
     "by_bucket",
     "crosses_partitions",
     "has_ordered_rows",
+    "keyed_rows",
     "routed",
     "typed_for_routing",
     "writers_of",
@@ -38,6 +39,8 @@ __all__ = [
 
 _TASK = "__lake_task"
 _TASKS_PER_CORE = 2
+_KEY_BUCKETS = 256
+"""Into how many groups the keys of an Iceberg table are divided; a task gets several."""
 _WIDENED = (
     spark_types.ByteType,
     spark_types.ShortType,
@@ -65,6 +68,24 @@ def by_bucket(
 def has_ordered_rows(schema: TableSchema) -> bool:
     """Return True if the rows of one key have an order, so that one task must write them."""
     return bool(schema.primary_keys) or schema.table_options.bucket != UNAWARE_BUCKET
+
+
+def keyed_rows(
+    table: lake.IcebergTable, columns: Collection[str], key: Sequence[str]
+) -> TableSchema:
+    """Return the schema by which changes of an Iceberg table are routed: all rows of a key to one
+    task.
+
+    It has only the ``columns`` of the rows, because the writer fills in all other columns.
+    """
+    schema = row_schema(table)
+    return replace(
+        schema,
+        fields=tuple(field for field in schema.fields if field.name in columns),
+        partition_keys=(),
+        primary_keys=tuple(key),
+        options={"bucket": str(_KEY_BUCKETS)},
+    )
 
 
 def writers_of(schema: TableSchema, at_once: int) -> int:

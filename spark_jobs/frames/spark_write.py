@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 from pyspark.accumulators import Accumulator, AccumulatorParam
@@ -17,6 +17,7 @@ from pyspark.accumulators import Accumulator, AccumulatorParam
 import lakeformat as lake
 from lakeformat.catalog.row_schema import row_schema
 from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
+from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.write.passthrough_columns import decimals_as_numbers
 from lakeformat.tables.arguments import Overwritten
 from spark_jobs.frames.fitting import require_fitting
@@ -98,6 +99,7 @@ def write_in_tasks(
     *,
     kinds: str | None = None,
     overwrite: Overwritten | None = None,
+    keyed: TableSchema | None = None,
 ) -> list[lake.CommitMessage]:
     """Write every partition of ``frame``; nothing is visible until the messages are committed.
 
@@ -105,14 +107,18 @@ def write_in_tasks(
     to these tasks. Without it, the caller must have distributed ``frame`` in this way; otherwise
     the written files are deleted and ``UnsupportedError`` is raised. A failed attempt deletes its
     files; a killed one leaves them as orphans.
+
+    ``keyed`` has the columns and the key of rows that change an Iceberg table, by ``keyed_rows``.
     """
+    schema = keyed or row_schema(table)
+    key = None if keyed is None else keyed.primary_keys
     with ExitStack() as until_written:
-        if read_rows is not None and has_ordered_rows(row_schema(table)):
-            tasks = writers_of(row_schema(table), tasks_at_once(frame.sparkSession))
+        if read_rows is not None and has_ordered_rows(schema):
+            tasks = writers_of(schema, tasks_at_once(frame.sparkSession))
             directory = until_written.enter_context(shared_directory(frame.sparkSession))
-            frame = split_rows(frame, table, read_rows, tasks, directory, kinds)
+            frame = split_rows(frame, table, read_rows, tasks, directory, kinds, keyed)
             read_rows = read_pieces
-        work = partial(_write_partition, to_send(table), read_rows, kinds, overwrite)
+        work = partial(_write_partition, to_send(table), read_rows, kinds, overwrite, key)
         messages = _messages_of(frame, table, work)
     require_one_writer(table, messages)
     return messages
@@ -189,14 +195,18 @@ def write_in_task(
     kinds: str | None,
     overwrite: Overwritten | None,
     read_rows: RowReader | None = None,
+    upsert_by: Sequence[str] | None = None,
 ) -> list[lake.CommitMessage] | lake.LakeError:
     """Write the rows of one task and return its messages.
+
+    ``upsert_by`` is the key by which rows change an Iceberg table.
 
     An error about the rows is returned, not raised: Spark would run the task again, with the same
     result.
     """
+    by_key: dict[str, Any] = {} if upsert_by is None else {"upsert_by": upsert_by}
     try:
-        writer = table.new_writer(overwrite=overwrite)
+        writer = table.new_writer(overwrite=overwrite, **by_key)
     except (
         lake.InvalidRequestError,
         lake.NotFoundError,
@@ -218,6 +228,7 @@ def _write_partition(
     read_rows: RowReader | None,
     kinds: str | None,
     overwrite: Overwritten | None,
+    upsert_by: Sequence[str] | None,
     written: Accumulator[list[bytes]] | None,
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
@@ -227,7 +238,7 @@ def _write_partition(
     table: lake.Table = pickle.loads(sent)
     prepare_worker()
     rows: Iterator[pa.RecordBatch] = chain([first], batches)
-    answer = write_in_task(table, rows, kinds, overwrite, read_rows)
+    answer = write_in_task(table, rows, kinds, overwrite, read_rows, upsert_by)
     if isinstance(answer, lake.LakeError):
         yield _answer(None, pickle.dumps(answer))
         return

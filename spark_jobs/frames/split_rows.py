@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 import lakeformat as lake
+from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.write.assign import Assigner, PartitionNumbers, Place, Places, rows_by_place
 from lakeformat.paimon.write.checked_rows import CheckedRows
 from lakeformat.paimon.write.passthrough_columns import decimals_as_numbers, texts_as_numbers
@@ -55,14 +56,16 @@ def split_rows(
     tasks: int,
     directory: str | None,
     kinds: str | None = None,
+    schema: TableSchema | None = None,
 ) -> DataFrame:
     """Return pieces of the rows that ``read_rows`` returns, in the order of the rows, each in the
     task that writes it.
 
     ``tasks`` is the number of writing tasks. The bytes of pieces are in files of ``directory``; if
-    it is None, they are in the pieces. The column ``kinds`` is kept with the rows.
+    it is None, they are in the pieces. The column ``kinds`` is kept with the rows. ``schema``
+    routes the rows; by default it is that of the table.
     """
-    work = partial(_split, to_send(table), read_rows, tasks, directory, kinds)
+    work = partial(_split, to_send(table), read_rows, tasks, directory, kinds, schema=schema)
     pieces = in_tasks(frame, work, PIECES_DDL)
     # Spark sorts only the few references to pieces, not the rows.
     return pieces.repartitionById(tasks, "task").sortWithinPartitions("source", "piece")
@@ -83,6 +86,7 @@ def _split(
     directory: str | None,
     kinds: str | None,
     batches: Iterator[pa.RecordBatch],
+    schema: TableSchema | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Pack the rows of a partition, in a Spark task. An error about the rows is stored in a piece,
     not raised: Spark would run the task again, with the same result.
@@ -92,9 +96,10 @@ def _split(
     prepare_worker()
     context = TaskContext.get()
     source = 0 if context is None else context.partitionId()
-    splitter = _Splitter(pickle.loads(sent), tasks, source, PieceWriter(directory), kinds)
+    table: lake.Table = pickle.loads(sent)
+    splitter = _Splitter(schema or table.schema, tasks, source, PieceWriter(directory), kinds)
     try:
-        for batch in read_rows(splitter.table, batches):
+        for batch in read_rows(table, batches):
             yield from splitter.add(batch)
         yield from splitter.rest()
     except lake.InvalidRequestError as reason:
@@ -108,21 +113,20 @@ class _Splitter:
 
     def __init__(
         self,
-        table: lake.Table,
+        schema: TableSchema,
         tasks: int,
         source: int,
         writer: PieceWriter,
         kinds: str | None,
     ) -> None:
-        self.table = table
-        texts = texts_as_numbers(table.schema)
-        encoded = texts | decimals_as_numbers(table.schema)
-        self._checked = CheckedRows(table.schema, kinds, first_row=0, encoded=encoded)
-        self._spelled_out = {*table.schema.column_names} - texts
-        schema = as_routed(table.schema, tasks)
-        self._assign = Assigner(schema, PartitionNumbers(schema, None))
+        texts = texts_as_numbers(schema)
+        encoded = texts | decimals_as_numbers(schema)
+        self._checked = CheckedRows(schema, kinds, first_row=0, encoded=encoded)
+        self._spelled_out = {*schema.column_names} - texts
+        by_bucket = as_routed(schema, tasks)
+        self._assign = Assigner(by_bucket, PartitionNumbers(by_bucket, None))
         # Keys that move between partitions have one order in all partitions.
-        keyed = () if crosses_partitions(table.schema) else table.schema.key_fields
+        keyed = () if crosses_partitions(schema) else schema.key_fields
         self._keys = tuple(field.name for field in keyed)
         self._tasks = tasks
         self._source = source

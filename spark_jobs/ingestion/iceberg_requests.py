@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
@@ -11,7 +11,7 @@ from lakeformat.errors import InvalidRequestError, UnsupportedError
 if TYPE_CHECKING:
     from spark_jobs.job_requests.ingest import IngestRequest
 
-__all__ = ["is_iceberg", "keys_of_messages", "refuse_for_iceberg"]
+__all__ = ["is_iceberg", "key_of_rows", "keys_of_messages", "new_writer", "refuse_for_iceberg"]
 
 _REFUSED: Final[Mapping[str, str]] = {
     "source_table": "read table.changes(…) in a function, and write the rows with table.write",
@@ -30,16 +30,26 @@ def refuse_for_iceberg(wanted: IngestRequest) -> None:
     if not is_iceberg(wanted):
         return
     advice = next((f"{key!r}: {_REFUSED[key]}" for key in _REFUSED if getattr(wanted, key)), None)
-    if wanted.holds_messages and wanted.engine == "spark":
-        advice = "change messages with engine 'spark': use engine 'python'"
-    elif wanted.holds_messages and wanted.stage:
-        advice = "'stage' with change messages, which also replace and delete rows: leave it out"
-    elif wanted.on_schema_change != "fail":
+    if wanted.on_schema_change != "fail":
         advice = "'on_schema_change': add the columns with ALTER TABLE in Spark"
     if advice is not None:
         raise UnsupportedError(
             f"{wanted.table} is an Iceberg table, for which the job does not take {advice}"
         )
+
+
+def key_of_rows(table: Any, wanted: IngestRequest) -> list[str] | None:
+    """Return the key by which the rows of a request change an Iceberg table; None if they are added
+    to it, and for a Paimon table.
+    """
+    if wanted.upsert_by is None and not (wanted.holds_messages and is_iceberg(wanted)):
+        return None
+    return keys_of_messages(table, wanted)
+
+
+def new_writer(table: Any, upsert_by: Sequence[str] | None) -> Any:
+    """Return a writer of rows that are staged; ``upsert_by`` is their key in an Iceberg table."""
+    return table.new_writer() if upsert_by is None else table.new_writer(upsert_by=upsert_by)
 
 
 def keys_of_messages(table: Any, wanted: IngestRequest) -> list[str]:

@@ -98,16 +98,21 @@ class _InTasks:
 
     def written(self, table: lake.Table, overwrite: Overwritten | None) -> list[lake.CommitMessage]:
         """Write the files in tasks; messages of one key keep their order."""
+        from spark_jobs.frames.routing import keyed_rows
         from spark_jobs.frames.spark_write import write_in_tasks
         from spark_jobs.ingestion.spark_source import files_frame, parts_frame
 
-        rows, session = self._rows, self._started()
+        rows, session, keyed = self._rows, self._started(), None
         if isinstance(rows, FileRows):
             frame, read_rows = files_frame(session, rows.files)
         else:
             read = partial(_read_messages, rows.files)
             frame, read_rows = parts_frame(session, rows.files.paths, read)
-        return write_in_tasks(frame, table, read_rows, kinds=rows.kinds, overwrite=overwrite)
+            if isinstance(table, lake.IcebergTable):
+                keyed = keyed_rows(table, rows.files.columns.by_name, rows.files.keys)
+        return write_in_tasks(
+            frame, table, read_rows, kinds=rows.kinds, overwrite=overwrite, keyed=keyed
+        )
 
 
 def _read_messages(files: MessageFiles, table: lake.Table, path: str) -> Iterator[pa.RecordBatch]:

@@ -327,7 +327,7 @@ class IngestRequest(CommitRequest):
     def _require_upserts(self) -> None:
         """Raise an error for ``upsert_by`` if rows cannot be replaced by a key."""
         for name in ("overwrite", "stage"):
-            if getattr(self, name):
+            if getattr(self, name) and not (name == "stage" and self.holds_messages):
                 raise refusal(
                     f"keys 'upsert_by' and {name!r} exclude each other: leave one of them out"
                 )

@@ -55,6 +55,27 @@ test_a_copy_without_a_key_takes_no_update = sources.test_a_copy_without_a_key_ta
 test_an_empty_source_is_nothing_to_do = sources.test_an_empty_source_is_nothing_to_do
 
 
+@pytest.mark.parametrize(("form", "version"), [("debezium", 3), ("canal", 2)])
+def test_messages_change_an_iceberg_table_in_their_order(tmp_path, ingest, form, version):
+    """The messages of a key are in files that different tasks read."""
+    catalog = lake.open_catalog(str(tmp_path / "warehouse"), format="iceberg")
+    catalog.create_database("shop")
+    columns = [("sku", "STRING NOT NULL"), ("pieces", "INT"), ("price", "DECIMAL(10, 2)")]
+    table = catalog.create_table("shop.stock", columns, primary_key=["sku"], format_version=version)
+    old = {"sku": ["pear", "kiwi"], "pieces": pa.array([0, 2], pa.int32())}
+    table.write(pa.table(old))
+    more = {"catalog_options": {"format": "iceberg"}, "commit_user": "run"}
+    for number in (1, 1, 2):
+        done = ingest(form, *messages.ONE_STORY[form], commit_identifier=number, **more)
+        rows = table.scan(["sku", "pieces"]).to_arrow().to_pylist()
+        found = sorted((row["sku"], row["pieces"]) for row in rows)
+        assert found == [("date", 9), ("kiwi", 2), ("pear", 5)]
+    assert done["report"]["replaced_rows"] == 2
+    assert len(table.snapshots()) == 3
+    staged = ingest(form, *messages.ONE_STORY[form], commit_identifier=3, stage=True, **more)
+    assert table.staged.publish([staged["staged"]]).replaced_rows == 2
+
+
 @pytest.fixture
 def ingest(tmp_path, spark):
     """Ingest messages into ``shop.stock``, each out of a file of its own."""

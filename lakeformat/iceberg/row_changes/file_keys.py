@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the keys of rows in new files, in parts that fit into memory."""
+"""Reads the keys of rows in new files, and keys to delete, in parts that fit into memory."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from lakeformat.iceberg.read.data_file import DataFile, FileSplit
 from lakeformat.iceberg.read.equality_keys import EqualityKeys
 from lakeformat.iceberg.read.plan import TableState
 from lakeformat.iceberg.read.scan import Scan
+from lakeformat.iceberg.row_changes.given_changes import NumberedRows, keys_of
 from lakeformat.iceberg.row_changes.given_keys import require_values
 from lakeformat.iceberg.row_changes.key_values import KeyValues
 from lakeformat.iceberg.types import Field
@@ -31,16 +32,23 @@ _MOST_ROWS = 4 << 20
 
 
 class FileKeys:
-    """The keys of files that are not published yet; it can be pickled, so that workers read the
-    keys.
+    """The keys of files that are not published yet, and keys of rows to delete; it can be pickled,
+    so that workers read the keys.
     """
 
-    def __init__(self, loaded: LoadedMetadata, entries: pa.Table, fields: Sequence[Field]) -> None:
+    def __init__(
+        self,
+        loaded: LoadedMetadata,
+        entries: pa.Table,
+        fields: Sequence[Field],
+        deleted: Sequence[pa.Table] = (),
+    ) -> None:
         metadata = loaded.metadata
         self._scan = Scan(TableState(loaded.places, metadata, None, metadata.schema))
         self._schema = metadata.schema
         self.fields = tuple(fields)
-        self._parts = [*_parts(_splits(entries))]
+        self._parts: list[Sequence[FileSplit | pa.RecordBatch]] = [*_parts(_splits(entries))]
+        self._parts += [batches for each in deleted if (batches := self._keys(each))]
         self._last: tuple[int, EqualityKeys] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -82,9 +90,18 @@ class FileKeys:
                 self._last = last
             yield last[1]
 
-    def _batches(self, splits: Iterable[FileSplit]) -> Iterator[pa.RecordBatch]:
-        for split in splits:
-            for batch in self._scan.read_fields(split, self.fields):
+    def _keys(self, deleted: pa.Table) -> list[pa.RecordBatch]:
+        """Return keys with the types that the table has now."""
+        rows = (NumberedRows(each, range(len(each))) for each in deleted.to_batches())
+        found: list[pa.RecordBatch] = keys_of(self._schema, self.fields, rows).to_batches()
+        return found
+
+    def _batches(self, parts: Iterable[FileSplit | pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for part in parts:
+            if isinstance(part, pa.RecordBatch):
+                yield part
+                continue
+            for batch in self._scan.read_fields(part, self.fields):
                 require_values(batch, self.fields)
                 yield batch
 

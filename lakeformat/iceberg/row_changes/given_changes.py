@@ -20,7 +20,15 @@ from lakeformat.rows.groups import Mask, Positions
 from lakeformat.rows.row_kinds import GivenKinds, Kinds, is_retract
 from lakeformat.types.arrow_memory import array_of
 
-__all__ = ["GivenChanges", "NumberedRows", "conformed", "given_changes"]
+__all__ = [
+    "GivenChanges",
+    "NumberedRows",
+    "conformed",
+    "given_changes",
+    "keys_of",
+    "last_changes",
+    "with_kinds",
+]
 
 
 class NumberedRows(NamedTuple):
@@ -44,7 +52,7 @@ class GivenChanges:
     def keys(self, schema: Schema, fields: Sequence[Field], rows: pa.Table) -> pa.Table:
         """Return the keys of the rows to store, then the keys to delete."""
         stored = rows.select([each.name for each in fields])
-        return pa.concat_tables([stored, _keys(schema, fields, self.deleted)])
+        return pa.concat_tables([stored, keys_of(schema, fields, self.deleted)])
 
 
 def given_changes(
@@ -56,7 +64,13 @@ def given_changes(
     """
     if kinds is None:
         return GivenChanges([*_numbered(to_batches(data))])
-    given = [*_with_kinds(schema, data, kinds)]
+    return last_changes(schema, fields, [*with_kinds(schema, data, kinds)])
+
+
+def last_changes(
+    schema: Schema, fields: Sequence[Field], given: Sequence[tuple[NumberedRows, Kinds]]
+) -> GivenChanges:
+    """Return the last change of each key."""
     is_last = _last_of_keys(schema, fields, [rows for rows, _ in given])
     stored: list[NumberedRows] = []
     deleted: list[NumberedRows] = []
@@ -82,7 +96,7 @@ def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[NumberedRows]:
         first = numbers.stop
 
 
-def _with_kinds(schema: Schema, data: Any, kinds: Any) -> Iterator[tuple[NumberedRows, Kinds]]:
+def with_kinds(schema: Schema, data: Any, kinds: Any) -> Iterator[tuple[NumberedRows, Kinds]]:
     """Yield the rows without their kinds, and the kinds."""
     reader = GivenKinds([each.name for each in schema.fields], kinds)
     for given, numbers in _numbered(to_batches(data)):
@@ -93,13 +107,13 @@ def _with_kinds(schema: Schema, data: Any, kinds: Any) -> Iterator[tuple[Numbere
 
 def _last_of_keys(schema: Schema, fields: Sequence[Field], given: Sequence[NumberedRows]) -> Mask:
     """Return a mask of the rows that are the last change of their key."""
-    columns = key_columns(_keys(schema, fields, given), fields)
+    columns = key_columns(keys_of(schema, fields, given), fields)
     own = np.arange(len(columns[0]), dtype=np.int64)
     is_last: Mask = EqualityKeys(columns, own).numbers(columns) == own
     return is_last
 
 
-def _keys(schema: Schema, fields: Sequence[Field], given: Iterable[NumberedRows]) -> pa.Table:
+def keys_of(schema: Schema, fields: Sequence[Field], given: Iterable[NumberedRows]) -> pa.Table:
     """Return the key columns of the rows."""
     names = {each.name for each in fields}
     alone = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UPSERT of files that other processes have written, in one commit.
+"""UPSERT of files that other processes have written, and of keys to delete, in one commit.
 
 Only the keys of the new rows are read: once to check them, and by each worker that searches stored
 files. So memory does not depend on the number of new rows. After an error the new files are kept,
@@ -27,7 +27,7 @@ from lakeformat.iceberg.row_changes.method import method_of
 from lakeformat.iceberg.row_changes.run import ChangeRequest, PreparedChange, run_change
 from lakeformat.iceberg.row_changes.upsert import MERGE, upsert_report
 from lakeformat.iceberg.write.append import checked_properties, earlier_commit
-from lakeformat.iceberg.write.commit_prepared import PublishedOnce, with_unpublished
+from lakeformat.iceberg.write.commit_prepared import PublishedOnce, no_entries, with_unpublished
 from lakeformat.iceberg.write.foreign_entries import checked_entries, require_present
 from lakeformat.iceberg.write.message import IcebergCommitMessage
 from lakeformat.iceberg.write.publish import PublishedChange
@@ -49,7 +49,9 @@ def upsert_messages(
     commit: CommitId | None,
     properties: Mapping[str, str] | None,
 ) -> UpsertReport:
-    """Publish prepared files; their rows replace the stored rows with the same keys."""
+    """Publish prepared files; their rows replace the stored rows with the same keys, and the stored
+    rows with the deleted keys of the messages are deleted.
+    """
     request = ChangeRequest(
         operation=RowOperation.UPSERT,
         commit=commit,
@@ -65,15 +67,18 @@ def upsert_messages(
         report = write_report(handle.uri, earlier)
         unpublished = with_unpublished(loaded, report, earlier.snapshot, entries)
         return UpsertReport(**asdict(unpublished))
-    if not entries:
+    deleted = [each.deleted_keys for each in messages if each.deleted_keys]
+    if not entries and not deleted:
         return UpsertReport(
             **asdict(write_report(handle.uri, PublishedChange(None, 0, is_replayed=False)))
         )
     require_present(loaded, handle.uri, entries)
-    files = _NewFiles(handle, entries, names, {each.base_snapshot for each in messages})
+    bases = {each.base_snapshot for each in messages}
+    files = _NewFiles(handle, entries, names, bases, deleted, is_once=commit is not None)
     changed = run_change(handle, request, files.prepared)
     rows = sum(each.rows for each in messages)
-    found = upsert_report(handle, changed, rows, "replaced")
+    done = "replaced or deleted" if deleted else "replaced"
+    found = upsert_report(handle, changed, rows, done)
     if not found.replayed:
         return found
     newest = handle.load()
@@ -90,6 +95,10 @@ class _NewFiles:
     names: Sequence[str]
     bases: set[int]
     """The ids of the snapshots that were the newest when the writers of the files began."""
+    deleted: Sequence[pa.Table]
+    """Keys whose stored rows are deleted."""
+    is_once: bool
+    """True if the commit has an identity, by which a repetition finds it."""
     _conditions: dict[int, Predicate] = field(default_factory=dict)
     """The condition that the keys meet, by schema id."""
 
@@ -102,8 +111,9 @@ class _NewFiles:
                 f"the partitions of {self.handle.uri} were changed while its writers worked, so "
                 "its files cannot replace rows. Nothing was published: write the rows again"
             )
-        [entries] = self.entries
-        keys = FileKeys(loaded, entries, key_fields(metadata.schema, self.names))
+        [entries] = self.entries or [no_entries(loaded)]
+        fields = key_fields(metadata.schema, self.names)
+        keys = FileKeys(loaded, entries, fields, self.deleted)
         number = metadata.schema.schema_id
         if number not in self._conditions:
             self._conditions[number] = keys.condition()
@@ -123,7 +133,9 @@ class _NewFiles:
             work=work,
             searched=files,
             unseen=plan.condition,
-            given=entries,
+            given=entries if self.entries else None,
+            # Otherwise a repeated commit would delete rows that got these keys later.
+            is_recorded=self.is_once and bool(self.deleted),
             once=lambda produce: PublishedOnce(self.handle.uri, produce, self.bases, self.entries),
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.read.plan import TableState
 from lakeformat.iceberg.read.unpublished_files import UnpublishedFiles
@@ -22,12 +23,20 @@ def staged_files(
     results: Sequence[StagedResult[IcebergCommitMessage]],
     *,
     replaces: int | None = None,
+    with_published: bool = False,
 ) -> UnpublishedFiles:
     """Return the files of staged results, for a scan.
 
-    ``replaces`` is the snapshot whose files the commit will remove.
+    ``replaces`` is the snapshot whose files the commit will remove. ``with_published`` means that
+    the published rows are read, too: raise if the commit replaces some of them by their keys.
     """
     messages = [message for result in results for message in result.messages]
+    if with_published and any(each.upsert_by is not None for each in messages):
+        raise UnsupportedError(
+            f"the staged rows of {loaded.places.uri} replace published rows with the same keys, "
+            "which are found only by the commit, so both cannot be read together: read or check "
+            "the staged rows alone, or publish them first"
+        )
     entries = checked_entries(loaded, loaded.places.uri, messages)
     removed = frozenset[str]()
     if replaces is not None and state.snapshot is not None:

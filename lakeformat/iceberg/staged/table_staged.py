@@ -12,7 +12,11 @@ from lakeformat.iceberg.staged.staged_results import staged_results
 from lakeformat.iceberg.write.append import earlier_commit
 from lakeformat.iceberg.write.commit_prepared import commit_messages, delete_prepared
 from lakeformat.iceberg.write.foreign_entries import checked_entries, find_published
-from lakeformat.iceberg.write.message import IcebergCommitMessage, check_messages
+from lakeformat.iceberg.write.message import (
+    IcebergCommitMessage,
+    check_messages,
+    key_of_messages,
+)
 from lakeformat.iceberg.write.report import WriteReport, write_report
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.staged.table_staged import AnyTableStaged
@@ -55,7 +59,8 @@ class TableStaged(AnyTableStaged[IcebergCommitMessage, WriteReport]):
         snapshot = None if head is None else metadata.snapshot(head.snapshot_id)
         state = TableState(loaded.places, metadata, snapshot, metadata.schema)
         asked = row_filter(metadata, state.schema, where, None)
-        return Scan(state, columns, asked, unpublished=staged_files(loaded, state, results))
+        files = staged_files(loaded, state, results, with_published=with_published)
+        return Scan(state, columns, asked, unpublished=files)
 
     def _checked(self, messages: Iterable[IcebergCommitMessage]) -> Sequence[IcebergCommitMessage]:
         return check_messages(messages)
@@ -78,6 +83,12 @@ class TableStaged(AnyTableStaged[IcebergCommitMessage, WriteReport]):
         return None if found is None else write_report(self._handle.uri, found)
 
     def _commit(self, messages: Sequence[IcebergCommitMessage], commit: CommitId) -> WriteReport:
+        if (key := key_of_messages(messages)) is not None:
+            from lakeformat.iceberg.row_changes.prepared_upsert import upsert_messages
+
+            return upsert_messages(
+                self._handle, messages, key, executor=None, commit=commit, properties=None
+            )
         return commit_messages(self._handle, messages, None, commit=commit, properties=None)
 
     def _delete(self, messages: Sequence[IcebergCommitMessage]) -> Sequence[str]:

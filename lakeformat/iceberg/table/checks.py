@@ -45,5 +45,11 @@ class TableChecks(TableHistory):
 
         staged = TableStaged(self._handle)
         results = staged.named(request.staged)
-        files = staged_files(self._loaded(), state, results, replaces=request.replaces)
+        files = staged_files(
+            self._loaded(),
+            state,
+            results,
+            replaces=request.replaces,
+            with_published=bool(request.checks.unique),
+        )
         return StagedRows(tuple(staged.address(each.name) for each in results), files)

@@ -62,14 +62,24 @@ class TableWrites(TableHistory):
 
         return replace_rows(self._handle, data, overwrite, commit=commit, properties=properties)
 
-    def new_writer(self, *, overwrite: Overwritten | None = None) -> PreparedWriter:
+    def new_writer(
+        self, *, overwrite: Overwritten | None = None, upsert_by: Sequence[str] | None = None
+    ) -> PreparedWriter:
         """Return a writer whose messages are committed later, in this process or in another one.
 
-        For a commit with ``overwrite``, pass the same ``overwrite`` here.
+        For a commit with ``overwrite``, pass the same ``overwrite`` here. ``upsert_by`` names the
+        columns of a key: the commit then replaces the stored rows with the same key, and ``write``
+        takes ``kinds``, so that rows are also deleted. Rows with kinds are in memory until
+        ``prepare``, and one writer must get all rows of a key.
         """
         from lakeformat.iceberg.write.overwrite import check_overwritten
         from lakeformat.iceberg.write.prepared_writer import PreparedWriter
 
+        if upsert_by is not None:
+            from lakeformat.iceberg.row_changes.upsert_writer import UpsertWriter
+
+            _refuse_both(overwrite)
+            return UpsertWriter(self._handle, upsert_by)
         if overwrite is not None:
             check_overwritten(self._handle.load().metadata, overwrite)
         return PreparedWriter(self._handle)
@@ -88,20 +98,22 @@ class TableWrites(TableHistory):
         """Publish prepared files, as ``write`` does; commit each message only once.
 
         ``upsert_by`` names the columns of a key: the new rows then replace the stored rows with the
-        same key, as in ``upsert``. Only the keys of the new rows are read, so memory does not limit
-        their number. ``executor`` searches the stored rows: ``"threads"``, ``"serial"``, or an
-        object such as ``SparkExecutor``. In version 3 all new rows get new row ids.
+        same key, as in ``upsert``. Messages of a writer with ``upsert_by`` contain it. Only the
+        keys of the new rows are read, so memory does not limit their number. ``executor`` searches
+        the stored rows: ``"threads"``, ``"serial"``, or an object such as ``SparkExecutor``. In
+        version 3 all new rows get new row ids.
 
         A message is refused if it belongs to another table, or if it names a file that is outside
         of the directory of data files, missing, or already published. After an error the files are
         kept: call ``abort``, or commit them again.
         """
         from lakeformat.iceberg.write.commit_prepared import commit_messages
-        from lakeformat.iceberg.write.message import check_messages
+        from lakeformat.iceberg.write.message import check_messages, key_of_messages
 
         refuse_arguments("write", options, self.location)
         refuse_unknown(self.commit, not_refused("write", options))
         checked = check_messages(messages)
+        upsert_by = _one_key(upsert_by, key_of_messages(checked))
         if upsert_by is None:
             if executor is not None:
                 raise InvalidRequestError(
@@ -110,10 +122,7 @@ class TableWrites(TableHistory):
             return commit_messages(
                 self._handle, checked, overwrite, commit=commit, properties=properties
             )
-        if overwrite is not None:
-            raise InvalidRequestError(
-                "upsert_by and overwrite exclude each other: leave one of them out"
-            )
+        _refuse_both(overwrite)
         from lakeformat.iceberg.row_changes.prepared_upsert import upsert_messages
 
         return upsert_messages(
@@ -207,3 +216,20 @@ class TableWrites(TableHistory):
         from lakeformat.tables.arguments import partitions_to_drop
 
         return delete_partitions(self._handle, partitions_to_drop(partitions), commit=commit)
+
+
+def _one_key(given: Sequence[str] | None, written: Sequence[str] | None) -> Sequence[str] | None:
+    """Return the key of a commit; raise if its messages were written with another one."""
+    if given is not None and written is not None and [*given] != [*written]:
+        raise InvalidRequestError(
+            f"upsert_by is {given!r}, but these messages were written with "
+            f"upsert_by={[*written]!r}: leave upsert_by out"
+        )
+    return written if given is None else given
+
+
+def _refuse_both(overwrite: object) -> None:
+    if overwrite is not None:
+        raise InvalidRequestError(
+            "upsert_by and overwrite exclude each other: leave one of them out"
+        )

@@ -35,6 +35,7 @@ __all__ = [
     "abort_messages",
     "commit_messages",
     "delete_prepared",
+    "no_entries",
     "with_unpublished",
 ]
 
@@ -154,11 +155,11 @@ def _change(
             f"the partitions of {handle.uri} were changed while its writers worked, so its files "
             "cannot replace rows. Nothing was published: write the rows again"
         )
-    [of_spec] = entries or [_none(loaded)]
+    [of_spec] = entries or [no_entries(loaded)]
     return replacement(loaded.metadata, overwritten, of_spec, is_recorded=commit is not None)
 
 
-def _none(loaded: LoadedMetadata) -> pa.Table:
+def no_entries(loaded: LoadedMetadata) -> pa.Table:
     """Return a table without entries."""
     spec = loaded.metadata.spec_of(loaded.metadata.default_spec_id)
     return new_entries([], spec.spec_id, partition_type(loaded.metadata, spec), 0)

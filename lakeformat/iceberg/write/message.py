@@ -1,29 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commit messages: unpublished data files of one writer, which any process can commit.
 
-As bytes a message is an Arrow stream of manifest entries.
+As bytes a message is an Arrow stream of manifest entries. The keys of an upsert are a second Arrow
+stream in its metadata.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakeformat.errors import InvalidRequestError
 from lakeformat.tables.json_file import NO_JSON, Member, read_members, write_members
 from lakeformat.tables.messages import require_bytes, require_messages, unreadable_message
 
-__all__ = ["IcebergCommitMessage", "check_messages"]
+__all__ = ["IcebergCommitMessage", "check_messages", "key_of_messages", "with_keys"]
 
 _Bytes: TypeAlias = bytes
 """The builtin ``bytes``, whose name a property of the class hides."""
 
 _VERSION = 1
+_VERSION_WITH_KEYS = 2
+"""The version of messages of an upsert, which earlier releases must refuse."""
 _HEADER = b"lake.message"
+_KEYS = b"lake.deleted-keys"
 _ADVICE = (
     "pass a list of the messages that writers of an Iceberg table prepared, as in "
     "commit(writer.prepare()); convert bytes with table.read_message"
@@ -47,7 +52,16 @@ class IcebergCommitMessage:
     """The id of the newest snapshot of the branch when the writer began; 0 if there was none."""
     entries: pa.Table
     """The manifest entries of the files."""
+    deleted_keys: pa.Table | None = None
+    """The keys whose stored rows the commit deletes; its columns are the key. The rows in the files
+    then replace the stored rows with the same key. None if the commit only adds rows.
+    """
     version: int = _VERSION
+
+    @property
+    def upsert_by(self) -> list[str] | None:
+        """The columns of the key by which the rows replace stored rows; None if they are added."""
+        return None if self.deleted_keys is None else self.deleted_keys.column_names
 
     @property
     def rows(self) -> int:
@@ -73,12 +87,10 @@ class IcebergCommitMessage:
     def to_bytes(self) -> _Bytes:
         """Return the message as bytes, to store it or send it to another process."""
         header = json.dumps(write_members(_MEMBERS, self)).encode()
-        stream = pa.BufferOutputStream()
-        named = self.entries.replace_schema_metadata({_HEADER: header})
-        with pa.ipc.new_stream(stream, named.schema) as writer:
-            writer.write_table(named)
-        content: _Bytes = stream.getvalue().to_pybytes()
-        return content
+        metadata = {_HEADER: header}
+        if self.deleted_keys is not None:
+            metadata[_KEYS] = _stream_of(self.deleted_keys)
+        return _stream_of(self.entries.replace_schema_metadata(metadata))
 
     @classmethod
     def from_bytes(cls, content: _Bytes) -> IcebergCommitMessage:
@@ -99,14 +111,54 @@ class IcebergCommitMessage:
         entries.validate(full=True)
         metadata: Mapping[_Bytes, _Bytes] = entries.schema.metadata or {}
         header = json.loads(metadata[_HEADER])
-        if not isinstance(header, dict) or header.get("version") != _VERSION:
-            raise ValueError(f"it has another version than {_VERSION}")
-        return cls(entries=entries.replace_schema_metadata(), **read_members(_MEMBERS, header))
+        version = _VERSION_WITH_KEYS if _KEYS in metadata else _VERSION
+        if not isinstance(header, dict) or header.get("version") != version:
+            raise ValueError(f"it has another version than {version}")
+        keys = None
+        if _KEYS in metadata:
+            with pa.ipc.open_stream(metadata[_KEYS]) as reader:
+                keys = reader.read_all()
+            keys.validate(full=True)
+        return cls(
+            entries=entries.replace_schema_metadata(),
+            deleted_keys=keys,
+            **read_members(_MEMBERS, header),
+        )
+
+
+def with_keys(message: IcebergCommitMessage, keys: pa.Table) -> IcebergCommitMessage:
+    """Return the message as one of an upsert that also deletes the stored rows with ``keys``."""
+    return replace(message, deleted_keys=keys, version=_VERSION_WITH_KEYS)
+
+
+def key_of_messages(messages: Sequence[IcebergCommitMessage]) -> list[str] | None:
+    """Return the columns of the key by which messages change rows; None if they only add rows.
+
+    Raise if the messages differ in this.
+    """
+    found = {None if each.upsert_by is None else tuple(each.upsert_by) for each in messages}
+    if len(found) > 1:
+        shown = sorted("no key" if each is None else ", ".join(each) for each in found)
+        raise InvalidRequestError(
+            f"these {len(messages)} messages cannot be in one commit, because their writers had "
+            f"different keys: {'; '.join(shown)}. Nothing was published: commit the messages of "
+            "each key alone"
+        )
+    key = next(iter(found), None)
+    return None if key is None else [*key]
 
 
 def check_messages(messages: object) -> list[IcebergCommitMessage]:
     """Return the messages as a list; raise if they are not of this class."""
     return require_messages(messages, IcebergCommitMessage, _ADVICE)
+
+
+def _stream_of(rows: pa.Table) -> bytes:
+    stream = pa.BufferOutputStream()
+    with pa.ipc.new_stream(stream, rows.schema) as writer:
+        writer.write_table(rows)
+    content: bytes = stream.getvalue().to_pybytes()
+    return content
 
 
 def _sum(entries: pa.Table, name: str) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+
 from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.refused_arguments import refuse_arguments
@@ -28,6 +30,7 @@ class PreparedWriter:
         head = loaded.metadata.references.get(handle.branch)
         self._base = 0 if head is None else head.snapshot_id
         self._uri, self._uuid = handle.uri, loaded.metadata.table_uuid or ""
+        self._schema = loaded.metadata.schema
         self._writer = TableWriter(loaded, handle.environment)
         self._is_finished = False
 
@@ -54,10 +57,7 @@ class PreparedWriter:
             self.abort()
             raise
         self._is_finished = True
-        message = IcebergCommitMessage(
-            table=self._uri, table_uuid=self._uuid, base_snapshot=self._base, entries=entries
-        )
-        return [message] if message.files else []
+        return self._messages_of(entries)
 
     def abort(self) -> None:
         """Delete the files. Call it only if none of them may have been published."""
@@ -70,6 +70,15 @@ class PreparedWriter:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if kind is not None:
             self.abort()
+
+    def _messages_of(self, entries: pa.Table) -> list[IcebergCommitMessage]:
+        """Return the messages of the finished files."""
+        return [self._message(entries)] if len(entries) else []
+
+    def _message(self, entries: pa.Table) -> IcebergCommitMessage:
+        return IcebergCommitMessage(
+            table=self._uri, table_uuid=self._uuid, base_snapshot=self._base, entries=entries
+        )
 
     def _require_unfinished(self) -> None:
         if self._is_finished:

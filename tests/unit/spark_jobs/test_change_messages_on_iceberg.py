@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from spark_jobs import commit
 from spark_jobs.ingest import run
 from tests.unit.spark_jobs.messages import ONE_STORY, canal, debezium, item, maxwell
 
@@ -73,6 +74,25 @@ def test_rows_are_inserted_updated_moved_and_deleted_in_one_commit(stock, form, 
     assert (first["replayed"], again["replayed"]) == (False, True)
     assert again["snapshot_id"] == first["snapshot_id"] == stock.table.latest_snapshot().id
     assert (first["report"]["rows"], first["report"]["replaced_rows"]) == (2, 1)
+
+
+def test_staged_messages_change_rows_when_the_job_commit_publishes_them(stock):
+    stock.create(3)
+    stock.table.write(rows(pear=0, kiwi=2))
+    run_of = {"commit_user": "dag-run", "commit_identifier": 1}
+    staged = stock.ingest("debezium", *ONE_STORY["debezium"][1:], stage=True, **run_of)
+    assert stock.rows == [("kiwi", 2), ("pear", 0)]
+    request = {
+        "warehouse": str(stock.root / "warehouse"),
+        "catalog_options": {"format": "iceberg"},
+        "table": "shop.stock",
+        "staged": [staged["staged"]],
+    }
+    done = [commit.run({**request, **run_of}) for _ in range(2)]
+    assert stock.rows == sorted([*LAST, ("kiwi", 2)])
+    assert [each["replayed"] for each in done] == [False, True]
+    again = stock.ingest("debezium", *ONE_STORY["debezium"][1:], stage=True, **run_of)
+    assert again["replayed"]
 
 
 def test_a_batch_that_was_published_but_not_marked_is_not_applied_again(stock):

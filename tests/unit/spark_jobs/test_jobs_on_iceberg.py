@@ -147,9 +147,7 @@ def test_old_staged_rows_are_discarded_with_the_orphans(tmp_path):
 @pytest.mark.parametrize(
     ("asked", "advice"),
     [
-        ({"format": "canal-json", "stage": True}, "'stage' with change messages"),
         ({"on_schema_change": "add"}, "'on_schema_change': add the columns"),
-        ({"format": "canal-json", "engine": "spark"}, "change messages with engine 'spark'"),
     ],
 )
 def test_an_ingestion_that_the_format_lacks_is_refused_by_name(warehouse, asked, advice):
