@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from lakeformat.catalog.iceberg.metastore import Describe, Metastore
+from lakeformat.catalog.iceberg.pair_stores import base_store_of, stores_to_drop
 from lakeformat.catalog.names import TableName, parse_nested_name
 from lakeformat.catalog.texts import require_texts
 from lakeformat.environment import SYSTEM, Environment
@@ -104,7 +105,9 @@ class IcebergCatalog:
                 f"database {name!r} in {self.location} has {counted(len(tables), 'table')}: "
                 f"{shown}. Drop them first, or pass cascade=True"
             )
-        return [self.plan_drop_table(f"{name}.{table}", purge=purge) for table in tables]
+        names = [TableName(name, table) for table in tables]
+        alone = [each for each in names if base_store_of(self._metastore, each) is None]
+        return [self.plan_drop_table(str(each), purge=purge) for each in alone]
 
     def drop_database(
         self, name: str, *, cascade: bool = False, purge: bool = False, missing_ok: bool = False
@@ -208,7 +211,7 @@ class IcebergCatalog:
         ``purge`` also deletes the files. A catalog of directories deletes the directory of the
         table, and requires ``purge``. A REST service deletes the files itself. In any other catalog
         this library deletes the files that the metadata names, if they are below the table or in an
-        allowed directory. Stop all writers first.
+        allowed directory. Stop all writers first. Both stores of a Mixed table are dropped.
         """
         parsed = self._plain_name(name)
         try:
@@ -217,15 +220,18 @@ class IcebergCatalog:
             if missing_ok:
                 return
             raise
-        self._require_no_store(parsed)
+        for store in stores_to_drop(self._metastore, parsed):
+            self._drop_store(store, purge=purge)
+
+    def _drop_store(self, name: TableName, *, purge: bool) -> None:
         if not purge or self._metastore.deletes_files:
-            self._metastore.remove_table(parsed, purge=purge)
+            self._metastore.remove_table(name, purge=purge)
             return
         from lakeformat.iceberg.purge import files_to_purge
         from lakeformat.iceberg.purge import purge as delete_files
 
-        files = files_to_purge(self._handle(parsed).load())
-        self._metastore.remove_table(parsed, purge=False)
+        files = files_to_purge(self._handle(name).load())
+        self._metastore.remove_table(name, purge=False)
         delete_files(files)
 
     def plan_drop_table(self, name: str, *, purge: bool = False) -> IcebergDropPlan:
@@ -238,18 +244,19 @@ class IcebergCatalog:
 
         parsed = self._plain_name(name)
         self._require_table(parsed)
-        self._require_no_store(parsed)
-        self._metastore.require_removable(parsed, purge=purge)
-        loaded = self._handle(parsed).load()
-        found = files_to_purge(loaded) if purge else None
-        removals = [] if found is None else [each for step in found.steps for each in step]
+        stores = stores_to_drop(self._metastore, parsed)
+        for store in stores:
+            self._metastore.require_removable(store, purge=purge)
+        loaded = [self._handle(store).load() for store in stores]
+        found = [files_to_purge(each) for each in loaded] if purge else []
+        removals = [each for files in found for step in files.steps for each in step]
         return IcebergDropPlan(
             table=name,
-            location=loaded.places.uri,
+            location=loaded[0].places.uri,
             purge=purge,
             files=len(removals),
             bytes=sum(each.size or 0 for each in removals),
-            outside=0 if found is None else found.outside,
+            outside=sum(files.outside for files in found),
         )
 
     def drop_new_table(self, name: str) -> bool:
@@ -257,9 +264,10 @@ class IcebergCatalog:
         other.
         """
         parsed = self._plain_name(name)
-        if self._open(parsed).latest_snapshot() is not None:
+        stores = stores_to_drop(self._metastore, parsed)
+        if any(self._open(store).latest_snapshot() is not None for store in stores):
             return False
-        return self._metastore.remove_new_table(parsed)
+        return all([self._metastore.remove_new_table(store) for store in stores])
 
     def rename_table(self, old: str, new: str) -> IcebergTable:
         """Rename a table, in the same database or into another one; its files are not moved."""
@@ -293,13 +301,13 @@ class IcebergCatalog:
         )
 
     def _require_no_store(self, name: TableName) -> None:
-        """Raise ``UnsupportedError`` for a store of a Mixed table, which needs its other store."""
+        """Refuse to rename a store of a Mixed table, whose properties name the other one."""
         properties = self._open(name).properties
         if TABLE_STORE not in properties or not is_keyed_store(properties):
             return
         raise UnsupportedError(
             f"table '{name}' is the {properties[TABLE_STORE]} store of a Mixed table, so it is not "
-            "dropped or renamed without the other one: do that with Amoro"
+            "renamed without the other one: do that with Amoro"
         )
 
     def _plain_name(self, name: str) -> TableName:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import pyarrow as pa
 
 from lakeformat.catalog.iceberg.metastore import Describe, Metastore
+from lakeformat.catalog.iceberg.pair_stores import CHANGE_SUFFIX
 from lakeformat.catalog.names import TableName
 from lakeformat.errors import AlreadyExistsError, InvalidRequestError
 from lakeformat.iceberg.arrow_types import to_arrow_field
@@ -27,7 +28,6 @@ from lakeformat.types.closest import closest
 
 __all__ = ["make_pair", "required_keys"]
 
-_SUFFIX = "_change_"
 _MARK = {"table-format": "MIXED_ICEBERG"}
 _DescribeStore = Callable[[Mapping[str, str]], Describe]
 """Returns the description of a store with these properties."""
@@ -55,7 +55,7 @@ def make_pair(
     """Create both stores; return False if the base store exists."""
     if name.table in metastore.tables(name.database):
         return False
-    change = TableName(name.database, f"{name.table}{_SUFFIX}")
+    change = TableName(name.database, f"{name.table}{CHANGE_SUFFIX}")
     shared = {PRIMARY_KEY: ",".join(key), **_MARK}
     described = describe({**shared, TABLE_STORE: CHANGE})
     wanted = described("file:///").schema

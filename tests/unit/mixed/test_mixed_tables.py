@@ -280,15 +280,47 @@ def test_commands_show_merged_rows_and_the_metadata_of_both_stores():
     assert "Name one of its stores: " in str(refused.exception)
 
 
-def test_a_catalog_opens_the_pair_by_the_name_of_its_base_store_and_drops_no_half(pair):
+def test_a_catalog_opens_the_pair_by_the_name_of_its_base_store_and_drops_both(pair):
     catalog = lake.open_catalog(str(pair.root.parent), format="iceberg")
     table = catalog.table("db.t")
     assert isinstance(table, lake.MixedTable)
     assert table.scan().count() == len(pair.steps[-1]["merged_rows"])
     assert catalog.table("db.t$files").scan().to_arrow().num_rows == 15
-    for name in ("t", "t_change_"):
-        with pytest.raises(lake.UnsupportedError, match="is not dropped or renamed without"):
-            catalog.drop_table(f"db.{name}", purge=True)
-        with pytest.raises(lake.UnsupportedError, match="store of a Mixed table"):
-            catalog.plan_drop_table(f"db.{name}", purge=True)
-    assert sorted(each.name for each in pair.root.iterdir()) == ["t", "t_change_"]
+    for drop in (catalog.drop_table, catalog.plan_drop_table):
+        with pytest.raises(lake.UnsupportedError, match=r"drop 'db\.t', which drops both stores"):
+            drop("db.t_change_", purge=True)
+    with pytest.raises(lake.UnsupportedError, match="is not renamed without the other one"):
+        catalog.rename_table("db.t", "db.u")
+    assert not catalog.drop_new_table("db.t")
+    planned = catalog.plan_drop_table("db.t", purge=True)
+    both = [path for path in pair.root.rglob("*") if path.is_file()]
+    assert planned.files > len([*(pair.root / "t_change_/data").iterdir()])
+    assert planned.files <= len(both)
+    assert [each.table for each in catalog.plan_drop_database("db", cascade=True, purge=True)] == [
+        "db.t"
+    ]
+    catalog.drop_table("db.t", purge=True)
+    assert [*pair.root.iterdir()] == []
+
+
+def test_a_change_store_that_a_crash_left_is_dropped_alone_and_a_new_pair_at_once(pair):
+    catalog = lake.open_catalog(str(pair.root.parent), format="iceberg")
+    shutil.rmtree(pair.root / "t")
+    catalog.drop_table("db.t_change_", purge=True)
+    catalog.create_table("db.t", [("k", "BIGINT")], format="mixed", primary_key=["k"])
+    assert catalog.drop_new_table("db.t")
+    catalog.create_table("db.t", [("k", "BIGINT")], format="mixed", primary_key=["k"])
+    catalog.drop_database("db", cascade=True, purge=True)
+    assert catalog.list_databases() == []
+
+
+def test_a_table_of_a_catalog_whose_metadata_is_damaged_is_still_dropped(tmp_path):
+    catalog = lake.open_catalog(
+        str(tmp_path), format="iceberg", metastore="sql", uri=f"sqlite:///{tmp_path}/c.db"
+    )
+    catalog.create_database("db")
+    table = catalog.create_table("db.t", [("k", "BIGINT")])
+    for path in Path(table.location.removeprefix("file://")).rglob("*.metadata.json"):
+        path.write_text("{")
+    catalog.drop_table("db.t")
+    assert catalog.list_tables("db") == []

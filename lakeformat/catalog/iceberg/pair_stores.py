@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of a catalog that are dropped together: both stores of a Mixed table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lakeformat.catalog.iceberg.metastore import Metastore
+from lakeformat.catalog.names import TableName
+from lakeformat.errors import CorruptTableError, NotFoundError, UnsupportedError
+from lakeformat.mixed.stores.properties import CHANGE, TABLE_STORE, change_store_name
+
+__all__ = ["CHANGE_SUFFIX", "base_store_of", "stores_to_drop"]
+
+CHANGE_SUFFIX = "_change_"
+"""The end of the name of a change store; the beginning is the name of its base store."""
+
+
+def base_store_of(metastore: Metastore, name: TableName) -> TableName | None:
+    """Return the base store of a change store; None for any other table, and if there is none."""
+    properties = _properties(metastore, name)
+    base = TableName(name.database, name.table.removesuffix(CHANGE_SUFFIX))
+    if properties.get(TABLE_STORE) != CHANGE or base == name:
+        return None
+    if base.table not in metastore.tables(name.database):
+        return None
+    return base if _change_store(metastore, base) == name else None
+
+
+def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
+    """Return the tables to drop for a name: with a base store also its change store, in this order.
+
+    A crash in between leaves a change store without a base store, which can be dropped alone. Raise
+    ``UnsupportedError`` for a change store that has a base store.
+    """
+    base = base_store_of(metastore, name)
+    if base is not None:
+        raise UnsupportedError(
+            f"table '{name}' is the change store of the Mixed table '{base}', so it is not dropped "
+            f"or renamed alone: drop '{base}', which drops both stores"
+        )
+    change = _change_store(metastore, name)
+    there = change is not None and change.table in metastore.tables(name.database)
+    return [name, change] if change is not None and there else [name]
+
+
+def _change_store(metastore: Metastore, name: TableName) -> TableName | None:
+    found = change_store_name(_properties(metastore, name), str(name))
+    return None if found is None else TableName(name.database, found)
+
+
+def _properties(metastore: Metastore, name: TableName) -> Mapping[str, str]:
+    """Return the properties of a table; none if its metadata is damaged or missing, because such a
+    table can be dropped, too.
+    """
+    try:
+        return metastore.pointer(name).load().metadata.properties
+    except (CorruptTableError, NotFoundError):
+        return {}
