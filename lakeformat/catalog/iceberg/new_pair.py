@@ -23,11 +23,13 @@ from lakeformat.mixed.stores.properties import (
     CHANGE_IDENTIFIER,
     PRIMARY_KEY,
     TABLE_STORE,
+    UPSERT,
 )
 from lakeformat.types.closest import closest
 
 __all__ = ["make_pair", "required_keys"]
 
+_WITH_SEQUENCES = 2
 _MARK = {"table-format": "MIXED_ICEBERG"}
 _DescribeStore = Callable[[Mapping[str, str]], Describe]
 """Returns the description of a store with these properties."""
@@ -57,8 +59,12 @@ def make_pair(
         return False
     change = TableName(name.database, f"{name.table}{CHANGE_SUFFIX}")
     shared = {PRIMARY_KEY: ",".join(key), **_MARK}
+    given = describe({})("file:///")
+    _require_sequences(given.format_version)
+    if UPSERT not in given.properties:
+        shared[UPSERT] = "true"  # so that Amoro's writers keep keys unique, too
     described = describe({**shared, TABLE_STORE: CHANGE})
-    wanted = described("file:///").schema
+    wanted = given.schema
     require_hashable([each for each in wanted.fields if each.name in key])
     if not metastore.make_table(change, described):
         found = metastore.pointer(change).load().metadata
@@ -75,3 +81,11 @@ def make_pair(
     identifier = f"{name.database}.{change.table}"
     base = {**shared, TABLE_STORE: BASE, CHANGE_IDENTIFIER: identifier}
     return metastore.make_table(name, describe(base))
+
+
+def _require_sequences(format_version: int) -> None:
+    if format_version < _WITH_SEQUENCES:
+        raise InvalidRequestError(
+            f"format_version is {format_version}, but files of that version have no sequence "
+            "numbers, by which a Mixed table orders its changes: leave it out, or pass 2"
+        )

@@ -15,6 +15,7 @@ __all__ = [
     "CHANGE_IDENTIFIER",
     "PRIMARY_KEY",
     "TABLE_STORE",
+    "UPSERT",
     "change_store_name",
     "is_keyed_store",
 ]
@@ -25,6 +26,9 @@ PRIMARY_KEY = "mixed-format.primary-key-fields"
 """The names of the key columns, with commas."""
 CHANGE_IDENTIFIER = "mixed-format.change.identifier"
 """The name of the change store, as ``database.table``; only in a base store with a key."""
+UPSERT = "write.upsert.enabled"
+"""With false, a written row does not delete older rows of its key; default: true, and false in
+Amoro."""
 BASE, CHANGE = "base", "change"
 
 

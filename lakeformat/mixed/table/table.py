@@ -254,7 +254,9 @@ class MixedTable(Table):
 
         ``kinds`` is the name of a column, or has one kind for each row: ``+I`` and ``+U`` store the
         row, ``-U`` and ``-D`` delete the row of its key. The rows are changes in their order, so of
-        one key the last one counts. Rows of a key are replaced within their partition.
+        one key the last one counts. Rows of a key are replaced within their partition. If the table
+        property ``write.upsert.enabled`` is false, a stored row replaces none: a second row of a
+        key is then a duplicate.
 
         A repeated call with the same ``commit`` publishes nothing again. If this raises a
         ``LakeError``, nothing was published and no file is left, except after
@@ -278,13 +280,25 @@ class MixedTable(Table):
         commit: CommitId | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> WriteReport:
-        """Store rows as ``write`` does; ``by`` must be the key of the table."""
+        """Store rows as ``write`` does, and replace those of their keys, also if the table property
+        ``write.upsert.enabled`` is false; ``by`` must be the key of the table.
+        """
+        from lakeformat.mixed.write.write_changes import write_changes
+
         key = self.primary_key
         if by is not None and (isinstance(by, str) or {*by} != {*key}):
             raise InvalidRequestError(
                 f"by must be the key, {' and '.join(key)}, got {by!r}: leave it out"
             )
-        return self.write(data, kinds, commit=commit, properties=properties)
+        return write_changes(
+            self._pair, data, kinds, replaces=True, commit=commit, properties=properties
+        )
+
+    def find_commit(self, commit: CommitId) -> WriteReport | None:
+        """Return the report of an earlier write with this identity; None if it is not found."""
+        from lakeformat.mixed.write.write_changes import find_write
+
+        return find_write(self._pair, commit)
 
     def _check(self, request: CheckRequest) -> CheckReport:
         from lakeformat.mixed.read.checked_rows import check_rows

@@ -9,13 +9,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakeformat.environment import Environment
 from lakeformat.errors import UnsupportedError
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.properties import bool_property
 from lakeformat.iceberg.write.append import checked_properties, earlier_commit
 from lakeformat.iceberg.write.file_changes import ChangedFiles
 from lakeformat.iceberg.write.new_entries import delete_files
-from lakeformat.iceberg.write.publish import publish_change
+from lakeformat.iceberg.write.publish import PublishedChange, publish_change
 from lakeformat.iceberg.write.report import WriteReport, write_report
+from lakeformat.mixed.stores.properties import UPSERT
 from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
 from lakeformat.mixed.write.change_writer import ChangeWriter
 from lakeformat.rows.batches import to_batches
@@ -23,7 +25,12 @@ from lakeformat.rows.row_kinds import GivenKinds
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.kept_files import kept_if_published
 
-__all__ = ["write_changes"]
+__all__ = ["find_write", "write_changes"]
+
+_ROWS = "lake.written-rows"
+"""The member of a snapshot summary with the number of rows that ``write`` was given."""
+_WITH_SEQUENCES = 2
+"""The first format version whose files have sequence numbers."""
 
 
 def write_changes(
@@ -31,11 +38,13 @@ def write_changes(
     data: Any,
     kinds: Any = None,
     *,
+    replaces: bool | None = None,
     commit: CommitId | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> WriteReport:
     """Store rows by their key, and delete those whose kind is ``-U`` or ``-D``, in one commit.
 
+    With ``replaces=None`` the table property decides if a stored row replaces that of its key.
     A repeated call with the same ``commit`` publishes nothing again. After an error nothing is
     published and no file is left, except after ``CommitOutcomeUnknownError``.
     """
@@ -46,49 +55,73 @@ def write_changes(
             "corrected rows, which replace those of the same keys"
         )
     pair.base.pointer.require_writable()
-    handle = replace(pair.base, pointer=pair.change)
+    handle = _change_handle(pair)
     loaded = pair.load()
     if (earlier := earlier_commit(handle, loaded.change, commit)) is not None:
-        return write_report(pair.base.uri, earlier)
-    entries, rows = _written(loaded, handle.environment, data, kinds)
+        return _report(pair.base.uri, earlier)
+    _require_sequences(loaded)
+    if replaces is None:
+        replaces = bool_property(loaded.base.metadata.properties, UPSERT, default=True)
+    writer = ChangeWriter(loaded, handle.environment, replaces=replaces)
+    entries = _written(writer, loaded, data, kinds)
     paths = entries.column("file_path").to_pylist()
     with kept_if_published(lambda: delete_files(loaded.change.places, paths)):
         published = publish_change(
             handle,
             ChangedFiles([entries]),
             commit=commit,
-            properties=given,
+            properties={**given, _ROWS: str(writer.changed_rows)},
             planned=loaded.change,
         )
-    report = write_report(pair.base.uri, published)
     if published.is_replayed:  # another process with the same identity published it meanwhile
         delete_files(loaded.change.places, paths)
-        return report
-    return replace(report, rows=rows)
+    return _report(pair.base.uri, published)
 
 
-def _written(
-    pair: LoadedPair, environment: Environment, data: Any, kinds: Any
-) -> tuple[pa.Table, int]:
-    """Write the changes to new files; return their manifest entries and the number of rows.
+def find_write(pair: StorePair, commit: CommitId) -> WriteReport | None:
+    """Return the report of an earlier write; None if it is not found."""
+    handle = _change_handle(pair)
+    found = earlier_commit(handle, handle.load(), commit)
+    return None if found is None else _report(pair.base.uri, found)
 
-    After an error no file is left.
+
+def _change_handle(pair: StorePair) -> TableHandle:
+    return replace(pair.base, pointer=pair.change)
+
+
+def _require_sequences(pair: LoadedPair) -> None:
+    version = pair.change.metadata.format_version
+    if version < _WITH_SEQUENCES:
+        raise UnsupportedError(
+            f"the change store of {pair.base.places.uri} has version {version} of the Iceberg "
+            "format, whose files have no sequence numbers, so changes would have no order: upgrade "
+            "both stores to version 2"
+        )
+
+
+def _written(writer: ChangeWriter, pair: LoadedPair, data: Any, kinds: Any) -> pa.Table:
+    """Write the changes to new files and return their manifest entries; after an error no file is
+    left.
     """
     columns = [each.name for each in pair.base.metadata.schema.fields]
-    reader = None if kinds is None else GivenKinds(columns, kinds)
-    writer, rows = ChangeWriter(pair, environment), 0
     try:
+        reader = None if kinds is None else GivenKinds(columns, kinds)
         for batch in to_batches(data):
-            found = None
-            stored = batch
+            found, stored = None, batch
             if reader is not None:
                 stored, own = reader.split(batch)
-                found = reader.read(own, rows)
+                found = reader.read(own, writer.changed_rows)
             writer.change(stored, found)
-            rows += batch.num_rows
         if reader is not None:
             reader.finish()
-        return writer.finish(), rows
+        return writer.finish()
     except BaseException:
         writer.discard()
         raise
+
+
+def _report(table: str, published: PublishedChange) -> WriteReport:
+    """Return the report of a write, in which ``rows`` counts the rows that it was given."""
+    report, snapshot = write_report(table, published), published.snapshot
+    rows = None if snapshot is None else snapshot.summary.get(_ROWS)
+    return report if rows is None else replace(report, rows=int(rows))

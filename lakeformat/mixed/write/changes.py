@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Turns rows and their kinds into the rows of the change store: inserts and deletes with offsets.
+
+Each row has the next offset, and an ``-U`` row shares it with the ``+U`` row that follows. A delete
+removes only rows with a smaller offset, so an insert and a delete of one offset are an update.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.types import Field, Type, inner_fields
+from lakeformat.mixed.stores.file_offset import FILE_OFFSET
+from lakeformat.rows.prune import Mask
+from lakeformat.rows.row_kinds import UPDATE_AFTER, UPDATE_BEFORE, Kinds, is_retract
+from lakeformat.types.arrow_memory import array_of
+
+__all__ = ["Changes", "ChangesOf"]
+
+_Offsets = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The rows of one batch, as the change store has them."""
+
+    inserts: pa.RecordBatch
+    deletes: pa.RecordBatch
+    next_offset: int
+
+
+class ChangesOf:
+    """Makes the changes of batches of a table."""
+
+    def __init__(self, metadata: TableMetadata, key: Sequence[Field], *, replaces: bool) -> None:
+        """Start; with ``replaces`` an inserted row first deletes the rows with its key."""
+        self._key = [each.name for each in key]
+        self._replaces = replaces
+        kept = {each.id for each in key} | _partition_sources(metadata)
+        self._optional = {
+            each.name
+            for each in metadata.schema.fields
+            if not each.required and kept.isdisjoint((each.id, *_ids(each.type)))
+        }
+
+    def __call__(
+        self, rows: pa.RecordBatch, kinds: Kinds, numbers: range, first_offset: int
+    ) -> Changes:
+        """Return the changes of a batch; ``numbers`` has the number of each row, for errors."""
+        self._require_keys(rows, numbers)
+        retracts = is_retract(kinds)
+        pairs = np.zeros(len(kinds), np.bool_)
+        pairs[1:] = (kinds[1:] == UPDATE_AFTER) & (kinds[:-1] == UPDATE_BEFORE)
+        offsets = first_offset - 1 + np.cumsum(~pairs, dtype=np.int64)
+        deleting = retracts
+        if self._replaces:
+            deleting = ~self._deleted_by_its_pair(rows, pairs)
+        return Changes(
+            _with_offsets(_chosen(rows, ~retracts), offsets[~retracts]),
+            _with_offsets(self._deletes(rows, retracts, deleting), offsets[deleting]),
+            int(offsets[-1]) + 1 if len(offsets) else first_offset,
+        )
+
+    def _require_keys(self, rows: pa.RecordBatch, numbers: range) -> None:
+        for name in self._key:
+            column = rows.column(name)
+            if column.null_count:
+                row = numbers[pc.index(column.is_null(), True).as_py()]
+                raise InvalidRequestError(
+                    f"row {row} has a null in the key column {name!r}, so it has no key: fill in a "
+                    "value, or drop the row"
+                )
+
+    def _deleted_by_its_pair(self, rows: pa.RecordBatch, pairs: Mask) -> Mask:
+        """Return a mask of the ``+U`` rows whose ``-U`` row has the same key."""
+        found = pairs.copy()
+        if not pairs.any():
+            return found
+        for name in self._key:
+            column = rows.column(name)
+            same = pc.equal(column.slice(1), column.slice(0, len(column) - 1))
+            found[1:] &= same.to_numpy(zero_copy_only=False)
+        return found
+
+    def _deletes(self, rows: pa.RecordBatch, retracts: Mask, deleting: Mask) -> pa.RecordBatch:
+        """Return the rows of deletes. One that only makes room for its insert has no values but
+        those of the key and the partition, because the deleted values are unknown.
+        """
+        chosen = _chosen(rows, deleting)
+        if retracts[deleting].all():
+            return chosen
+        is_known = array_of(retracts[deleting])
+        columns = [
+            pc.if_else(is_known, column, pa.scalar(None, column.type))
+            if name in self._optional
+            else column
+            for name, column in zip(chosen.schema.names, chosen.columns, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=chosen.schema)
+
+
+def _chosen(rows: pa.RecordBatch, mask: Mask) -> pa.RecordBatch:
+    return rows if mask.all() else rows.filter(array_of(mask))
+
+
+def _with_offsets(rows: pa.RecordBatch, offsets: _Offsets) -> pa.RecordBatch:
+    return rows.append_column(FILE_OFFSET.name, pa.array(offsets, pa.int64()))
+
+
+def _partition_sources(metadata: TableMetadata) -> set[int]:
+    fields = metadata.spec_of(metadata.default_spec_id).fields
+    return {source for field in fields for source in field.source_ids}
+
+
+def _ids(kind: Type) -> Iterator[int]:
+    for field in inner_fields(kind):
+        yield field.id
+        yield from _ids(field.type)
