@@ -37,9 +37,10 @@ def spark_here(
 
 
 def _master(conn_id: str) -> str:
-    """Return the Spark master of a connection, checked by the code that also calls spark-submit.
+    """Return the Spark master of a connection, after the checks of the hook for spark-submit.
 
-    Raises ``AirflowFailException`` if the driver would not be this process.
+    Nothing is submitted. Raises ``AirflowFailException`` for a wrong connection, and for deploy
+    mode ``cluster``, whose driver would not be this process.
     """
     from airflow_provider_lake.spark.markers import JobOutput
     from airflow_provider_lake.spark.submit import LakeSparkSubmitHook

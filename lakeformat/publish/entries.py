@@ -28,6 +28,7 @@ from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
 from lakeformat.paimon.partition import partition_fields, partition_path
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.publish.bounds import FileStatistics
+from lakeformat.publish.requirements import WRITE_PARQUET
 from lakeformat.types.types import DataField
 
 __all__ = ["FileEntries"]
@@ -171,11 +172,12 @@ def _require_whole(files: ManifestColumns) -> None:
         name = _texts(files.file_name).filter(pc.invert(is_parquet))[0].as_py()
         raise UnsupportedError(
             f"the data file {name} is not a Parquet file, and only Parquet files are published: "
-            "set 'file.format' to 'parquet', and run `lake compact` with --strategy full"
+            f"{WRITE_PARQUET}"
         )
     if files.write_cols.present is None or files.write_cols.present.any():
         raise UnsupportedError(
-            "a data file has only some of the columns (data evolution), which cannot be published"
+            "a data file has only some of the columns (data evolution), which cannot be published: "
+            "create a table without 'data-evolution.enabled', and copy the rows"
         )
 
 

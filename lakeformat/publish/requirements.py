@@ -7,7 +7,13 @@ from lakeformat.errors import UnsupportedError
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.publish.schemas import iceberg_schema
 
-__all__ = ["require_publishable"]
+__all__ = ["WRITE_PARQUET", "require_publishable"]
+
+WRITE_PARQUET = (
+    "set 'file.format' to 'parquet', then run `lake compact` with --strategy full (it leaves large "
+    "files of an append table as they are: overwrite these)"
+)
+"""The advice for data files of another format."""
 
 _ONLY = {
     "data-evolution.enabled": "false",
@@ -22,13 +28,13 @@ def require_publishable(schema: TableSchema) -> None:
         if given.get(key, only) != only:
             raise UnsupportedError(
                 f"the option {key!r} is {schema.options[key]!r}, and Iceberg metadata is published "
-                f"only with {only!r}: change the option"
+                f"only with {only!r}: create a table without it, and copy the rows"
             )
     options = schema.table_options
     formats = {options.file_format, *options.file_format_per_level.values()}
     if formats != {"parquet"}:
         raise UnsupportedError(
             f"its data files are written as {', '.join(sorted(formats))}, but only Parquet files "
-            "are published: set 'file.format' to 'parquet' before the first commit"
+            f"are published: {WRITE_PARQUET}"
         )
     iceberg_schema(schema, options.iceberg_format_version)

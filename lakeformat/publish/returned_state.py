@@ -26,9 +26,9 @@ def returned_to(
 ) -> TableMetadata:
     """Return the metadata with ``head`` as the newest snapshot, without all later ones.
 
-    Later commits use the numbers of deleted snapshots and schemas again. So these snapshots, and
-    schemas above ``newest_schema``, are removed. Row ids are not used again, because readers may
-    have seen them.
+    After a rollback, new commits of the Paimon table use the numbers of the deleted snapshots and
+    schemas again. So the later snapshots, and schemas above ``newest_schema``, are removed from the
+    metadata. ``next-row-id`` is kept, because readers may have seen its row ids.
     """
     left = {each.snapshot_id for each in metadata.snapshots if each.snapshot_id > head.snapshot_id}
     references = {

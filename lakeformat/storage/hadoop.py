@@ -29,8 +29,8 @@ def open_hadoop(address: str) -> tuple[RenameStorage, str]:
     segments = [segment for segment in below.split("/") if segment]
     if not segments or any(segment in (".", "..") for segment in segments):
         raise InvalidRequestError(
-            f"{address} cannot be opened: it is the root of the file system, or has a segment . "
-            "or ..: write the full path of a directory below the root."
+            f"{address} cannot be opened: it is the root of the file system, or its path "
+            "contains '.' or '..'. Write the full path of a directory below the root."
         )
     authority = f"{scheme}://{host}" + (f":{port}" if port else "")
     connect = _connector(authority, f"{scheme}://{host}" if host else "default", port)

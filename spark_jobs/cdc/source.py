@@ -204,7 +204,11 @@ class MessageFiles:
 
 
 def _aggregates(table: lake.Table) -> bool:
-    """Return True if a new row does more than replace the previous one."""
+    """Return True if an update must subtract the old row.
+
+    It must with merge engine ``aggregation``, and with ``partial-update`` if a column has a
+    function other than ``last_value`` and ``last_non_null_value``.
+    """
     schema = row_schema(table)
     options = schema.table_options
     if options.merge_engine == "aggregation":

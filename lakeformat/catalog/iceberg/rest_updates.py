@@ -121,8 +121,8 @@ def _statistics(listed: str, before: Json, after: Json) -> Iterator[Json]:
 
 
 def _last_column(listed: str, after: Json) -> Json:
-    """Return ``last-column-id``, which some services require beside a new schema; else an empty
-    dict.
+    """Return ``last-column-id`` if ``listed`` is ``schemas``, because some services require it
+    beside a new schema; an empty dict for the other lists of the metadata.
     """
     return {"last-column-id": after["last-column-id"]} if listed == "schemas" else {}
 

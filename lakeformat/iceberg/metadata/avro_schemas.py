@@ -154,13 +154,13 @@ def _partition_field(field: Field, named: set[str]) -> dict[str, Any]:
         )
     fit = _UNFIT.sub(lambda found: f"_x{ord(found[0]):X}", field.name)
     fit = f"_{fit}" if fit[:1].isdigit() else fit
-    declared = _optional(field.id, fit, _value_type(field.type, named))
+    declared = _optional(field.id, fit, _value_type(field.name, field.type, named))
     return declared if fit == field.name else {**declared, "iceberg-field-name": field.name}
 
 
-def _value_type(kind: PrimitiveType, named: set[str]) -> Any:
+def _value_type(field: str, kind: PrimitiveType, named: set[str]) -> Any:
     """Return the schema of a partition value; a type that was declared before is only named."""
-    declared = _TYPES.get(kind.name) or _fixed_type(kind)
+    declared = _TYPES.get(kind.name) or _fixed_type(field, kind)
     name = declared.get("name") if isinstance(declared, dict) else None
     if name is None:
         return declared
@@ -170,11 +170,14 @@ def _value_type(kind: PrimitiveType, named: set[str]) -> Any:
     return declared
 
 
-def _fixed_type(kind: PrimitiveType) -> dict[str, Any]:
+def _fixed_type(field: str, kind: PrimitiveType) -> dict[str, Any]:
     if kind.name == "fixed":
         return {"type": "fixed", "name": f"fixed_{kind.length}", "size": kind.length}
     if kind.name != "decimal":
-        raise UnsupportedError(f"a partition value of the type {kind} cannot be written")
+        raise UnsupportedError(
+            f"the partition field {field!r} has the type {kind}, which manifests cannot store: "
+            "remove the field from the partition spec"
+        )
     digits = {"precision": kind.precision, "scale": kind.scale}
     name, size = f"decimal_{kind.precision}_{kind.scale}", _decimal_size(kind.precision)
     return {"type": "fixed", "name": name, "size": size, "logicalType": "decimal", **digits}

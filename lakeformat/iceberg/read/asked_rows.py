@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks which columns and rows a reader of changes requests."""
+"""Checks the columns, the conditions and the key that were given to a reader of changes."""
 
 from __future__ import annotations
 

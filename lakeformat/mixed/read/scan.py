@@ -89,8 +89,8 @@ class MixedScan(Results):
         if split.snapshot_ids != self._state.snapshot_ids:
             raise InvalidRequestError(
                 f"the split belongs to the snapshots {split.snapshot_ids} of base and change "
-                f"store, but this scan reads {self._state.snapshot_ids}: use a scan of the split's "
-                "position"
+                f"store, but this scan reads {self._state.snapshot_ids}: read it with the scan "
+                "that made it, or with table.scan(snapshot=…) at the position of that scan"
             )
         yield from limited(self._read(split, self._fields), self._limit)
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One store of a Mixed table as an Iceberg table that cannot be changed.
 
-A plain Iceberg commit would give files names without a node and a transaction, and lose the record
-of what was merged.
+A plain Iceberg commit gives its files names without a node and a transaction. In the base store
+their rows would count as older than every change; in the change store they make the table
+unreadable.
 """
 
 from __future__ import annotations

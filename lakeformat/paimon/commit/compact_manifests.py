@@ -39,8 +39,10 @@ class _NothingToMerge(LakeError):
 
 
 def compact_manifests(handle: TableHandle, *, dry_run: bool = False) -> CompactManifestsReport:
-    """Merge small manifests and drop entries of deleted files; the options for merges are not
-    applied.
+    """Merge manifests below ``manifest.target-file-size``, and drop entries of deleted files.
+
+    They are merged however few they are: ``manifest.merge-min-count`` and
+    ``manifest.full-compaction-threshold-size`` are not applied.
     """
     require_allowed(handle, Operation.COMMIT)
     merging = _Merging(handle)

@@ -38,9 +38,11 @@ _HEAD = """# Golden tables, published
 <!-- Written by `python -m tests.conformance.publish.golden_matrix`: a test compares it. -->
 
 Tables that pypaimon and Java have written, published from scratch with their history and read
-by PyIceberg. Its rows are compared with those of the
-[published files](publish.md#the-rows-that-readers-see), at each snapshot and tag.
-Primary-key tables are compacted afterwards, and compared again: then all rows are published.
+by PyIceberg. `rows` are those that readers of Paimon see. `published` are those in the
+[published files](publish.md#the-rows-that-readers-see), without the rows that wait for a
+compaction; `compacted` the same after a full compaction (not for `bucket=-2`, whose rows wait for
+another one). "equal" means that PyIceberg reads exactly the published rows, at each snapshot and
+tag.
 
 {equal} of {all} tables are equal. The rest is refused, for the reason that `lake publish` gives.
 

@@ -144,7 +144,7 @@ def test_an_hdfs_address_gives_an_absolute_path(address, root, path):
         ("abfss://c@-acct/wh", "an invalid account after the @: write abfss://container@account"),
         ("hdfs://nn:8020/", "below the root"),
         ("hdfs://nn:8020", "below the root"),
-        ("hdfs://nn/../x", "has a segment \\. or"),
+        ("hdfs://nn/../x", "its path contains '\\.' or"),
         ("hdfs://user:pw@nn/wh", "not an HDFS address"),
     ],
 )

@@ -217,8 +217,9 @@ def _add_bitmaps(distinct: DistinctValues, body: list[bytes]) -> tuple[PackedVal
         position += len(body[-1])
     if position > _LARGEST_INT32:
         raise InvalidRequestError(
-            "the bitmap index of one column takes more than 2 GiB, which its format cannot "
-            "address: leave the column out, or lower 'target-file-size'"
+            "the bitmap index of a column takes more than 2 GiB in one data file, which its format "
+            "cannot address: remove the column from 'file-index.bitmap.columns', or lower "
+            "'target-file-size'"
         )
     return _as_int32(offsets), _as_int32(lengths)
 
