@@ -127,6 +127,7 @@ def write_sample_snapshot(
     *,
     time_millis: int,
     rows: int = 0,
+    index_manifest: str | None = None,
 ) -> None:
     """Write the lists of the manifests, then snapshot ``number`` with the added ``rows``.
 
@@ -150,5 +151,6 @@ def write_sample_snapshot(
         time_millis=time_millis,
         total_record_count=rows,
         delta_record_count=rows,
+        index_manifest=index_manifest,
     )
     handle.storage.create(handle.layout.snapshot(number), snapshot.to_json())

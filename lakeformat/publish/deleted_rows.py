@@ -40,6 +40,8 @@ class ChangedDeletes:
     """The manifest entries of new deletes."""
     changed: pa.Array
     """The URIs of data files whose earlier deletes must be removed."""
+    partitions: pa.StructArray
+    """The partitions of these data files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,21 +89,22 @@ class DeletedRows:
         """Write the given vectors, each with the URI of its data file; vectors without a URI are
         left out.
         """
-        changed: list[str] = []
+        changed: dict[str, bytes] = {}
         deletes = self.files.write(self._written(vectors, changed))
-        return ChangedDeletes(deletes, pa.array(changed, pa.string()))
+        partitions = self.entries.decoded(pa.array(sorted({*changed.values()}), pa.large_binary()))
+        return ChangedDeletes(deletes, pa.array([*changed], pa.string()), partitions)
 
     def _written(
-        self, vectors: Iterable[tuple[str | None, ChangedVector]], changed: list[str]
+        self, vectors: Iterable[tuple[str | None, ChangedVector]], changed: dict[str, bytes]
     ) -> Iterator[tuple[DeletedFile, DeletionVector]]:
-        """Yield the deleted rows to write, and collect the URIs of all their data files in
-        ``changed``.
+        """Yield the deleted rows to write, and collect the URIs and partitions of all their data
+        files in ``changed``.
         """
         partition_of = cache(self.entries.partition_of)
         for address, each in vectors:
             if address is None:
                 continue
-            changed.append(address)
+            changed[address] = each.place[0]
             if each.vector is not None and each.vector.positions:
                 yield DeletedFile(address, partition_of(each.place[0])), each.vector
 

@@ -109,15 +109,15 @@ class FileEntries:
 
     def partition_of(self, encoded: bytes) -> pa.StructArray:
         """Return the values of one partition, encoded as a BinaryRow, as an array of length one."""
-        return self._decoded(pa.array([encoded], pa.large_binary()))
+        return self.decoded(pa.array([encoded], pa.large_binary()))
 
     def partitions(self, files: ManifestColumns) -> pa.StructArray:
         """Return the partition of each file."""
         values = files.partition.to_arrow().dictionary_encode()
-        return self._decoded(values.dictionary).take(values.indices)
+        return self.decoded(values.dictionary).take(values.indices)
 
-    def _decoded(self, encoded: pa.Array) -> pa.StructArray:
-        """Return the values of encoded partitions."""
+    def decoded(self, encoded: pa.Array) -> pa.StructArray:
+        """Return the values of partitions that are encoded as BinaryRows."""
         kind = to_arrow_type(self.partition)
         if not self.partition.fields:
             return pa.array([{}] * len(encoded), kind)

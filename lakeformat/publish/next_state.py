@@ -164,6 +164,8 @@ class NextState:
         assert parent is not None
         rows = self.deleted.after(parent, before, added, removed)
         new = self.entries.added(added)
+        if partitions is not None:
+            partitions = pa.concat_arrays([partitions, rows.partitions])
         return StateChange(new, removed, rows.deletes, rows.changed, partitions)(base)
 
     def _all_of(self, base: Base) -> FileChange:

@@ -64,26 +64,23 @@ class StateChange:
     def _left(self, base: Base) -> WithoutFiles:
         """Return the manifests without the removed files.
 
-        Manifests of data files are read only if a data file is removed.
+        Only manifests that may name a file of ``partitions`` are read. Those of data files are read
+        until all removed data files are found.
         """
         if not len(self.removed) and not len(self.changed):
             return WithoutFiles(base.manifests, [])
-        choice = _LeavingFiles(self.removed, self.changed)
-        most = pc.count_distinct(self.removed).as_py()
-        if len(self.removed) and not len(self.changed) and self.partitions is not None:
+        touched = pa.repeat(pa.scalar(True), len(base.manifests))
+        if self.partitions is not None:
             metadata = base.loaded.metadata
             touched = touched_manifests(metadata, base.manifests, self.partitions)
-            some = replace(base, manifests=base.manifests.filter(touched))
-            left = without_files(some, choice, needs_statistics=False, most=most)
-            kept = base.manifests.filter(pc.invert(touched))
-            return WithoutFiles(pa.concat_tables([left.manifests, kept]), left.removed)
-        if len(self.removed):
-            return without_files(base, choice, needs_statistics=False, most=most)
-        is_data = pc.equal(base.manifests.column("content"), DATA)
-        deletes = base.manifests.filter(pc.invert(is_data))
-        left = without_files(replace(base, manifests=deletes), choice, needs_statistics=False)
-        kept = [base.manifests.filter(is_data), left.manifests]
-        return WithoutFiles(pa.concat_tables(kept), left.removed)
+        left = without_files(
+            replace(base, manifests=base.manifests.filter(touched)),
+            _LeavingFiles(self.removed, self.changed),
+            needs_statistics=False,
+            most=pc.count_distinct(self.removed).as_py(),
+        )
+        kept = base.manifests.filter(pc.invert(touched))
+        return WithoutFiles(pa.concat_tables([left.manifests, kept]), left.removed)
 
     def _operation(self, left: WithoutFiles) -> str:
         """Return the operation of the snapshot, as Java names it."""

@@ -280,3 +280,24 @@ def test_a_delete_reads_the_vectors_of_its_bucket_only(storage, version, monkeyp
     lake.publish_table(table)
     assert len(asked) == 2  # the index files of one partition, before and after
     assert seen(table) == content(table.scan().to_arrow())
+
+
+def test_a_delete_reads_the_manifests_of_its_partition_only(storage, version, monkeypatch):
+    table = vector_table(storage, version)
+    for day in range(4):
+        table.write(rows(range(4), day=day))
+        table.delete(f"id = 1 AND dt = {day}")
+    theirs = unobserved(table)
+    theirs.delete("id = 2 AND dt = 3")
+    read, opened = MemoryStorage.read, []
+
+    def watched(storage, path, *limit):
+        opened.append(path)
+        return read(storage, path, *limit)
+
+    monkeypatch.setattr(MemoryStorage, "read", watched)
+    lake.publish_table(table)
+    assert len({path for path in opened if "/metadata/" in path and "-m" in path}) == 1
+    monkeypatch.undo()
+    assert seen(table) == content(table.scan().to_arrow())
+    assert len(deletes(table)) == 4
