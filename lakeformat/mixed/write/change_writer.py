@@ -85,7 +85,8 @@ class ChangeWriter(TableWriter):
         """Hold the rows of one partition in memory, those of each node apart."""
         rows = part.rows
         columns = [rows.column(each.name).combine_chunks() for each in self._key]
-        nodes = hash_keys(self._key, columns) & self._mask
+        # The smallest type of numbers is the fastest one to sort.
+        nodes = (hash_keys(self._key, columns) & self._mask).astype(np.min_scalar_type(self._mask))
         sizes = np.bincount(nodes)
         ends = np.cumsum(sizes)
         used = np.flatnonzero(sizes).tolist()
