@@ -10,7 +10,7 @@ from lakeformat.catalog.options import CatalogOptions
 from lakeformat.catalog.outside import external_paths_in
 from lakeformat.catalog.table_format import explain_missing, is_iceberg
 from lakeformat.environment import SYSTEM, Environment
-from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.errors import InvalidRequestError, LakeError, NotFoundError
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.options.commit import PUBLISHED_PREFIX
 from lakeformat.paimon.schema import TableSchema
@@ -74,7 +74,21 @@ def open_table(
         there = within(storage, root)
         if is_iceberg(there, root):
             return _iceberg_table(storage, root, roots, branch, environment)
-        raise explain_missing(there, root, missing) from None
+        raise _explained(storage, root, missing) from None
+
+
+def _explained(storage: Storage, root: str, missing: NotFoundError) -> LakeError:
+    """Return a better error than ``missing`` for a directory without a table."""
+    from lakeformat.catalog.iceberg.pair_stores import CHANGE_SUFFIX
+
+    change = f"{root}{CHANGE_SUFFIX}"
+    if is_iceberg(within(storage, change), change):
+        return NotFoundError(
+            f"{missing}. The change store {storage.uri(change)} is there, so a process died while "
+            "it created or dropped this Mixed table. Create it again in its catalog, which "
+            "completes the pair, or delete the directory of the change store"
+        )
+    return explain_missing(within(storage, root), root, missing)
 
 
 def _iceberg_table(

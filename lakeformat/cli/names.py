@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -114,6 +114,14 @@ def create_table(
         ),
     ] = None,
     comment: Annotated[str | None, typer.Option(help="A description of the table.")] = None,
+    mixed: Annotated[
+        bool,
+        typer.Option(
+            "--mixed",
+            help="Of an Iceberg catalog: create a Mixed table, which has a base store and a change "
+            "store.",
+        ),
+    ] = False,
     exist_ok: Annotated[
         bool, typer.Option("--exist-ok", help="Do nothing if the table exists.")
     ] = False,
@@ -124,7 +132,14 @@ def create_table(
 
     An example: lake create-table shop.orders --column 'id BIGINT' --primary-key id
     """
-    made = existing_catalog_of_any_format(context).create_table(
+    catalog = existing_catalog_of_any_format(context)
+    of_format: dict[str, Any] = {"format": "mixed"} if mixed else {}
+    if mixed and isinstance(catalog, lake.Catalog):
+        raise InvalidRequestError(
+            "--mixed creates a table in a catalog of Iceberg tables: write `lake --format iceberg "
+            "create-table …`"
+        )
+    made = catalog.create_table(
         table,
         [_column(text) for text in columns],
         primary_key=_listed(primary_key),
@@ -132,6 +147,7 @@ def create_table(
         options=dict(option_named(text, "--option KEY=VALUE") for text in options or ()),
         comment=comment,
         exist_ok=exist_ok,
+        **of_format,
     )
     if as_json:
         schema_id = made.schema.id if isinstance(made, lake.Table) else made.schema.schema_id

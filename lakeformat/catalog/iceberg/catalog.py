@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from lakeformat.catalog.iceberg.metastore import Describe, Metastore
-from lakeformat.catalog.iceberg.pair_stores import base_store_of, stores_to_drop
+from lakeformat.catalog.iceberg.pair_stores import about_half_a_pair, base_store_of, stores_to_drop
 from lakeformat.catalog.names import TableName, parse_nested_name
 from lakeformat.catalog.texts import require_texts
 from lakeformat.environment import SYSTEM, Environment
@@ -350,10 +350,10 @@ class IcebergCatalog:
     def _require_table(self, name: TableName) -> None:
         tables = self.list_tables(name.database)
         if name.table not in tables:
+            near = closest(name.table, tables, inside=f"{name.database}.")
             raise NotFoundError(
                 f"table '{name}' does not exist in {self.location}: list_tables({name.database!r}) "
-                "lists the tables there"
-                f"{closest(name.table, tables, inside=f'{name.database}.')}"
+                f"lists the tables there{about_half_a_pair(name, tables) or near}"
             )
 
 

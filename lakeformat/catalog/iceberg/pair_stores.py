@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from lakeformat.catalog.iceberg.metastore import Metastore
 from lakeformat.catalog.names import TableName
 from lakeformat.errors import CorruptTableError, NotFoundError, UnsupportedError
 from lakeformat.mixed.stores.properties import CHANGE, TABLE_STORE, change_store_name
 
-__all__ = ["CHANGE_SUFFIX", "base_store_of", "stores_to_drop"]
+__all__ = ["CHANGE_SUFFIX", "about_half_a_pair", "base_store_of", "stores_to_drop"]
 
 CHANGE_SUFFIX = "_change_"
 """The end of the name of a change store; the beginning is the name of its base store."""
@@ -42,6 +42,21 @@ def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
     change = _change_store(metastore, name)
     there = change is not None and change.table in metastore.tables(name.database)
     return [name, change] if change is not None and there else [name]
+
+
+def about_half_a_pair(name: TableName, tables: Collection[str]) -> str:
+    """Return the end of the message that a table does not exist, if its change store does: the
+    commands that complete or drop the pair. "" if the change store does not exist, either.
+    """
+    change = TableName(name.database, f"{name.table}{CHANGE_SUFFIX}")
+    if change.table not in tables:
+        return ""
+    return (
+        f". The change store '{change}' is there, so a process died while it created or dropped "
+        f"the Mixed table: complete it with create_table({str(name)!r}, …, format='mixed') or "
+        f"`lake create-table {name} --mixed …`, or drop the rest with drop_table({str(change)!r}) "
+        f"or `lake drop-table {change}`"
+    )
 
 
 def _change_store(metastore: Metastore, name: TableName) -> TableName | None:
