@@ -5,16 +5,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import get_args
 
 import pyarrow as pa
 
 from lakeformat import TableSchema
 from lakeformat.errors import InvalidRequestError
+from lakeformat.files.foreign.change_messages import message_format_at
 from lakeformat.files.foreign.column_mapping import BY_NAME, ColumnMapping
 from lakeformat.files.foreign.dialect import CSV_AND_PLAIN, SourceFormat, TextDialect, format_of
 from lakeformat.files.foreign.inferred_columns import with_shown_types
 from lakeformat.paimon.write.checked_rows import checked_rows
+from lakeformat.types.sentence import sentence
 
 __all__ = ["read_rows"]
 
@@ -38,7 +41,23 @@ def read_rows(
         dialect.require_fits(path, each)
     for path, each in zip(inputs, forms, strict=True):
         shown = with_shown_types(mapping, [path], each, dialect)
-        yield from checked_rows(path, each, schema, dialect, kinds, mapping=shown)
+        with _naming_messages(path):
+            yield from checked_rows(path, each, schema, dialect, kinds, mapping=shown)
+
+
+@contextmanager
+def _naming_messages(path: str) -> Iterator[None]:
+    """Add to an error of the block that the file has change messages, which a job applies."""
+    try:
+        yield
+    except InvalidRequestError as reason:
+        with suppress(OSError):
+            if (form := message_format_at(path)) is not None:
+                reason.args = (
+                    f"{sentence(reason)} {path} holds change messages, not rows: the job 'ingest' "
+                    f"applies them with format={form!r}",
+                )
+        raise
 
 
 def _format(path: str, given: str | None) -> SourceFormat:

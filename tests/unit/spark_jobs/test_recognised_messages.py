@@ -7,8 +7,8 @@ import json
 import pytest
 
 import lakeformat as lake
+from lakeformat.files.foreign.change_messages import message_format
 from spark_jobs import ingest
-from spark_jobs.cdc.recognition import message_format
 from tests.unit.spark_jobs.messages import canal, debezium, item, maxwell
 
 PEAR = item("pear", 1)
