@@ -109,21 +109,10 @@ class MessageFiles:
         return column_list({name: type for name, type in found if type is not None})
 
     def changes_for(self, table: lake.Table) -> list[lake.SchemaChange]:
-        """Return the schema changes that the table needs before it can take the messages.
-
-        Raises ``UnsupportedError`` if an Iceberg table needs any.
-        """
+        """Return the schema changes that the table needs before it can take the messages."""
         self._require_whole_rows(table)
         texts_hold_all = _FORMATS[self.format].texts_hold_all
-        changes = changes_for(table, self.columns, texts_hold_all=texts_hold_all)
-        if changes and table.format == "iceberg":
-            needed = ", ".join(map(str, changes))
-            raise lake.UnsupportedError(
-                f"the messages do not fit {table.location}, and nothing was changed. The table "
-                f"needs: {needed}. This version does not change columns of Iceberg tables: use "
-                "ALTER TABLE in Spark, then run the job again"
-            )
-        return changes
+        return changes_for(table, self.columns, texts_hold_all=texts_hold_all)
 
     def rows(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
         """Yield every row in the types of the table, after a column ``rowkind`` with its kind."""

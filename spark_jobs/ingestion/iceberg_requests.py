@@ -30,8 +30,6 @@ def refuse_for_iceberg(wanted: IngestRequest) -> None:
     if not is_iceberg(wanted):
         return
     advice = next((f"{key!r}: {_REFUSED[key]}" for key in _REFUSED if getattr(wanted, key)), None)
-    if wanted.on_schema_change != "fail":
-        advice = "'on_schema_change': add the columns with ALTER TABLE in Spark"
     if advice is not None:
         raise UnsupportedError(
             f"{wanted.table} is an Iceberg table, for which the job does not take {advice}"

@@ -8,19 +8,17 @@ from contextlib import contextmanager
 
 import lakeformat as lake
 from lakeformat import SchemaChange, add_column, update_column_type
+from lakeformat.catalog.row_schema import row_schema
 from lakeformat.types.sentence import sentence
 from lakeformat.types.types import BYTES, STRING, DataType, with_nullability
 from spark_jobs.cdc.evolve import declaration, parts_beside
 from spark_jobs.cdc.recognition import applying, message_format_of
-from spark_jobs.ingestion.iceberg_requests import is_iceberg
 from spark_jobs.ingestion.type_widening import widest
 from spark_jobs.job_requests.ingest import IngestRequest, OnSchemaChange
 
 __all__ = ["changes_for_types", "hinting_at_change"]
 
 _ADD = "With on_schema_change='add' the job adds new columns to the table"
-_ADD_IN_SPARK = "Add new columns with ALTER TABLE in Spark"
-_WIDEN_IN_SPARK = "Give the column a wider type with ALTER TABLE in Spark"
 _WIDEN = (
     "With on_schema_change='widen' the job gives the column a wider type, if one holds all values"
 )
@@ -55,7 +53,7 @@ def changes_for_types(
     """
     if on_change == "fail":
         return []
-    there = {field.name: field.type for field in table.schema.fields}
+    there = {field.name: field.type for field in row_schema(table).fields}
     changes: list[SchemaChange] = []
     for name, type in found.items():
         if name in there:
@@ -79,8 +77,6 @@ def hinting_at_change(wanted: IngestRequest) -> Iterator[None]:
             raise
         has_choice = wanted.source_table is None and not wanted.holds_messages
         for words, (settings, hint) in _HINTS.items():
-            if is_iceberg(wanted):
-                hint = hint.replace(_ADD, _ADD_IN_SPARK).replace(_WIDEN, _WIDEN_IN_SPARK)
             if has_choice and words in str(reason) and wanted.on_schema_change in settings.split():
                 reason.args = (f"{sentence(reason)} {hint}",)
         raise

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lakeformat.iceberg.table.system_table import IcebergSystemTable
     from lakeformat.mixed.table import MixedTable
     from lakeformat.mixed.table.system_table import MixedSystemTable
+    from lakeformat.paimon.schema_changes.changes import SchemaChange
 
 __all__ = ["IcebergCatalog"]
 
@@ -204,6 +205,26 @@ class IcebergCatalog:
                 f"table {name!r} exists in {self.location}: pass exist_ok=True to open it"
             )
         return self._open_any(parsed)
+
+    def alter_table(self, name: str, *changes: SchemaChange) -> IcebergTable:
+        """Add columns to ``database.table``, and give columns wider types: all changes, or none.
+
+        Make the changes with ``add_column`` and ``update_column_type``; any other change is
+        refused. A new column has nulls in existing rows. A type changes from INT to BIGINT, from
+        FLOAT to DOUBLE, or to a DECIMAL with more digits.
+        """
+        from lakeformat.catalog.iceberg.alter import column_change
+        from lakeformat.iceberg.change_columns import change_columns
+
+        parsed = self._plain_name(name)
+        if not changes:
+            raise InvalidRequestError(
+                f"no change of {name!r} is given: pass one or more, such as add_column(…)"
+            )
+        self._require_table(parsed)
+        self._require_no_store(parsed)
+        change_columns(self._handle(parsed), [column_change(name, each) for each in changes])
+        return self._open(parsed)
 
     def drop_table(self, name: str, *, purge: bool = False, missing_ok: bool = False) -> None:
         """Remove a table from the catalog; its files are kept.

@@ -18,7 +18,7 @@ from lakeformat.iceberg.schema import Schema, named_fields
 from lakeformat.iceberg.types import Field, ListType, MapType, PrimitiveType, StructType, Type
 from lakeformat.types.closest import closest
 
-__all__ = ["new_schema"]
+__all__ = ["new_field", "new_schema", "new_type"]
 
 _MAX_PRECISION = 38
 _DOC = b"comment"
@@ -94,12 +94,15 @@ def _identifier(field: Field) -> Field:
 
 def _fields(columns: Sequence[pa.Field], ids: Iterator[int], version: int) -> list[Field]:
     numbered = [(next(ids), column) for column in columns]
-    return [_field(number, column, ids, version) for number, column in numbered]
+    return [new_field(number, column, ids, version) for number, column in numbered]
 
 
-def _field(number: int, column: pa.Field, ids: Iterator[int], version: int) -> Field:
+def new_field(number: int, column: pa.Field, ids: Iterator[int], version: int) -> Field:
+    """Return the field ``number`` of an Arrow field; the fields inside of it get their ids from
+    ``ids``.
+    """
     try:
-        kind = _type(column.type, ids, version)
+        kind = new_type(column.type, ids, version)
     except UnsupportedError as reason:
         raise UnsupportedError(f"column {column.name!r}: {reason}") from None
     doc = (column.metadata or {}).get(_DOC)
@@ -108,19 +111,20 @@ def _field(number: int, column: pa.Field, ids: Iterator[int], version: int) -> F
     )
 
 
-def _type(arrow: pa.DataType, ids: Iterator[int], version: int) -> Type:
+def new_type(arrow: pa.DataType, ids: Iterator[int], version: int) -> Type:
+    """Return the type for an Arrow type, in a table of the format ``version``."""
     if pa.types.is_dictionary(arrow):
-        return _type(arrow.value_type, ids, version)
+        return new_type(arrow.value_type, ids, version)
     if pa.types.is_struct(arrow):
         return StructType(tuple(_fields([*arrow], ids, version)))
     if pa.types.is_map(arrow):
         key_id, value_id = next(ids), next(ids)
-        key = _type(arrow.key_type, ids, version)
-        value = _type(arrow.item_type, ids, version)
+        key = new_type(arrow.key_type, ids, version)
+        value = new_type(arrow.item_type, ids, version)
         return MapType(key_id, key, value_id, value, not arrow.item_field.nullable)
     if _is_list(arrow):
         element_id = next(ids)
-        element = _type(arrow.value_type, ids, version)
+        element = new_type(arrow.value_type, ids, version)
         return ListType(element_id, element, not arrow.value_field.nullable)
     return _primitive(arrow, version)
 

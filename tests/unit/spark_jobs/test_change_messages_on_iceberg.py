@@ -176,17 +176,24 @@ def test_of_an_old_row_only_the_key_is_needed(stock):
     assert stock.rows == []
 
 
-@pytest.mark.parametrize(
-    ("message", "needed"),
-    [
-        (maxwell("insert", {**item("fig", 1), "shelf": 3}), "add column shelf BIGINT"),
-        (maxwell("insert", item("fig", 1 << 40)), "change column pieces to BIGINT"),
-    ],
-)
-def test_messages_that_need_other_columns_change_nothing(stock, message, needed):
+@pytest.mark.parametrize("staged", [False, True])
+def test_new_and_wider_columns_are_made_before_the_rows_are_written(stock, staged):
     stock.create()
-    with pytest.raises(lake.UnsupportedError, match=f"needs: {needed}.*ALTER TABLE in Spark"):
-        stock.ingest("maxwell", maxwell("insert", item("pear", 1)), message)
+    stock.table.write(rows(kiwi=2))
+    wide = maxwell("insert", {**item("fig", 1 << 40), "shelf": 3})
+    done = stock.ingest("maxwell", maxwell("insert", item("pear", 1)), wide, stage=staged)
+    if staged:
+        stock.table.staged.publish([done["staged"]])
+    assert stock.rows == [("fig", 1 << 40, 3), ("kiwi", 2, None), ("pear", 1, None)]
+    assert [str(each.type) for each in stock.table.schema.fields] == ["string", "long", "long"]
+
+
+def test_a_type_that_iceberg_cannot_widen_changes_nothing(stock):
+    stock.create(partition_by=["pieces"])
+    wide = maxwell("insert", {**item("fig", 1 << 40), "shelf": 3})
+    with pytest.raises(lake.InvalidRequestError, match="not changed: 'pieces' makes partitions"):
+        stock.ingest("maxwell", wide)
+    assert stock.table.schema.column_names == ["sku", "pieces"]
     assert stock.table.latest_snapshot() is None
 
 

@@ -144,16 +144,35 @@ def test_old_staged_rows_are_discarded_with_the_orphans(tmp_path):
     assert table.staged.list() == []
 
 
-@pytest.mark.parametrize(
-    ("asked", "advice"),
-    [
-        ({"on_schema_change": "add"}, "'on_schema_change': add the columns"),
-    ],
-)
-def test_an_ingestion_that_the_format_lacks_is_refused_by_name(warehouse, asked, advice):
-    request = {**request_of("ingest", warehouse), "source": "rows.csv", **asked}
-    with pytest.raises(lake.UnsupportedError, match=f"is an Iceberg table, .* not take {advice}"):
+def test_an_ingestion_that_the_format_lacks_is_refused_by_name(warehouse):
+    request = request_of("ingest", warehouse) | {"source_table": "shop.old", "create": False}
+    request |= {"consumer": "copy"}
+    advice = "is an Iceberg table, .* not take 'source_table': read table.changes"
+    with pytest.raises(lake.UnsupportedError, match=advice):
+        run("ingest", {key: value for key, value in request.items() if key != "source"})
+
+
+@pytest.mark.parametrize("engine", ["csv", "parquet"])
+def test_files_with_new_and_wider_columns_change_the_table(tmp_path, engine):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.orders", [("id", "INT"), ("note", "STRING")])
+    table.write(pa.table({"id": pa.array([1], pa.int32()), "note": ["a"]}))
+    rows = pa.table({"id": pa.array([1 << 40]), "price": pa.array([2.5])})
+    source = tmp_path / f"rows.{engine}"
+    if engine == "csv":
+        source.write_text(f"id,price\n{1 << 40},2.5\n")
+    else:
+        pq.write_table(rows, source)
+    request = request_of("ingest", tmp_path) | {"source": str(source)}
+    with pytest.raises(lake.InvalidRequestError, match="With on_schema_change="):
         run("ingest", request)
+    planned = run("ingest", request | {"on_schema_change": "widen", "dry_run": True})
+    for change in ("change column id to BIGINT", "add column price DOUBLE"):
+        assert change in planned["reason"]
+    run("ingest", request | {"on_schema_change": "widen"})
+    found = sorted(tuple(each.values()) for each in table.scan().to_arrow().to_pylist())
+    assert found == [(1, "a", None), (1 << 40, None, 2.5)]
 
 
 @pytest.mark.parametrize("ending", ["csv", "json", "parquet"])

@@ -40,13 +40,15 @@ def test_messages_that_are_read_as_rows_are_recognised(tmp_path, messages, table
     assert catalog.table("shop.stock").latest_snapshot() is None
 
 
-def test_a_new_column_of_an_iceberg_table_is_added_elsewhere(tmp_path):
+def test_a_new_column_of_an_iceberg_table_has_a_hint(tmp_path):
     catalog = lake.open_catalog(str(tmp_path / "lake"), format="iceberg")
     catalog.create_database("shop")
     catalog.create_table("shop.stock", [("sku", "STRING")])
     (tmp_path / "rows.json").write_text(json.dumps(PEAR))
     request = {"warehouse": tmp_path / "lake", "table": "shop.stock"}
-    with pytest.raises(lake.InvalidRequestError, match="with ALTER TABLE in Spark; columns="):
+    with pytest.raises(
+        lake.InvalidRequestError, match=r"on_schema_change='add' the job adds .*; columns="
+    ):
         ingest.run(
             {
                 **request,
