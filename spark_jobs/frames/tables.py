@@ -23,7 +23,7 @@ __all__ = [
     "find_table",
     "place_of",
     "remember_place",
-    "require_paimon",
+    "require_streamed",
 ]
 
 AnyTable: TypeAlias = "lake.Table | lake.IcebergTable | lake.MixedTable"
@@ -122,11 +122,11 @@ def find_readable_table(
     return place_of(spark, warehouse, catalog_options).table_of_any_format(table)
 
 
-def require_paimon(table: AnyTable) -> lake.Table:
-    """Return the table; ``UnsupportedError`` for a table of another format."""
-    if isinstance(table, lake.Table):
+def require_streamed(table: AnyTable) -> Any:
+    """Return a Paimon or Iceberg table; ``UnsupportedError`` for a table of another format."""
+    if isinstance(table, lake.Table | lake.IcebergTable):
         return table
     raise lake.UnsupportedError(
         f"{table.location} has the format {table.format!r}, from which Spark does not "
-        "stream here: read batches with read_changes, or stream with Iceberg's own Spark runtime"
+        "stream: read batches with read_changes"
     )

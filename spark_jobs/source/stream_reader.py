@@ -14,7 +14,7 @@ from lakeformat import Position
 from lakeformat.types.sentence import sentence
 from spark_jobs.frames.parts import PartWork
 from spark_jobs.frames.plans import ReadPlan, plan_splits
-from spark_jobs.frames.tables import Warehouse, require_paimon
+from spark_jobs.frames.tables import Warehouse, require_streamed
 from spark_jobs.frames.worker import prepare_worker
 from spark_jobs.source.batch_reader import LakePartition
 from spark_jobs.source.read_request import ReadRequest, time_of, whole_number
@@ -61,7 +61,9 @@ class LakeStreamReader(DataSourceStreamReader):
         at_once: int,
     ) -> None:
         self._asked = asked
-        self._table = require_paimon(asked.table)
+        self._table = require_streamed(asked.table)
+        self._schema = self._table.schema
+        """The schema when the stream began; an open Iceberg table always has the newest."""
         self._options = options
         self._place = place
         self._name = name
@@ -73,9 +75,9 @@ class LakeStreamReader(DataSourceStreamReader):
             raise lake.InvalidRequestError(
                 f"max-snapshots-per-batch must be at least 1, got {self._most}"
             )
-        if self._table.schema.primary_keys and not asked.is_kind_given:
+        if (why := _why_deletes(self._table)) and not asked.is_kind_given:
             raise lake.InvalidRequestError(
-                f"{self._table.location} has a primary key, so a stream of it includes deleted "
+                f"{self._table.location} {why}, so a stream of it includes deleted "
                 "rows: set option('rowkind', 'true') to get the kind of each row in a first column "
                 "'rowkind', or 'false' to leave out deleted rows"
             )
@@ -207,13 +209,15 @@ class LakeStreamReader(DataSourceStreamReader):
         return {_POSITION: str(position if found is None else found.position), _FULL: None}
 
     def _place_of(self, offset: dict[str, Any]) -> Position:
-        return self._table.position(offset)
+        found: Position = self._table.position(offset)
+        return found
 
     def _first_read(self, offset: dict[str, Any]) -> Position:
         """Return the position right before the first snapshot that is read after ``offset``."""
         if offset[_FULL] is None:
             return self._place_of(offset)
-        return self._table.position(offset[_FULL]).before
+        full: Position = self._table.position(offset[_FULL])
+        return full.before
 
     def _require_same_history(self, *offsets: dict[str, Any]) -> None:
         """Raise ``NotFoundError`` if the table has another history than when the stream read it: a
@@ -241,21 +245,21 @@ class LakeStreamReader(DataSourceStreamReader):
         if self._consumer is not None:
             self._table.consumers.set(self._consumer, after=position)
 
-    def _table_now(self, at: Position | None = None) -> lake.Table:
+    def _table_now(self, at: Position | None = None) -> Any:
         """Open the table again; raise an error if it was dropped, or if its columns have
         changed.
         """
         where = _shown(self._position if at is None else at)
         try:
-            now = self._place.table(self._name)
+            now: Any = self._place.table_of_any_format(self._name)
         except lake.NotFoundError as error:
             raise lake.NotFoundError(f"the stream stops{where}: {error}") from error
-        then = self._table.schema
+        then = self._schema
         if now.schema.fields != then.fields:
             before, after = (", ".join(f.name for f in s.fields) for s in (then, now.schema))
             raise lake.InvalidRequestError(
                 f"the stream stops{where}: the columns of {now.location} have changed since it "
-                f"began (schema-{then.id}: {before}; schema-{now.schema.id}: {after}). Start it "
+                f"began (then: {before}; now: {after}). Start it "
                 "again from its checkpoint to continue there with the new columns"
             )
         return now
@@ -281,6 +285,13 @@ class RefusedStreamReader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         raise self._reason
+
+
+def _why_deletes(table: lake.Table | lake.IcebergTable) -> str | None:
+    """Return the reason why changes of a table may delete rows; None if they only add rows."""
+    if isinstance(table, lake.IcebergTable):
+        return "is an Iceberg table, of which each commit may delete rows"
+    return "has a primary key" if table.schema.primary_keys else None
 
 
 def _shown(position: Position | None) -> str:

@@ -278,7 +278,7 @@ def test_files_of_a_commit_nobody_knows_the_outcome_of_stay(
 
 
 def stream(source, **options):
-    opened = source(path="shop.events", **options)
+    opened = source(**{"path": "shop.events", **options})
     return opened.streamReader(opened.schema())
 
 
@@ -563,7 +563,83 @@ def test_changes_of_an_iceberg_table_have_a_kind_unless_it_is_left_out(iceberg):
     assert kept == [{"id": 2, "v": "B", "p": 1}]
 
 
-def test_an_iceberg_table_is_not_streamed(iceberg):
+@pytest.fixture
+def iceberg_events(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path / "iceberg"), format="iceberg")
+    catalog.create_database("shop")
+    return catalog.create_table("shop.events", COLUMNS, primary_key=["id"], format_version=3)
+
+
+def iceberg_stream(source, table, **options):
+    return stream(source, path=table.location, rowkind="true", **options)
+
+
+def kinds(rows):
+    return sorted((row["rowkind"], row["id"], row["note"]) for row in rows)
+
+
+def test_a_stream_of_an_iceberg_table_brings_all_rows_then_changes_with_their_kinds(
+    source, iceberg_events
+):
+    iceberg_events.write(rows_of([1, 2]))
+    reader = iceberg_stream(source, iceberg_events)
+    start, first = reader.initialOffset(), reader.latestOffset()
+    iceberg_events.delete("id = 1")
+    iceberg_events.upsert(rows_of([2, 3], "b"))
+    iceberg_events.compact(rewrite_all=True)
+    again = iceberg_stream(source, iceberg_events)  # as after a restart
+    second = again.latestOffset()
+    brought = all_rows(reader, reader.partitions(start, first))
+    assert kinds(brought) == [("+I", 1, "a"), ("+I", 2, "a")]
+    assert kinds(all_rows(again, again.partitions(first, second))) == [
+        ("+I", 3, "b"),
+        ("+U", 2, "b"),
+        ("-D", 1, "a"),
+        ("-U", 2, "a"),
+    ]
+    kept = stream(source, path=iceberg_events.location, rowkind="false")
+    assert ids(all_rows(kept, kept.partitions(first, second))) == [2, 3]
+    assert again.latestOffset() == second
+
+
+def test_a_stream_of_an_iceberg_table_takes_a_few_snapshots_at_a_time(source, iceberg_events):
+    for number in range(4):
+        iceberg_events.write(rows_of([number]))
+    first = iceberg_events.snapshots()[0].id
+    options = {"scan_mode": "from-snapshot", "scan_snapshot__id": str(first)}
+    reader = iceberg_stream(source, iceberg_events, max__snapshots__per__batch="3", **options)
+    start, middle = reader.initialOffset(), reader.latestOffset()
+    end = reader.latestOffset()
+    assert ids(all_rows(reader, reader.partitions(start, middle))) == [0, 1, 2]
+    assert ids(all_rows(reader, reader.partitions(middle, end))) == [3]
+
+
+def test_a_stream_of_an_iceberg_table_stops_after_a_rollback(source, iceberg_events):
+    for number in range(3):
+        iceberg_events.write(rows_of([number]))
+    reader = iceberg_stream(source, iceberg_events, scan_mode="latest")
+    start = reader.latestOffset()
+    iceberg_events.rollback(snapshot=iceberg_events.snapshots()[0].id)
+    iceberg_events.write(rows_of([7]))
+    with pytest.raises(lake.NotFoundError, match="the stream stops after snapshot 3"):
+        reader.partitions(start, reader.latestOffset())
+
+
+def test_a_stream_of_an_iceberg_table_stops_where_columns_change(source, iceberg_events, tmp_path):
+    iceberg_events.write(rows_of([1]))
+    reader = iceberg_stream(source, iceberg_events)
+    reader.latestOffset()
+    catalog = lake.open_catalog(str(tmp_path / "iceberg"), format="iceberg")
+    catalog.alter_table("shop.events", lake.add_column("more", "INT"))
+    with pytest.raises(lake.InvalidRequestError, match=r"the columns of .* have changed since"):
+        reader.latestOffset()
+    again = iceberg_stream(source, iceberg_events)
+    start = again.initialOffset()
+    [row] = all_rows(again, again.partitions(start, again.latestOffset()))
+    assert (row["id"], row["more"]) == (1, None)
+
+
+def test_a_stream_of_an_iceberg_table_needs_a_choice_about_deleted_rows(iceberg):
     opened = iceberg("cow_dml")
-    with pytest.raises(lake.UnsupportedError, match="from which Spark does not stream here"):
+    with pytest.raises(lake.InvalidRequestError, match=r"each commit may delete rows.*'rowkind'"):
         opened.streamReader(opened.schema()).initialOffset()

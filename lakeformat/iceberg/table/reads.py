@@ -12,6 +12,7 @@ from lakeformat.tables.position import AnyPosition
 from lakeformat.tables.table import offering_arguments
 
 if TYPE_CHECKING:
+    from lakeformat.iceberg.branch_history import BranchSnapshot
     from lakeformat.iceberg.read.scan import Scan
     from lakeformat.iceberg.table.change_stream import ChangeStream
     from lakeformat.iceberg.table.consumers import TableConsumers
@@ -64,6 +65,38 @@ class TableReads(TableHistory):
         state = find_state(loaded.places, loaded.metadata, **chosen)
         asked = row_filter(loaded.metadata, state.schema, where, partitions)
         return Scan(state, columns, asked, check_limit(limit))
+
+    def snapshot(self, number: AnyPosition) -> BranchSnapshot | None:
+        """Return a snapshot of the branch by id or position; None if it has expired, if a rollback
+        removed it, or if it does not exist yet.
+        """
+        wanted = self.position(number)
+        found = (each for each in self._history().snapshots if each.position.is_exactly(wanted))
+        return next(found, None)
+
+    def state_scan(
+        self,
+        snapshot: AnyPosition,
+        *,
+        columns: Sequence[str] | None = None,
+        where: Where | None = None,
+    ) -> Scan:
+        """Return a scan of the rows that a stream delivers first if it starts at a snapshot.
+
+        The rows have the columns that the table has now, as the changes after them.
+        """
+        from lakeformat.iceberg.choice import choose
+        from lakeformat.iceberg.read.plan import TableState
+        from lakeformat.iceberg.read.scan import Scan
+        from lakeformat.iceberg.read.time_travel import find_state
+        from lakeformat.iceberg.read.where import row_filter
+
+        loaded = self._loaded()
+        chosen = choose(loaded, self._history(), snapshot=snapshot)
+        found = find_state(loaded.places, loaded.metadata, **chosen)
+        state = TableState(loaded.places, loaded.metadata, found.snapshot, loaded.metadata.schema)
+        asked = row_filter(loaded.metadata, state.schema, where, None)
+        return Scan(state, columns, asked)
 
     @offering_arguments
     def changes(
