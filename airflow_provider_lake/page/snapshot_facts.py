@@ -24,8 +24,10 @@ class SnapshotFacts:
     """True if the record counts of the snapshot are row counts: no record replaces or hides
     another.
     """
-    has_earlier: bool
-    has_later: bool
+    earlier: int | None
+    """The number of the snapshot before; None if it has expired, or if this is the first."""
+    later: int | None
+    """The number of the snapshot after it; None for the newest."""
 
 
 def look_at_snapshot(connection_id: str, name: str, number: int) -> SnapshotFacts:
@@ -39,10 +41,11 @@ def look_at_snapshot(connection_id: str, name: str, number: int) -> SnapshotFact
         raise NotFoundError(
             f"table {name} has no snapshot {number}: it has expired, or was never published"
         )
-    newest = table.latest_snapshot()
+    position = table.position(number)
+    earlier, later = position.before, table.advance(position, 1)
     return SnapshotFacts(
         change=change,
         counts_rows=counts_rows(table),
-        has_earlier=table.snapshot(number - 1) is not None,
-        has_later=newest is not None and newest.id != number,
+        earlier=earlier.number if table.snapshot(earlier) is not None else None,
+        later=later.number if later != position else None,
     )

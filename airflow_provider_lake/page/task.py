@@ -100,10 +100,7 @@ def _events_by_table(task: OneTask) -> dict[tuple[str, str], list[Mapping[str, A
             continue
         with suppress(ValueError):  # a URI that was stored before its form was checked
             address = address_of(uri)
-            named = {
-                "snapshot_id": last,
-                "previous_snapshot_id": before if type(before) is int else last - 1,
-            }
+            named = {"snapshot_id": last, "previous_snapshot_id": before}
             found.setdefault((address.lake_conn_id, address.name), []).append(named)
     return found
 
@@ -118,8 +115,9 @@ def _changes_in(
     """Return the snapshots that are named by asset events or by the task's result, which is None if
     the task returned none for this table.
     """
-    named = [*payloads, *([] if result is None else [result])]
     table = lake_of_dag(connection_id, task.dag_id).table(name)
+    payloads = [_with_previous(table, each) for each in payloads]
+    named = [*payloads, *([] if result is None else [result])]
     user = commit_user(task, name)
     if "snapshot_change" in table.instead:
         return _in_iceberg(cast("IcebergTable", table), connection_id, name, user)
@@ -141,6 +139,14 @@ def _changes_in(
         looked_at=len(kept),
         expired=_expired(found, named),
     )
+
+
+def _with_previous(table: Table, payload: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the payload of an event; one without a previous snapshot stands for its last alone."""
+    if type(payload["previous_snapshot_id"]) is int:
+        return payload
+    before = table.position(payload["snapshot_id"]).before
+    return {**payload, "previous_snapshot_id": table.snapshot_id_at(before)}
 
 
 def _in_iceberg(table: IcebergTable, connection_id: str, name: str, user: str) -> TableChanges:

@@ -12,16 +12,18 @@ __all__ = ["kept_if_published"]
 
 
 @contextmanager
-def kept_if_published(discard: Callable[[], object]) -> Iterator[None]:
+def kept_if_published(
+    discard: Callable[[], object], *, also_after: tuple[type[LakeError], ...] = ()
+) -> Iterator[None]:
     """Run a with block that commits; if the commit fails, call ``discard`` to delete its files.
 
     ``discard`` is not called after ``CommitOutcomeUnknownError``, an interruption or a defect of
-    this library: then the commit may have been published.
+    this library: then the commit may have been published. The files are also kept after errors of
+    the classes ``also_after``, after which the caller commits them again.
     """
     try:
         yield
-    except CommitOutcomeUnknownError:
-        raise
-    except LakeError:
-        discard()
+    except LakeError as error:
+        if not isinstance(error, (CommitOutcomeUnknownError, *also_after)):
+            discard()
         raise

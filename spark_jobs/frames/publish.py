@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import lakeformat as lake
 from lakeformat.executor import Executor
 from lakeformat.tables.arguments import Overwritten
+from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.tables.position import AnyPosition
 
 __all__ = ["publish"]
@@ -37,7 +39,7 @@ def publish(
     by_key: dict[str, Any] = (
         {} if upsert_by is None else {"upsert_by": upsert_by, "executor": executor}
     )
-    try:
+    with kept_if_published(partial(_remove, table, messages)):
         report = table.commit(
             messages,
             overwrite=overwrite,
@@ -47,11 +49,6 @@ def publish(
             read_snapshot=read_snapshot,
             **by_key,
         )
-    except lake.CommitOutcomeUnknownError:
-        raise  # the table may reference the files: they are kept
-    except lake.LakeError:
-        _remove(table, messages)
-        raise
     if report.unpublished_files:  # another attempt has committed first: the table uses its files
         table.abort(messages)
     return report

@@ -9,8 +9,9 @@ published. Only the commit that completes the work has the identity of the calle
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
-from lakeformat.errors import CommitConflictError, CommitOutcomeUnknownError, LakeError
+from lakeformat.errors import CommitConflictError
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.compact.commit import replace_units
 from lakeformat.iceberg.compact.plan import CompactPlan
@@ -20,6 +21,7 @@ from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.write.new_entries import delete_files
 from lakeformat.iceberg.write.publish import PublishedChange, publish_change
 from lakeformat.tables.commit_id import CommitId
+from lakeformat.tables.kept_files import kept_if_published
 
 __all__ = ["GroupCommits", "earlier_parts"]
 
@@ -123,14 +125,9 @@ class GroupCommits:
         """
         part = {} if self.commit is None or commit is not None else _part_of(self.commit)
         change = replace_units(self.plan, made)
-        try:
+        again = (CommitConflictError,) if can_be_split else ()
+        with kept_if_published(partial(self.delete, *made), also_after=again):
             published = publish_change(self.handle, change, commit=commit, properties=part)
-        except CommitOutcomeUnknownError:
-            raise
-        except LakeError as error:
-            if not (can_be_split and isinstance(error, CommitConflictError)):
-                self.delete(*made)
-            raise
         if published.is_replayed:  # another process with the same identity published them meanwhile
             self.delete(*made)
             self.completed, self.repeated = published.snapshot, made

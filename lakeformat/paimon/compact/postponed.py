@@ -45,7 +45,7 @@ def give_buckets(handle: TableHandle, unit: CompactUnit) -> tuple[CommitMessage,
     sequences = SequenceNumbers(target, unit.snapshot)
     buckets = KeyValueBuckets(target, sequences, assign.place, with_changelog=True)
     try:
-        for rows, kinds in waiting_rows(handle, unit):
+        for rows, kinds in postponed_rows(handle, unit):
             buckets.add(rows, kinds, assign(rows, range(rows.num_rows)))
         made = buckets.finish()
     except BaseException:
@@ -54,7 +54,7 @@ def give_buckets(handle: TableHandle, unit: CompactUnit) -> tuple[CommitMessage,
     return (unit.message(handle, ()), *(_message(handle, unit, files) for files in made))
 
 
-def waiting_rows(
+def postponed_rows(
     handle: TableHandle, unit: CompactUnit
 ) -> Iterator[tuple[pa.RecordBatch, np.ndarray[tuple[int], np.dtype[np.int8]]]]:
     """Yield the rows of the unit's files with their kinds, in commit order."""

@@ -9,6 +9,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 OUTSIDE = ("spark_jobs", "airflow_provider_lake", "dags", "lakeformat/cli", "lakeformat/catalog")
 NUMBER = re.compile(r"(\w*_)?snapshot(_id)?|number_of_snapshot|following")
+ONE_OFF = re.compile(r"last|number")
+"""Names that often hold a snapshot number: adding 1 to them, or subtracting it, is suspicious."""
 OF_SNAPSHOT = re.compile(r"(\w*_)?(snapshot|head|newest|latest|before|told|newer)(\[[^]]*\])?")
 
 
@@ -30,6 +32,14 @@ def is_number(node: ast.expr) -> bool:
     return False
 
 
+def is_neighbour(node: ast.AST) -> bool:
+    """Return True for ``last - 1`` and ``number + 1``."""
+    match node:
+        case ast.BinOp(left=ast.Name(id=name), right=ast.Constant(value=1)):
+            return bool(ONE_OFF.fullmatch(name))
+    return False
+
+
 def found_in(source: str) -> list[int]:
     """Lines that add to, subtract from or order a snapshot number."""
     lines = []
@@ -45,7 +55,7 @@ def found_in(source: str) -> list[int]:
                 pass
             case _:
                 continue
-        if any(is_number(part) for part in parts):
+        if any(is_number(part) for part in parts) or is_neighbour(node):
             lines.append(node.lineno)
     return lines
 
@@ -73,6 +83,7 @@ def test_no_module_outside_the_wings_counts_with_snapshot_numbers():
         "range(first, result['snapshot_id'])",
         "int(result['snapshot_id']) + 1",
         "min(snapshot.id, 3)",
+        "table.snapshot(number - 1)",
     ],
 )
 def test_arithmetic_is_found(source):
