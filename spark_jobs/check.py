@@ -40,7 +40,7 @@ JOB = Job(
 _AGAIN = "Nothing was published: correct the source, and clear the task that staged the rows"
 _KEPT = (
     "The staged files are kept: discard_failed=True deletes them next time, and remove_orphans "
-    "with staged_older_than deletes old ones"
+    "with staged_older_than and dry_run=False deletes old ones"
 )
 _DISCARDED = "The staged files were deleted"
 

@@ -180,10 +180,9 @@ def _appended(handle: TableHandle, loaded: LoadedMetadata, source: Snapshot) -> 
     own = manifests.filter(pc.equal(manifests.column("added_snapshot_id"), source.snapshot_id))
     if source.operation != "append" or pc.any(pc.not_equal(own.column("content"), 0)).as_py():
         raise UnsupportedError(
-            f"snapshot {source.snapshot_id} of {handle.uri} is a commit of the kind "
-            f"{source.operation!r} that was not made from the head of branch {handle.branch!r}, "
-            "and only the files of an append can be added to another state: write the change again "
-            "on the branch"
+            f"snapshot {source.snapshot_id} of {handle.uri} cannot be cherry-picked: its parent is "
+            f"not the head of branch {handle.branch!r}, and it does more than append data files "
+            f"(operation {source.operation!r}). Write the change again on the branch"
         )
     found = {}
     for spec_id, entries in read_entries(loaded.places, loaded.metadata, own).items():

@@ -61,8 +61,9 @@ class Contents:
 def contents_of_snapshot(
     handle: TableHandle, snapshot: Snapshot | None, *, all_schemas: bool
 ) -> Contents:
-    """Return the files of one snapshot; None for a table without snapshots. Tags are left out.
+    """Return the files of one snapshot, without those of tags.
 
+    With ``snapshot=None``, for a table without snapshots, the result has only schemas.
     ``all_schemas`` also includes schemas that are newer than the snapshot's schema.
     """
     reader = _BranchFiles(handle, handle.layout, Contents())

@@ -167,8 +167,8 @@ class FramedRows:
         np.cumsum(sizes, out=ends[1:])
         if ends[-1] > _MAX_BYTES:
             raise InvalidRequestError(
-                f"{self._name(position)} takes {ends[-1]} bytes, more than one array holds; "
-                "decode fewer rows at once"
+                f"{self._name(position)} takes {ends[-1]} bytes, more than the "
+                f"{_MAX_BYTES} bytes of one Arrow array: choose fewer partitions or files"
             )
         data = np.empty(ends[-1], np.uint8)
         move_bytes(data, ends[:-1], self._data, starts, sizes)

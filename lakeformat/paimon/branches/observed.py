@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The work that follows commits, such as published Iceberg metadata, for all branches."""
+"""Publishes the Iceberg metadata of a new or renamed branch; lists that of all branches."""
 
 from __future__ import annotations
 

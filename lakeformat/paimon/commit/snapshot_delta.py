@@ -61,7 +61,7 @@ class SnapshotDelta:
         )
 
     def partitions(self) -> pa.Array:
-        """Return every changed partition once, as framed binary rows."""
+        """Return every changed partition once, as manifests store it: a framed binary row."""
         of_index = [entry.partition for entry in (*self.index_removed, *self.index_added)]
         found = [self.table.partition.to_arrow(), pa.array(of_index, pa.large_binary())]
         return pa.concat_arrays(found).unique()
