@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ __all__ = ["ProcessId"]
 # Positions in /proc/<pid>/stat, counted behind the name of the program.
 _STATE, _STARTED = 0, 19
 _OVER = ("Z", "X")
+_PAUSE_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,16 @@ class ProcessId:
         if self.is_running:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGTERM)
+
+    def end(self, patience_seconds: float) -> bool:
+        """Ask the process to end, and wait; return False if it still runs."""
+        self.ask_to_end()
+        end = time.monotonic() + patience_seconds
+        while self.is_running:
+            if time.monotonic() >= end:
+                return False
+            time.sleep(_PAUSE_SECONDS)
+        return True
 
 
 def _stat(pid: int) -> list[str]:

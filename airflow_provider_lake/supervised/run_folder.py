@@ -13,18 +13,23 @@ file                content
 ``ended``           the exit code of the command, and why the supervisor has ended it
 ==================  ========================================================================
 
+All attempts of a task share the name of the directory. Its creation and ``remove_of`` exclude each
+other, so that the end of one process does not delete the directory of the next one.
+
 Only the standard library is used, because the supervisor imports this module.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
 import stat
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -70,15 +75,25 @@ class RunFolder:
         return self._lease.exists()
 
     def create(self, asked: str) -> None:
-        """Create the directory for a new process; remove those that were abandoned long ago."""
-        _remove_abandoned(self.path.parent)
-        self.path.mkdir(mode=0o700)
-        self._write("asked", asked)
-        self.renew()
+        """Create the directory for a new process, in place of that of an earlier one; remove those
+        that were abandoned long ago.
+        """
+        with _locked(self.path.parent):
+            _remove_abandoned(self.path.parent)
+            self.remove()
+            self.path.mkdir(mode=0o700)
+            self._write("asked", asked)
+            self.renew()
 
     def remove(self) -> None:
         """Delete the directory."""
         shutil.rmtree(self.path, ignore_errors=True)
+
+    def remove_of(self, process: ProcessId) -> None:
+        """Delete the directory of a process, unless a later process has it by now."""
+        with suppress(FileNotFoundError), _locked(self.path.parent):
+            if self.process == process:
+                self.remove()
 
     @property
     def asked(self) -> str | None:
@@ -142,15 +157,7 @@ class RunFolder:
     def end(self, patience_seconds: float) -> bool:
         """Ask the supervisor to end its command, and wait; return False if it still runs."""
         process = self.process
-        if process is None:
-            return True
-        process.ask_to_end()
-        end = time.monotonic() + patience_seconds
-        while process.is_running:
-            if time.monotonic() >= end:
-                return False
-            time.sleep(0.05)
-        return True
+        return process is None or process.end(patience_seconds)
 
     def _read(self, name: str) -> Any:
         try:
@@ -176,6 +183,17 @@ def _root() -> Path:
             "it for this user alone"
         )
     return root
+
+
+@contextmanager
+def _locked(root: Path) -> Iterator[None]:
+    """Keep other processes from creating or deleting directories of this user."""
+    descriptor = os.open(root, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _remove_abandoned(root: Path) -> None:

@@ -40,7 +40,6 @@ def make_room(folder: RunFolder, asked: str) -> None:
             f"process {folder.process and folder.process.pid} of an earlier attempt still runs, "
             "although it was asked to end: retry the task, or end the process on this machine"
         )
-    folder.remove()
     folder.create(asked)
 
 

@@ -66,7 +66,7 @@ class LakeProcessTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Look at the process at each interval; every call that blocks runs in a thread."""
-        run = _Run(RunFolder(self.folder), ProcessId(self.pid, self.started), self.ends_at)
+        run = _Run(RunFolder(self.folder), self._process, self.ends_at)
         status = ELSEWHERE
         if await asyncio.to_thread(self._sees, run.folder):
             while (found := await asyncio.to_thread(run.look)) is None:
@@ -76,28 +76,38 @@ class LakeProcessTrigger(BaseTrigger):
 
     async def on_kill(self) -> None:
         """End the process of a task that a user has cleared or marked; from Airflow 3.3 on."""
-        folder = RunFolder(self.folder)
-        if not await asyncio.to_thread(self._sees, folder):
+        # Airflow cancels a call that takes more than a second; a thread continues.
+        await asyncio.to_thread(self._end)
+
+    def _end(self) -> None:
+        folder, process = RunFolder(self.folder), self._process
+        if not self._sees(folder):
+            if self.host == this_host() and not process.is_running:
+                _log.info("process %s has already ended", self.pid)
+                return
             _log.warning(
                 "process %s was started on another machine or by another user: it ends by itself "
                 "once its lease is over, within five minutes",
                 self.pid,
             )
-            return
-        is_over = await asyncio.to_thread(folder.end, PATIENCE_SECONDS)
-        if is_over:
-            await asyncio.to_thread(folder.remove)
+        elif process.end(PATIENCE_SECONDS):
+            # The next attempt may already have its own process in a directory of the same name.
+            folder.remove_of(process)
             _log.info("ended process %s, because its task was cleared or marked", self.pid)
         else:
             _log.warning(
                 "process %s was asked to end and still runs: end it on this machine", self.pid
             )
 
+    @property
+    def _process(self) -> ProcessId:
+        return ProcessId(self.pid, self.started)
+
     def _sees(self, folder: RunFolder) -> bool:
         if self.host != this_host():
             return False
         try:
-            return folder.process == ProcessId(self.pid, self.started)
+            return folder.process == self._process
         except PermissionError:
             return False
 
@@ -116,11 +126,12 @@ class _Run:
         None.
         """
         is_over = not self._process.is_running
-        self._output.log_new()
+        if self.folder.process == self._process:  # otherwise the output is that of a later attempt
+            self._output.log_new()
         if is_over:
             return ENDED
         if self._ends_at is not None and time.time() >= self._ends_at:
-            self.folder.end(PATIENCE_SECONDS)
+            self._process.end(PATIENCE_SECONDS)
             return TIMED_OUT
         self.folder.renew()
         return None

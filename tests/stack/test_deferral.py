@@ -48,11 +48,13 @@ def engine(request):
 class DeferredRun:
     """A run whose task waits without a worker for a process that is held where it publishes."""
 
-    def __init__(self, airflow, place, engine):
+    def __init__(self, airflow, place, engine, *, is_stubborn=False):
         self.airflow, number = airflow, next(_numbers)
         self.signs = place / f"run-{number}"
         (self.signs / "rows").mkdir(parents=True)
         (self.signs / "rows" / "a.csv").write_text("id\n1\n2\n")
+        if is_stubborn:
+            (self.signs / "stubborn").touch()
         self.table = f"shop.orders_{number}"
         conf = {"engine": engine, "table": self.table, "signs": str(self.signs)}
         self.id = airflow.trigger("deferred", conf | {"source": f"{self.signs}/rows/*.csv"})
@@ -132,7 +134,8 @@ def test_a_task_that_is_marked_ends_its_process(state, engine, airflow, place):
 
 
 def test_a_task_that_is_cleared_begins_anew(engine, airflow, place):
-    run = DeferredRun(airflow, place, engine)
+    """The next attempt begins before the process of the first one has ended."""
+    run = DeferredRun(airflow, place, engine, is_stubborn=True)
     asked = {"dry_run": False, "dag_run_id": run.id, "task_ids": ["land"], "only_failed": False}
 
     airflow.ask("POST", "dags/deferred/clearTaskInstances", asked)

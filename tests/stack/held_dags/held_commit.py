@@ -1,6 +1,7 @@
 """Holds a process before or after it publishes a snapshot, until it gets a signal."""
 
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -8,7 +9,10 @@ from lakeformat.storage.local import LocalStorage
 
 
 def hold_commits(signs, moment):
-    """From now on a publication writes its process to ``signs/here`` and waits for ``signs/go``."""
+    """From now on a publication writes its process to ``signs/here`` and waits for ``signs/go``.
+
+    If ``signs/stubborn`` exists, the process ignores requests to end while it waits.
+    """
     publish = LocalStorage.create
 
     def create(storage, path, content):
@@ -24,6 +28,8 @@ def hold_commits(signs, moment):
 
 
 def wait(signs):
+    if (signs / "stubborn").exists():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     written = signs / f"here-{os.getpid()}"
     written.write_text(str(os.getpid()))
     written.rename(signs / "here")  # whole, or not there
