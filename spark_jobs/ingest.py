@@ -142,8 +142,10 @@ def _ingest_rows(
     from spark_jobs.runtime.new_table import dropping_if_empty
 
     table = _existing_table(catalog, wanted)
-    if table is not None and commit is not None and (done := _done_before(table, commit, wanted)):
-        return done
+    if table is not None:
+        _require_operations(table, wanted)
+        if commit is not None and (done := _done_before(table, commit, wanted)):
+            return done
     with dropping_if_empty(catalog, wanted.table, table):
         if wanted.engine == "spark":
             table, before, messages = _written_on_spark(catalog, table, wanted, started, paths)
@@ -173,6 +175,14 @@ def _ingest_rows(
         return _stage(table, messages, commit)
     report = publish(table, messages, overwrite=wanted.overwrite, commit=commit)
     return Outcome.of_commit(table, report, before)
+
+
+def _require_operations(table: Table, wanted: IngestRequest) -> None:
+    """Raise ``UnsupportedError`` if the table cannot publish what the job would write."""
+    if wanted.stage:
+        table.require("staged")
+    if wanted.engine == "spark":
+        table.require("commit")
 
 
 def _done_before(table: Table, commit: CommitId, wanted: IngestRequest) -> Outcome | None:

@@ -228,7 +228,8 @@ class LakeIngestOperator(LakeJobOperator):
         return request
 
     def _adds_rows(self, table: Table) -> bool:
-        by_key = table.format == "iceberg" and self.format in get_args(MessageFormat)
+        of_messages = table.format == "iceberg" and self.format in get_args(MessageFormat)
+        by_key = of_messages or table.format == "mixed"
         replaces = by_key or self.overwrite is not None or self.upsert_by is not None
         return not replaces and self.source_table is None and not self.stage
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
+from spark_jobs.runtime.new_table import identifying_columns
 
 if TYPE_CHECKING:
     from spark_jobs.job_requests.ingest import IngestRequest
@@ -52,15 +53,13 @@ def new_writer(table: Any, upsert_by: Sequence[str] | None) -> Any:
 
 def keys_of_messages(table: Any, wanted: IngestRequest) -> list[str]:
     """Return the columns of the key by which messages change rows: ``upsert_by`` of the request,
-    else the identifier fields of the table.
+    else the key of a Mixed table, else the identifier fields of the table.
 
     ``table`` is None if the job creates it; then ``primary_key`` is the key.
     """
     if wanted.upsert_by is not None:
         return [*wanted.upsert_by]
-    schema = None if table is None else table.schema
-    identifiers = () if schema is None else schema.identifier_field_ids
-    keys = [*(wanted.primary_key or ())] if schema is None else [*map(schema.name_of, identifiers)]
+    keys = [*(wanted.primary_key or ())] if table is None else identifying_columns(table)
     if not keys:
         raise InvalidRequestError(
             f"{wanted.table} has no identifier fields, so the key of its rows is not known: name "

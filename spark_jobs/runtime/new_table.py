@@ -18,7 +18,7 @@ from lakeformat.errors import (
 if TYPE_CHECKING:
     from lakeformat import Catalog, Table
 
-__all__ = ["dropping_if_empty", "refuse_contradiction"]
+__all__ = ["dropping_if_empty", "identifying_columns", "refuse_contradiction"]
 
 _log = logging.getLogger(__name__)
 _KEY_OPTIONS = {"primary-key": "primary_key", "partition": "partition_by"}
@@ -69,8 +69,7 @@ def _differences(table: Table, wanted: _NewTable) -> Iterator[str]:
 def _of_iceberg(table: Any, wanted: _NewTable) -> Iterator[str]:
     from lakeformat.iceberg.create.transform_terms import partition_text
 
-    schema = table.schema
-    there = sorted(schema.name_of(each) for each in schema.identifier_field_ids)
+    there = sorted(identifying_columns(table))
     if wanted.primary_key is not None and sorted(wanted.primary_key) != there:
         yield _difference("primary_key", there, [*wanted.primary_key])
     asked = wanted.partition_by
@@ -80,6 +79,14 @@ def _of_iceberg(table: Any, wanted: _NewTable) -> Iterator[str]:
     for key, value in (wanted.table_options or {}).items():
         if properties.get(key) != value:
             yield _difference(f"option {key!r}", properties.get(key), value)
+
+
+def identifying_columns(table: Any) -> list[str]:
+    """Return the key columns of a Mixed table, or the identifier fields of an Iceberg table."""
+    if table.format == "mixed":
+        return [*table.primary_key]
+    schema = table.schema
+    return [*map(schema.name_of, schema.identifier_field_ids)]
 
 
 def _difference(what: str, there: object, asked: object) -> str:

@@ -161,6 +161,23 @@ def test_a_cleared_task_applies_its_messages_again(orders, tmp_path):
     assert done["replayed"] is False
 
 
+def test_a_cleared_task_writes_its_rows_to_a_mixed_table_again(orders, tmp_path):
+    columns = [("id", "BIGINT"), ("name", "STRING")]
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_table("shop.people", columns, format="mixed", primary_key=["id"])
+    source = tmp_path / "people.csv"
+    arguments = {"table": "shop.people", "source": str(source), "format": "csv"}
+    loading = LakeIngestOperator(task_id="load", **arguments)
+    source.write_text("id,name\n1,ada\n2,bob\n")
+    first = loading.execute(task_context())
+    repeated = loading.execute(task_context(try_number=2))
+    assert repeated["snapshot_id"] == first["snapshot_id"]
+    source.write_text("id,name\n1,eve\n")
+    loading.execute(cleared(task_context()))
+    rows = catalog.table("shop.people").scan().to_arrow().to_pylist()
+    assert sorted(each["name"] for each in rows) == ["bob", "eve"]
+
+
 def test_an_ingestion_of_messages_is_refused_before_spark_is_started(orders):
     work = LakeIngestOperator(
         task_id="load",

@@ -322,13 +322,13 @@ class IcebergCatalog:
         )
 
     def _require_no_store(self, name: TableName) -> None:
-        """Refuse to rename a store of a Mixed table, whose properties name the other one."""
+        """Refuse to rename or alter one store of a Mixed table."""
         properties = self._open(name).properties
         if TABLE_STORE not in properties or not is_keyed_store(properties):
             return
         raise UnsupportedError(
             f"table '{name}' is the {properties[TABLE_STORE]} store of a Mixed table, so it is not "
-            "renamed without the other one: do that with Amoro"
+            "altered or renamed without the other one: do that with Amoro"
         )
 
     def _plain_name(self, name: str) -> TableName:

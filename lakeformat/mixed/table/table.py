@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from lakeformat.tables.commit_id import CommitId
     from lakeformat.tables.moment import Moment
     from lakeformat.tables.row_checks.check_report import CheckReport
+    from lakeformat.tables.run_record import RunRecord, RunRecords
     from lakeformat.tables.write_report import WriteReport
 
 __all__ = ["MixedTable"]
@@ -68,6 +70,11 @@ class MixedTable(Table):
     def primary_key(self) -> list[str]:
         """The names of the key columns."""
         return [each.name for each in self._loaded().key]
+
+    @property
+    def format_version(self) -> int:
+        """The version of the Iceberg format of the base store."""
+        return self._loaded().base.metadata.format_version
 
     @property
     def partition_by(self) -> list[str]:
@@ -299,6 +306,39 @@ class MixedTable(Table):
         from lakeformat.mixed.write.write_changes import find_write
 
         return find_write(self._pair, commit)
+
+    def stream_batch(self, commit: CommitId) -> AbstractContextManager[CommitId | None]:
+        """Publish one batch of a stream exactly once, even if it is repeated much later.
+
+        In ``with table.stream_batch(CommitId("my-stream", 7)) as commit``, ``commit`` is None if
+        the batch is already published. Otherwise write with ``commit``. Identifiers of batches must
+        ascend. The record of the newest batch is in the directory of the change store.
+        """
+        from lakeformat.iceberg.table.batches import stream_table
+        from lakeformat.mixed.write.write_changes import change_handle
+        from lakeformat.tables.batch_log import stream_batch
+
+        return stream_batch(stream_table(change_handle(self._pair), self.find_commit), commit)
+
+    def find_run(self, user: str) -> RunRecord | None:
+        """Return the record of the last success of a run, by its commit user; None if there is
+        none.
+        """
+        return self._runs.read(user)
+
+    def record_run(self, record: RunRecord) -> None:
+        """Record the success of a run in the directory of the change store; a record is kept for
+        90 days.
+        """
+        self._runs.write(record, self._pair.base.environment)
+
+    @property
+    def _runs(self) -> RunRecords:
+        from lakeformat.iceberg.own_files import own_directory
+        from lakeformat.mixed.write.write_changes import change_handle
+        from lakeformat.tables.run_record import RunRecords
+
+        return RunRecords(*own_directory(change_handle(self._pair), "run"))
 
     def _check(self, request: CheckRequest) -> CheckReport:
         from lakeformat.mixed.read.checked_rows import check_rows

@@ -25,7 +25,7 @@ from lakeformat.rows.row_kinds import GivenKinds
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.kept_files import kept_if_published
 
-__all__ = ["find_write", "write_changes"]
+__all__ = ["change_handle", "find_write", "write_changes"]
 
 _ROWS = "lake.written-rows"
 """The member of a snapshot summary with the number of rows that ``write`` was given."""
@@ -55,7 +55,7 @@ def write_changes(
             "corrected rows, which replace those of the same keys"
         )
     pair.base.pointer.require_writable()
-    handle = _change_handle(pair)
+    handle = change_handle(pair)
     loaded = pair.load()
     if (earlier := earlier_commit(handle, loaded.change, commit)) is not None:
         return _report(pair.base.uri, earlier)
@@ -80,12 +80,13 @@ def write_changes(
 
 def find_write(pair: StorePair, commit: CommitId) -> WriteReport | None:
     """Return the report of an earlier write; None if it is not found."""
-    handle = _change_handle(pair)
+    handle = change_handle(pair)
     found = earlier_commit(handle, handle.load(), commit)
     return None if found is None else _report(pair.base.uri, found)
 
 
-def _change_handle(pair: StorePair) -> TableHandle:
+def change_handle(pair: StorePair) -> TableHandle:
+    """Return the handle of the change store, to which writes are published."""
     return replace(pair.base, pointer=pair.change)
 
 
