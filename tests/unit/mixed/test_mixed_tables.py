@@ -144,8 +144,8 @@ def test_a_mixed_table_has_the_operations_that_it_can_do_and_refuses_the_others_
         table.rollback()
     with pytest.raises(lake.UnsupportedError, match="'delete': write the rows with kinds"):
         table.delete("id = 1")
-    with pytest.raises(AttributeError, match="a Mixed table has no attribute 'snapshot'"):
-        _ = table.snapshot
+    with pytest.raises(AttributeError, match="a Mixed table has no attribute 'no_such'"):
+        _ = table.no_such
 
 
 def test_stores_are_read_alone_and_never_written():
