@@ -178,18 +178,6 @@ def test_a_cleared_task_writes_its_rows_to_a_mixed_table_again(orders, tmp_path)
     assert sorted(each["name"] for each in rows) == ["bob", "eve"]
 
 
-def test_an_ingestion_of_messages_is_refused_before_spark_is_started(orders):
-    work = LakeIngestOperator(
-        task_id="load",
-        table="shop.orders",
-        source="rows.json",
-        format="debezium-json",
-        engine="spark",
-    )
-    with pytest.raises(AirflowFailException, match="does not take change messages with engine"):
-        work.execute(task_context())
-
-
 def test_a_function_returns_rows_of_a_new_table_once(orders):
     @task.lake_commit(table="shop.new", create=True, partition_by=["truncate(1, name)"])
     def load(table):
