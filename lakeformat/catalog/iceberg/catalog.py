@@ -7,7 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from lakeformat.catalog.iceberg.metastore import Describe, Metastore
-from lakeformat.catalog.iceberg.pair_stores import about_half_a_pair, base_store_of, stores_to_drop
+from lakeformat.catalog.iceberg.pair_stores import (
+    about_half_a_pair,
+    stores_to_drop,
+    without_change_stores,
+)
 from lakeformat.catalog.names import TableName, parse_nested_name
 from lakeformat.catalog.texts import require_texts
 from lakeformat.environment import SYSTEM, Environment
@@ -106,9 +110,8 @@ class IcebergCatalog:
                 f"database {name!r} in {self.location} has {counted(len(tables), 'table')}: "
                 f"{shown}. Drop them first, or pass cascade=True"
             )
-        names = [TableName(name, table) for table in tables]
-        alone = [each for each in names if base_store_of(self._metastore, each) is None]
-        return [self.plan_drop_table(str(each), purge=purge) for each in alone]
+        names = [str(TableName(name, table)) for table in tables]
+        return [self.plan_drop_table(each, purge=purge) for each in names]
 
     def drop_database(
         self, name: str, *, cascade: bool = False, purge: bool = False, missing_ok: bool = False
@@ -129,9 +132,10 @@ class IcebergCatalog:
     # ------------------------------------------------------------------ tables
 
     def list_tables(self, database: str) -> list[str]:
-        """Return the names of the tables of a database."""
+        """Return the names of the tables of a database; of a Mixed table only the base store."""
         self._require_database(database)
-        return sorted(self._metastore.tables(database))
+        found = self._metastore.tables(database)
+        return sorted(without_change_stores(self._metastore, database, found))
 
     def table(self, name: str) -> IcebergTable | IcebergSystemTable | MixedTable | MixedSystemTable:
         """Open ``database.table``, its branch ``…$branch_dev``, or its system table ``…$files``.
@@ -369,7 +373,8 @@ class IcebergCatalog:
             )
 
     def _require_table(self, name: TableName) -> None:
-        tables = self.list_tables(name.database)
+        self._require_database(name.database)
+        tables = self._metastore.tables(name.database)
         if name.table not in tables:
             near = closest(name.table, tables, inside=f"{name.database}.")
             raise NotFoundError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of a catalog that are dropped together: both stores of a Mixed table."""
+"""The tables of a catalog that are listed and dropped as one: both stores of a Mixed table."""
 
 from __future__ import annotations
 
@@ -7,13 +7,47 @@ from collections.abc import Collection, Mapping
 
 from lakeformat.catalog.iceberg.metastore import Metastore
 from lakeformat.catalog.names import TableName
-from lakeformat.errors import CorruptTableError, NotFoundError, UnsupportedError
+from lakeformat.errors import (
+    AccessDeniedError,
+    CorruptTableError,
+    NotFoundError,
+    UnsupportedError,
+)
 from lakeformat.mixed.stores.properties import CHANGE, TABLE_STORE, change_store_name
 
-__all__ = ["CHANGE_SUFFIX", "about_half_a_pair", "base_store_of", "stores_to_drop"]
+__all__ = [
+    "CHANGE_SUFFIX",
+    "about_half_a_pair",
+    "base_store_of",
+    "stores_to_drop",
+    "without_change_stores",
+]
 
 CHANGE_SUFFIX = "_change_"
 """The end of the name of a change store; the beginning is the name of its base store."""
+
+
+def without_change_stores(
+    metastore: Metastore, database: str, tables: Collection[str]
+) -> list[str]:
+    """Return the tables of a database without the change stores that their base stores name.
+
+    Only the metadata of base stores is read: of a table ``t`` beside a table ``t_change_``. A
+    change store without its base store is kept, and also one whose base store cannot be read.
+    """
+    names = {*tables}
+
+    def is_hidden(table: str) -> bool:
+        base = table.removesuffix(CHANGE_SUFFIX)
+        if base == table or base not in names:
+            return False
+        try:
+            found = _change_store(metastore, TableName(database, base))
+        except (CorruptTableError, AccessDeniedError, UnsupportedError):
+            return False
+        return found is not None and found.table == table
+
+    return [table for table in tables if not is_hidden(table)]
 
 
 def base_store_of(metastore: Metastore, name: TableName) -> TableName | None:

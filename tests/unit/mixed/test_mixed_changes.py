@@ -189,7 +189,7 @@ def test_version_1_has_no_order_of_changes_and_is_refused(pair, tmp_path):
     schema = pa.schema([("id", pa.int64())])
     with pytest.raises(lake.InvalidRequestError, match="format_version is 1, but files of that"):
         catalog.create_table("db.new", schema, format="mixed", primary_key=["id"], format_version=1)
-    assert sorted(catalog.list_tables("db")) == ["t", "t_change_"]
+    assert sorted(path.name for path in (tmp_path / "db").iterdir()) == ["t", "t_change_"]
 
 
 def test_a_new_table_also_has_amoros_writers_keep_keys_unique_unless_its_options_do_not(tmp_path):

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import lakeformat as lake
+from lakeformat.catalog.iceberg.path import PathMetastore
 from lakeformat.cli.app import app
 from lakeformat.iceberg.table import load_iceberg_table
 from lakeformat.storage import LocalStorage
@@ -303,6 +304,31 @@ def test_a_catalog_opens_the_pair_by_the_name_of_its_base_store_and_drops_both(p
     ]
     catalog.drop_table("db.t", purge=True)
     assert [*pair.root.iterdir()] == []
+
+
+def test_a_catalog_lists_a_pair_once_and_reads_no_other_table_for_that(pair, monkeypatch):
+    catalog = lake.open_catalog(str(pair.root.parent), format="iceberg")
+    for name in ("a", "b_change_", "c", "c_change_"):
+        catalog.create_table(f"db.{name}", [("k", "BIGINT")])
+    read, pointer = [], PathMetastore.pointer
+    monkeypatch.setattr(
+        PathMetastore, "pointer", lambda self, name: read.append(name.table) or pointer(self, name)
+    )
+    assert catalog.list_tables("db") == ["a", "b_change_", "c", "c_change_", "t"]
+    assert sorted(read) == ["c", "t"]
+    assert catalog.table("db.t_change_").latest_snapshot() is not None
+
+
+def test_a_change_store_stays_listed_without_a_base_store_that_names_it(pair):
+    catalog = lake.open_catalog(str(pair.root.parent), format="iceberg")
+    edit(pair.root / "t", properties={"mixed-format.change.identifier": "db.a/b"})
+    assert catalog.list_tables("db") == ["t", "t_change_"]
+    edit(pair.root / "t", properties={"mixed-format.change.identifier": "db.other"})
+    assert catalog.list_tables("db") == ["t", "t_change_"]
+    newest_metadata(pair.root / "t").write_text("{")
+    assert catalog.list_tables("db") == ["t", "t_change_"]
+    shutil.rmtree(pair.root / "t")
+    assert catalog.list_tables("db") == ["t_change_"]
 
 
 def test_a_change_store_that_a_crash_left_is_dropped_alone_and_a_new_pair_at_once(pair):
