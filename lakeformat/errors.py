@@ -72,6 +72,10 @@ class UnsupportedError(InvalidRequestError):
     """Only the reason, for a message that names several unsupported operations on one table."""
     advice: str | None = None
     """Only the next step, for a message that names several unsupported operations on one table."""
+    lacks: str | None = None
+    """If the format of the table lacks the operation: this reason without the table's location. A
+    run over many tables skips such a table.
+    """
 
 
 class NotFoundError(LakeError):

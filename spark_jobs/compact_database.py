@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from lakeformat.errors import CommitConflictError, InvalidRequestError
+from lakeformat.tables.table_by_table import skipped_text
 from spark_jobs.job_requests.compact import CompactDatabaseRequest
 from spark_jobs.job_requests.request import JsonObject
 from spark_jobs.runtime.command import run_command
@@ -107,10 +108,12 @@ def _is_due(outcome: TableOutcome[Any], *, is_plan: bool) -> bool:
 def _outcome_of(outcomes: list[TableOutcome[Any]], *, dry_run: bool) -> Outcome:
     failed = [each for each in outcomes if each.error is not None]
     due = [each for each in outcomes if _is_due(each, is_plan=dry_run)]
+    skipped = skipped_text(outcomes)
     outcome = Outcome(
         reason=f"{len(due)} of {len(outcomes)} tables "
         + ("would be compacted" if dry_run else "compacted")
-        + (f", {len(failed)} failed" if failed else ""),
+        + (f", {len(failed)} failed" if failed else "")
+        + (f", {skipped}" if skipped else ""),
         report={"tables": [_small(each) for each in outcomes]},
         skipped=not due and not failed,
     )
@@ -118,7 +121,8 @@ def _outcome_of(outcomes: list[TableOutcome[Any]], *, dry_run: bool) -> Outcome:
         first = f"{failed[0].table}: {failed[0].error}"
         message = f"{len(failed)} of {len(outcomes)} tables failed; the first is {first}"
         # If every table refuses the request, the request is wrong and a retry cannot help.
-        if all(isinstance(each.error, InvalidRequestError) for each in outcomes):
+        tried = [each for each in outcomes if each.skipped is None]
+        if all(isinstance(each.error, InvalidRequestError) for each in tried):
             raise InvalidRequestError(message)
         raise PartlyFailedError(
             message,

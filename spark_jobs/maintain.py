@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lakeformat.errors import CommitConflictError, InvalidRequestError, LakeError
+from lakeformat.tables.table_by_table import skipped_text
 from spark_jobs.health import AS_BAD, UnhealthyTableError
 from spark_jobs.job_requests.maintain import MaintainRequest
 from spark_jobs.job_requests.request import JsonObject
@@ -134,11 +135,15 @@ def _summed(outcomes: Sequence[TableOutcome[MaintainReport]], *, dry_run: bool) 
     reports = [each.report for each in outcomes if each.report is not None]
     worked = sum(not report.is_idle for report in reports)
     held = sum(bool(report.obstacles) for report in reports)
-    failed = sum(each.report is None or bool(each.report.failed) for each in outcomes)
+    failed = sum(
+        each.error is not None or (each.report is not None and bool(each.report.failed))
+        for each in outcomes
+    )
     parts = [
         f"{worked} of {len(outcomes)} tables {'would be maintained' if dry_run else 'maintained'}",
         f"{failed} failed" if failed else "",
         f"{held} with obstacles" if held else "",
+        skipped_text(outcomes),
     ]
     return Outcome(
         reason=", ".join(filter(None, parts)),

@@ -66,7 +66,8 @@ def due_tables(
 
     Tables with the most files are first. Tables beyond the quota of bytes wait for the next run;
     the first table is always included. A table that cannot be read, because it is damaged, is last:
-    its own task fails with the reason and does not stop any other task.
+    its own task fails with the reason and does not stop any other task. A table whose format has no
+    compaction is left out.
     """
     from lakeformat import CorruptTableError, UnsupportedError
 
@@ -79,6 +80,9 @@ def due_tables(
                 name, lake_conn_id=lake_conn_id, strategy=strategy, min_files=min_files
             )
         except (CorruptTableError, UnsupportedError) as reason:
+            if isinstance(reason, UnsupportedError) and reason.lacks is not None:
+                _log.info("%s is skipped: %s", name, reason.lacks)
+                continue
             _log.error("%s cannot be read, and its own task will fail: %s", name, reason)
             unwell.append({"table": name})
         else:

@@ -32,6 +32,8 @@ class Overview:
     """The health of each table that was read, by ``database.table``."""
     troubles: dict[str, str] = field(default_factory=dict)
     """The error of each table that could not be read."""
+    skipped: dict[str, str] = field(default_factory=dict)
+    """The reason for each table whose format has no health."""
     first: str = ""
     """The name of the first table that was read."""
     unread: str | None = None
@@ -75,12 +77,15 @@ class Overview:
             self.databases[database] = listed
 
     def _read(self, catalog: Catalog, name: str) -> None:
-        from lakeformat import LakeError
+        from lakeformat import LakeError, UnsupportedError
 
         try:
             self.health[name] = catalog.table(name).health(time_travel=False)
         except LakeError as error:
-            self.troubles[name] = str(error)
+            if isinstance(error, UnsupportedError) and error.lacks is not None:
+                self.skipped[name] = error.lacks
+            else:
+                self.troubles[name] = str(error)
 
 
 def _place(name: str) -> tuple[str, ...]:

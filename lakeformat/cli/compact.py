@@ -13,7 +13,7 @@ import typer
 from lakeformat.cli.arguments import TableArgument
 from lakeformat.cli.confirm import goes_on
 from lakeformat.cli.copyable import copyable
-from lakeformat.cli.many_tables import error_text, is_database
+from lakeformat.cli.many_tables import is_database, outcome_text
 from lakeformat.cli.output import AsJson, listed, print_json
 from lakeformat.cli.progress import progress_line
 from lakeformat.cli.warehouse import (
@@ -317,14 +317,14 @@ def other_compactors(catalog: Any, names: Sequence[str]) -> Iterator[OtherCompac
 def _is_left(outcome: TableOutcome[Any], *, is_plan: bool) -> bool:
     """Return True if a table could not be planned, or was not compacted completely."""
     if outcome.report is None:
-        return True
+        return outcome.error is not None
     return not is_plan and why_unfinished(outcome.report) is not None
 
 
 def _line(context: typer.Context, outcome: TableOutcome[Any], *, is_plan: bool) -> str:
     if outcome.report is not None and is_plan:
         return str(outcome.report)
-    text = error_text(context, outcome) if outcome.report is None else outcome.report.sentence
+    text = outcome_text(context, outcome) if outcome.report is None else outcome.report.sentence
     return f"{outcome.table}: {text}"
 
 

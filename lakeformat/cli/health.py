@@ -19,7 +19,7 @@ from lakeformat.cli.warehouse import (
     existing_catalog_of_any_format,
     named_table_of_any_format,
 )
-from lakeformat.errors import LakeError
+from lakeformat.errors import LakeError, UnsupportedError
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
@@ -219,7 +219,10 @@ _TABLES = (
 
 
 def _show_database(context: typer.Context, database: str, *, unknown: bool, as_json: bool) -> None:
-    """Print one line for each table. If one cannot be read, its line has the error; exit code 1."""
+    """Print one line for each table. If one cannot be read, its line has the error; exit code 1.
+
+    The line of a table whose format has no health has the reason, and is no failure.
+    """
     catalog = existing_catalog_of_any_format(context)
     names = [f"{database}.{table}" for table in catalog.list_tables(database)]
     found = [(name, _report_or_error(catalog, name, unknown=unknown)) for name in names]
@@ -230,7 +233,7 @@ def _show_database(context: typer.Context, database: str, *, unknown: bool, as_j
         rows = [{**row, "why": copyable(context, row["why"])} for row in rows]
         values = {column.key: [row.get(column.key) for row in rows] for column in _TABLES}
         print_rows(_TABLES, values, empty=f"{database} has no table")
-    if any(isinstance(report, LakeError) for _, report in found):
+    if any(isinstance(each, LakeError) and _lacks(each) is None for _, each in found):
         raise typer.Exit(EXIT_FAILED)
 
 
@@ -245,8 +248,15 @@ def _report_or_error(
     return report
 
 
+def _lacks(error: LakeError) -> str | None:
+    """Return the reason if the format of a table has no health; None for any other error."""
+    return error.lacks if isinstance(error, UnsupportedError) else None
+
+
 def _as_dict(name: str, report: HealthSummary | LakeError) -> dict[str, Any]:
     if isinstance(report, LakeError):
+        if (lacks := _lacks(report)) is not None:
+            return {"table": name, "verdict": None, "skipped": lacks}
         return {
             "table": name,
             "verdict": _UNREADABLE,
@@ -257,6 +267,8 @@ def _as_dict(name: str, report: HealthSummary | LakeError) -> dict[str, Any]:
 
 def _line(name: str, report: HealthReport | IcebergHealthReport | LakeError) -> dict[str, Any]:
     if isinstance(report, LakeError):
+        if (lacks := _lacks(report)) is not None:
+            return {"table": name, "verdict": "", "why": f"skipped: {lacks}"}
         return {"table": name, "verdict": _UNREADABLE, "why": f"{type(report).__name__}: {report}"}
     runs, unknown = None, None
     if isinstance(report, lake.HealthReport):

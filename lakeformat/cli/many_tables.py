@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NameArgument",
-    "error_text",
     "for_each_table",
     "is_database",
+    "outcome_text",
     "show_outcomes",
     "tables_of",
 ]
@@ -89,7 +89,7 @@ def show_outcomes(
     as_json: bool,
     heading: str = "what was done",
 ) -> None:
-    """Print one line for each table: its cells and its outcome, or its error.
+    """Print one line for each table: its cells and outcome, its error, or why it was skipped.
 
     ``heading`` is the heading of the outcome. If a table failed, the exit code is 1.
     """
@@ -97,7 +97,7 @@ def show_outcomes(
         print_json(outcome.to_dict() for outcome in outcomes)
     else:
         rows = [
-            {"table": each.table, "said": error_text(context, each)}
+            {"table": each.table, "said": outcome_text(context, each)}
             if each.report is None
             else {**cells(each.report), "table": each.table}
             for each in outcomes
@@ -109,9 +109,11 @@ def show_outcomes(
         raise typer.Exit(EXIT_FAILED)
 
 
-def error_text(context: typer.Context, outcome: TableOutcome[Any]) -> str:
-    """Return the class and message of a table's error, with arguments written as options of
-    commands.
+def outcome_text(context: typer.Context, outcome: TableOutcome[Any]) -> str:
+    """Return the class and message of a table's error, or the reason for a skipped one, with
+    arguments written as options of commands.
     """
     program = context.find_root().command
+    if outcome.skipped is not None:
+        return f"skipped: {in_words_of_commands(outcome.skipped, program)}"
     return f"{type(outcome.error).__name__}: {in_words_of_commands(str(outcome.error), program)}"

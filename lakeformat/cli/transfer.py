@@ -13,7 +13,7 @@ import typer
 
 import lakeformat as lake
 from lakeformat.cli.arguments import DryRun
-from lakeformat.cli.many_tables import error_text
+from lakeformat.cli.many_tables import outcome_text
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import files_done
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_catalog, named_table
@@ -209,7 +209,7 @@ def clone_database(
     else:
         for outcome in outcomes():
             text = (
-                error_text(context, outcome)
+                outcome_text(context, outcome)
                 if outcome.report is None
                 else _sentence(outcome.report)
             )

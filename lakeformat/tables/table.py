@@ -270,10 +270,12 @@ def refuse_operation(table: Table, operation: str) -> UnsupportedError:
     """Return the error for an operation that the table's format lacks, with what to use instead."""
     article = "an" if table.format[0] in "aeiou" else "a"
     instead = table.instead.get(operation, "table.operations lists the available operations")
-    return UnsupportedError(
-        f"{table.location} is {article} {table.format.capitalize()} table, which has no operation "
-        f"{operation!r}: {instead}"
+    kind = f"{article} {table.format.capitalize()} table"
+    refusal = UnsupportedError(
+        f"{table.location} is {kind}, which has no operation {operation!r}: {instead}"
     )
+    refusal.lacks = f"{kind} has no operation {operation!r}: {instead}"
+    return refusal
 
 
 def _refusing(operation: str) -> property:

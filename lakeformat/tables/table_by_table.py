@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from lakeformat.errors import LakeError, Reported
+from lakeformat.errors import LakeError, Reported, UnsupportedError
 
-__all__ = ["Reported", "TableOutcome", "as_defect", "table_by_table"]
+__all__ = ["Reported", "TableOutcome", "as_defect", "skipped_text", "table_by_table"]
 
 _log = logging.getLogger(__name__)
 
@@ -20,24 +20,27 @@ R = TypeVar("R", bound=Reported)
 
 @dataclass(frozen=True, slots=True)
 class TableOutcome(Generic[R]):
-    """The report or the error of the operation on one table."""
+    """The report or the error of the operation on one table, or the reason why it was skipped."""
 
     table: str
     report: R | None = None
     error: LakeError | None = None
-    """The error that stopped the operation on this table; None if it succeeded."""
+    """The error that stopped the operation on this table; None if there was none."""
+    skipped: str | None = None
+    """The reason for a table whose format lacks the operation, such as a Mixed table."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome as a dict, ready for JSON.
 
-        An error may have a report of the work that was complete before it.
+        An error may have a report of the work that was complete before it. Only a skipped table
+        has the member ``skipped``.
         """
         done = self.error.report if self.report is None and self.error is not None else self.report
         return {
             "table": self.table,
             "report": None if done is None else done.to_dict(),
             "error": None if self.error is None else f"{type(self.error).__name__}: {self.error}",
-        }
+        } | ({} if self.skipped is None else {"skipped": self.skipped})
 
 
 def table_by_table(
@@ -48,18 +51,33 @@ def table_by_table(
 ) -> Iterator[TableOutcome[R]]:
     """Call ``act`` with the name of each table, and yield its report or error as outcome.
 
-    ``began`` is called with each name before. An unexpected error becomes a ``LakeError``.
+    ``began`` is called with each name before. An unexpected error becomes a ``LakeError``. A table
+    whose format lacks the operation is skipped.
     """
     for name in names:
         if began is not None:
             began(name)
         try:
             yield TableOutcome(name, report=act(name))
+        except UnsupportedError as error:
+            lacks = error.lacks
+            yield TableOutcome(name, error=None if lacks else error, skipped=lacks)
         except LakeError as error:
             yield TableOutcome(name, error=error)
         except Exception as error:  # noqa: BLE001 - a defect at one table must not end the run
             _log.exception("a defect of this library stopped the work on %s", name)
             yield TableOutcome(name, error=as_defect(error))
+
+
+def skipped_text(outcomes: Sequence[TableOutcome[Any]]) -> str:
+    """Return the number of skipped tables, with the name and the reason of the first one; "" if
+    none was skipped.
+    """
+    skipped = [each for each in outcomes if each.skipped is not None]
+    if not skipped:
+        return ""
+    first = "" if len(skipped) == 1 else "the first is "
+    return f"{len(skipped)} skipped: {first}{skipped[0].table}: {skipped[0].skipped}"
 
 
 def as_defect(error: Exception) -> LakeError:

@@ -10,11 +10,13 @@ import pytest
 import lakeformat as lake
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.identity import commit_user
+from airflow_provider_lake.maintenance.gate import due_tables
 from airflow_provider_lake.page import task
 from airflow_provider_lake.page.airflow_records import OneTask
 from airflow_provider_lake.page.rendering import render
 from tests.airflow.pages import Words, words
 from tests.golden.iceberg_orders import IcebergOrders
+from tests.golden.mixed import mixed_copy
 
 PAGE = "/lake/table/lake_default?name=shop.orders"
 
@@ -31,6 +33,23 @@ def test_the_list_has_verdict_size_and_last_commit(ask, orders):
     assert "orders degraded 89 " in said
     assert " KiB 8 " in said
     assert "1 degraded" in said
+
+
+def test_the_list_has_a_mixed_table_once_with_the_reason_for_no_verdict(ask, orders, tmp_path):
+    mixed_copy("keyed_int", tmp_path / "shop")
+    said = words(ask("/lake/tables/lake_default"))
+    assert "orders degraded 89 " in said
+    assert "t a Mixed table has no operation 'health': system_table" in said
+    assert "1 unreadable" not in said
+    assert "t_change_" not in said
+
+
+def test_the_due_tables_of_a_database_leave_a_mixed_table_out(orders, tmp_path, caplog):
+    mixed_copy("keyed_int", tmp_path / "shop")
+    with caplog.at_level("INFO"):
+        due = due_tables("shop", min_files=1)
+    assert [each["table"] for each in due] == ["shop.orders"]
+    assert "shop.t is skipped: a Mixed table has no operation 'compact'" in caplog.text
 
 
 def test_a_table_has_its_own_facts(ask, orders):

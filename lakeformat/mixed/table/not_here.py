@@ -38,6 +38,7 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "maintain": _OPTIMIZE,
     "other_compactor": _OPTIMIZE,
     "partition_marks": "check the rows that must have arrived, with check(...)",
+    "plan_compaction": _OPTIMIZE,
     "plan_drop_partitions": "check the rows that must have arrived, with check(...)",
     "publish": "readers of Iceberg read each of its stores in place",
     "remove_orphans": _EXPIRE,
