@@ -103,6 +103,21 @@ def test_a_database_is_dropped_with_its_tables(catalog, tmp_path):
     catalog.drop_database("shop", missing_ok=True)
 
 
+def test_a_mixed_table_is_a_pair_of_tables_in_each_catalog(catalog):
+    made = catalog.create_table("shop.stock", COLUMNS, format="mixed", primary_key=["id"])
+    assert catalog.list_tables("shop") == ["stock", "stock_change_"]
+    made.write(pa.table({"id": [1, 2], "note": ["a", "b"]}))
+    made.write(pa.table({"id": [1, 2], "note": [None, "c"]}), ["-D", "+U"])
+    table = catalog.table("shop.stock")
+    assert (table.format, table.primary_key, table.location) == ("mixed", ["id"], made.location)
+    assert table.scan().to_arrow().to_pylist() == [{"id": 2, "note": "c"}]
+    assert table.change.scan().count() == 7
+    with pytest.raises(lake.UnsupportedError, match="is the change store of"):
+        catalog.drop_table("shop.stock_change_", purge=True)
+    catalog.drop_table("shop.stock", purge=True)
+    assert catalog.list_tables("shop") == []
+
+
 def test_no_table_is_dropped_if_one_of_a_database_cannot_be_purged(catalog):
     catalog.create_table("shop.orders", COLUMNS)
     catalog.create_table("shop.people", COLUMNS, options={"gc.enabled": "false"})
