@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 import lakeformat as lake
-from lakeformat.paimon.schema import TableSchema
+from lakeformat import TableSchema
 from lakeformat.paimon.write.assign import Assigner, PartitionNumbers, Place, Places, rows_by_place
 from lakeformat.paimon.write.checked_rows import CheckedRows
 from lakeformat.paimon.write.passthrough_columns import decimals_as_numbers, texts_as_numbers
