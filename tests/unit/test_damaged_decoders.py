@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import pkgutil
 import re
 import struct
@@ -23,7 +24,7 @@ from hypothesis import strategies as st
 import lakeformat
 from lakeformat.environment import Environment
 from lakeformat.errors import CorruptTableError, InvalidRequestError, LakeError, UnsupportedError
-from lakeformat.files import roaring, vector_record
+from lakeformat.files import puffin, roaring, vector_record
 from lakeformat.files.avro import avro_container
 from lakeformat.files.byte_cursor import ByteCursor
 from lakeformat.files.deletion_vector import DeletionVector
@@ -37,6 +38,7 @@ from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata import (
     columnar_file,
     commit_message,
+    index_heads,
     index_manifest,
     manifest,
     manifest_list,
@@ -72,6 +74,16 @@ class Decoder:
     covers: tuple[Any, ...]
     errors: tuple[type[LakeError], ...] = DAMAGE
     pieces: tuple[bytes, ...] = ()
+
+
+def puffin_file() -> bytes:
+    """A Puffin file with two blobs."""
+    stream = io.BytesIO()
+    writer = puffin.PuffinWriter(stream)
+    for number in range(2):
+        writer.add("kind", bytes(number + 3), fields=[number], properties={"key": "value"})
+    writer.finish({"created-by": "tests"})
+    return stream.getvalue()
 
 
 def stored(path: str, read: Callable[[MemoryStorage], object]) -> Callable[[bytes], object]:
@@ -258,6 +270,15 @@ DECODERS: dict[str, Decoder] = {
         (index_manifest.read_index_manifest,),
         pieces=AVRO_PIECES,
     ),
+    "heads of an index manifest": Decoder(
+        stored(
+            LAYOUT.manifest("m"),
+            lambda storage: index_heads.read_index_heads(storage, LAYOUT, "m"),
+        ),
+        INDEX_MANIFESTS,
+        (index_heads.read_index_heads,),
+        pieces=AVRO_PIECES,
+    ),
     "commit message": Decoder(
         commit_message.CommitMessage.from_bytes,
         [MESSAGE.to_bytes()],
@@ -314,6 +335,9 @@ DECODERS: dict[str, Decoder] = {
     ),
     "deletion vector file": Decoder(
         with_checksum, VECTORS, (deletion_vector_file.read_deletion_vectors,)
+    ),
+    "Puffin file": Decoder(
+        lambda content: [*puffin.read_blobs(content, "p")], [puffin_file()], (puffin.read_blobs,)
     ),
     "bitmap": Decoder(
         lambda content: roaring.read_bitmap(ByteCursor(content, "b", remedy="")),
@@ -373,6 +397,7 @@ FUZZED_ELSEWHERE = {
 """Other tests on damaged bytes, and the decoders that stand in them by name."""
 
 PART_OF = {
+    "decode_record_heads": "read_index_heads",
     "decode_json_file": "read_schema",
     "read_members": "read_snapshot",
     "read_snapshot_if_present": "read_snapshot",
