@@ -91,7 +91,10 @@ class LakeSparkSubmitHook(SparkSubmitHook):
 
     @property
     def has_namespace(self) -> bool:
-        """True if drivers on Kubernetes have a namespace that can be asked."""
+        """True if the connection names the Kubernetes namespace of its drivers.
+
+        A trigger needs it to ask for the state of a driver.
+        """
         return bool(self._connection.get("namespace"))
 
     def submit(self, application: str = "", **kwargs: Any) -> str | None:

@@ -60,10 +60,10 @@ def write_rows(
     kinds: str | None = None,
     overwrite: Overwritten | None = None,
 ) -> list[lake.CommitMessage]:
-    """Write the rows of a DataFrame in the tasks of their buckets; return the messages to commit.
+    """Write the rows of a DataFrame, each bucket in one task; return the messages to commit.
 
-    On one machine tasks pass rows to each other in files, which saves the JVM a shuffle of rows.
-    Between machines Spark shuffles the rows, because a shuffle of bytes would not be cheaper.
+    On one machine, and with a fixed number of buckets, the tasks exchange rows in files, which
+    costs less than Spark's shuffle. In all other cases Spark shuffles the rows.
     """
     session, read_rows, schema = frame.sparkSession, None, row_schema(table)
     if is_one_machine(session) and schema.table_options.bucket > 0:

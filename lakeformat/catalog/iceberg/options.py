@@ -130,10 +130,10 @@ class IcebergOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> IcebergOptions:
-        """Check the given options, which may include ``metastore`` and ``uri``, and group them by
-        reader.
+        """Check the given options, which may include ``metastore`` and ``uri``.
 
-        An option that the metastore does not have raises ``InvalidRequestError``.
+        Those of the storage, of the metastore's client and the external roots are separated. An
+        option that the metastore does not have raises ``InvalidRequestError``.
         """
         pairs: Iterable[tuple[object, object]] = given.items()
         for key, value in pairs:

@@ -59,10 +59,11 @@ def pick_dictionary_columns(rows: pa.Table) -> list[str]:
 
 
 def _has_fixed_bytes(kind: pa.DataType) -> bool:
-    """Return True for a type that a file stores as bytes of a fixed length, such as wide decimals.
+    """Return True for decimals too wide for an integer, which a file stores as bytes of a fixed
+    length.
 
-    Java never writes a dictionary for them. It would search a dictionary for the value of a
-    condition in as few bytes as possible, never find it, and skip all rows.
+    They must get no dictionary, as in Java's files: Java's reader encodes the value of a condition
+    in as few bytes as possible, so it would not find it in the dictionary, and skip all rows.
     """
     return bool(pa.types.is_decimal(kind) and kind.precision > COMPACT_DECIMAL_PRECISION)
 

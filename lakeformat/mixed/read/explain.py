@@ -24,9 +24,9 @@ class MixedScanPlan:
     base_files: int
     """The number of files of the base store to read."""
     insert_files: int
-    """The number of files of the change store to read whose rows were inserted."""
+    """The number of files of the change store to read that hold inserted rows."""
     delete_files: int
-    """The number of files of the change store to read whose rows were deleted."""
+    """The number of files of the change store to read that hold deleted keys."""
     merged_changes: int
     """Files of the change store that are skipped, because the base store has their rows."""
     left_out_by_partition: int

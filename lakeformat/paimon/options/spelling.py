@@ -47,10 +47,12 @@ def check_own_key(key: str, declared: Sequence[Option[Any]]) -> None:
             f"there is no option {key!r}; did you mean {meant!r}? A key of your own is kept if it "
             "differs from every option by more than a few letters"
         )
-    if not key.strip() or key.startswith("file-index."):
+    if not key.strip():
+        raise InvalidRequestError("an option has an empty key: name the option")
+    if key.startswith("file-index."):
         raise InvalidRequestError(
-            f"option {key!r} is not supported: write the key of an option, or one of your own that "
-            "is not empty and does not begin with 'file-index.'"
+            f"option {key!r} would build no index: no option has this name, and keys of your own "
+            "must not begin with 'file-index.'"
         )
 
 
