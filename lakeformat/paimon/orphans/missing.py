@@ -6,12 +6,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from lakeformat.errors import CommitConflictError, InvalidRequestError
+from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.datafile.file_presence import what_is_left
+from lakeformat.paimon.expiry_race import head_of
 from lakeformat.paimon.file_places import data_file_place
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.commit_message import CommitMessage
@@ -25,18 +26,20 @@ from lakeformat.paimon.read.deletions import find_vectors
 from lakeformat.paimon.read.plan import FilePlan, plan_columns
 from lakeformat.storage import Storage
 from lakeformat.tables.commit_id import CommitId
+from lakeformat.tables.driver import Round, Steps, carry_out
 from lakeformat.tables.report import Report
 from lakeformat.types.count_text import counted
 
 __all__ = ["MissingFile", "MissingFilesReport", "remove_missing_files"]
 
-_PLANS = 3
 _READERS = 16
 _NAMED_FILES = 1_000
 _log = logging.getLogger(__name__)
 
 _Lack: TypeAlias = tuple[ManifestEntry, int | None]
 """A manifest entry, and the number of bytes that its file has; None if the file is missing."""
+_Lacking: TypeAlias = tuple[Snapshot, list[_Lack]]
+"""A snapshot, and its missing and truncated files, of which there is at least one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,29 +100,59 @@ def remove_missing_files(
     share: object = max_share
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
         raise InvalidRequestError(f"max_share must be above 0 and at most 1, got {share!r}")
-    for remaining in reversed(range(_PLANS)):
+    removal = _Removal(handle, float(share), commit, dry_run=dry_run)
+    if dry_run:
+        removal.search()
+    else:
+        carry_out(
+            Steps(
+                name=f"removing missing files of {handle.uri}",
+                head=head_of(handle),
+                plan=removal.plan,
+                take=removal.publish,
+                environment=handle.environment,
+            )
+        )
+    return removal.report
+
+
+@dataclass(slots=True)
+class _Removal:
+    """One search for missing files, and the commit without them."""
+
+    handle: TableHandle
+    max_share: float
+    commit: CommitId | None
+    dry_run: bool
+    report: MissingFilesReport = field(init=False)
+
+    def search(self) -> _Lacking | None:
+        """Check the files of the newest snapshot, and return it with what it lacks."""
+        handle = self.handle
         snapshot = latest_snapshot(handle.storage, handle.layout)
         if snapshot is None:
-            return _report(handle, None, [], 0, dry_run=dry_run)
+            self.report = _report(handle, None, [], 0, dry_run=self.dry_run)
+            return None
         plan = plan_columns(handle, snapshot)
         missing = [*_missing(handle, plan)]
-        report = _report(handle, snapshot, missing, len(plan.columns), dry_run=dry_run)
-        report = replace(report, objection=_objection(report, max_share))
-        if dry_run or not missing:
-            return report
-        if report.objection is not None:
-            raise InvalidRequestError(report.objection)
-        try:
-            messages = _messages(handle, snapshot, [entry for entry, _ in missing])
-            done = commit_messages(handle, messages, CommitOptions(commit=commit))
-        except CommitConflictError:
-            if not remaining:
-                raise
-            continue
+        report = _report(handle, snapshot, missing, len(plan.columns), dry_run=self.dry_run)
+        self.report = replace(report, objection=_objection(report, self.max_share))
+        return (snapshot, missing) if missing else None
+
+    def plan(self) -> Round[_Lacking, _Lacking] | None:
+        found = self.search()
+        if self.report.objection is not None:
+            raise InvalidRequestError(self.report.objection)
+        return None if found is None else Round(units=[found], work=lambda found: found)
+
+    def publish(self, found: _Lacking) -> None:
+        snapshot, missing = found
+        messages = _messages(self.handle, snapshot, [entry for entry, _ in missing])
+        done = commit_messages(self.handle, messages, CommitOptions(commit=self.commit))
+        report = self.report
         reason = f"removed {counted(report.missing_files, 'missing file')}; {done.reason}"
-        _log.warning("%s: lost %d rows; %s", handle.uri, report.missing_rows, reason)
-        return replace(report, published=done.snapshot_id, reason=reason)
-    raise AssertionError("the last plan returns or raises")
+        _log.warning("%s: lost %d rows; %s", self.handle.uri, report.missing_rows, reason)
+        self.report = replace(report, published=done.snapshot_id, reason=reason)
 
 
 def _missing(handle: TableHandle, plan: FilePlan) -> Iterator[_Lack]:
