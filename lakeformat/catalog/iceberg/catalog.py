@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
+from lakeformat.catalog.iceberg.created_format import is_mixed
 from lakeformat.catalog.iceberg.metastore import Describe, Metastore
 from lakeformat.catalog.iceberg.pair_stores import (
     about_half_a_pair,
@@ -23,7 +25,7 @@ from lakeformat.errors import (
 )
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.table.table import IcebergTable
-from lakeformat.mixed.stores.properties import TABLE_STORE, is_keyed_store
+from lakeformat.mixed.stores.properties import CHANGE_IDENTIFIER, TABLE_STORE, is_keyed_store
 from lakeformat.types.closest import closest
 from lakeformat.types.count_text import counted
 
@@ -183,13 +185,13 @@ class IcebergCatalog:
         properties = require_texts("options", options)
         if comment is not None:
             properties["comment"] = comment
-        columns, is_mixed = arrow_columns(schema), _is_mixed(format)
+        columns, is_pair = arrow_columns(schema), is_mixed(format)
 
         def described(more: Mapping[str, str]) -> Describe:
             return lambda location: new_table_metadata(
                 location,
                 columns,
-                identifier_fields=() if is_mixed else primary_key,
+                identifier_fields=() if is_pair else primary_key,
                 partitioned_by=partition_by,
                 sorted_by=sort_by,
                 properties={**properties, **more},
@@ -197,7 +199,7 @@ class IcebergCatalog:
                 environment=self._environment,
             )
 
-        if is_mixed:
+        if is_pair:
             from lakeformat.catalog.iceberg.new_pair import make_pair, required_keys
 
             columns = required_keys(columns, primary_key)
@@ -294,19 +296,28 @@ class IcebergCatalog:
             return False
         return all([self._metastore.remove_new_table(store) for store in stores])
 
-    def rename_table(self, old: str, new: str) -> IcebergTable:
-        """Rename a table, in the same database or into another one; its files are not moved."""
+    def rename_table(self, old: str, new: str) -> IcebergTable | MixedTable:
+        """Rename a table, in the same database or into another one; its files are not moved.
+
+        Both stores of a Mixed table are renamed; a repeated call completes an interrupted one.
+        """
         source, target = self._plain_name(old), self._plain_name(new)
         self._require_table(source)
-        self._require_no_store(source)
+        rename = self._metastore.rename_table
+        if CHANGE_IDENTIFIER in self._open(source).properties:
+            from lakeformat.catalog.iceberg.rename_pair import rename_pair
+
+            rename = partial(rename_pair, self._metastore, environment=self._environment)
+        else:
+            self._require_no_store(source)
         self._require_database(target.database)
         if target.table in self._metastore.tables(target.database):
             raise AlreadyExistsError(
                 f"cannot rename {old!r}: table {new!r} exists in {self.location}. Choose another "
                 "name"
             )
-        self._metastore.rename_table(source, target)
-        return self._open(target)
+        rename(source, target)
+        return self._open_any(target)
 
     def _open(self, name: TableName) -> IcebergTable:
         found = IcebergTable(self._handle(name))
@@ -381,16 +392,6 @@ class IcebergCatalog:
                 f"table '{name}' does not exist in {self.location}: list_tables({name.database!r}) "
                 f"lists the tables there{about_half_a_pair(name, tables) or near}"
             )
-
-
-def _is_mixed(table_format: object) -> bool:
-    """Return True for ``mixed``; raise unless the format is one that the catalog creates."""
-    if table_format not in ("iceberg", "mixed"):
-        raise InvalidRequestError(
-            f"format must be 'iceberg' or 'mixed', got {table_format!r}: for Paimon tables open "
-            "the catalog with format='paimon'"
-        )
-    return table_format == "mixed"
 
 
 def _check_database_name(name: object) -> None:

@@ -32,6 +32,10 @@ class GlueMetastore(ClientNamedFilesMetastore):
     """The databases and Iceberg tables of AWS Glue."""
 
     def rename_table(self, old: TableName, new: TableName) -> None:
+        """Raise ``UnsupportedError``, as ``require_renamable`` does."""
+        self.require_renamable(old, new)
+
+    def require_renamable(self, old: TableName, new: TableName) -> None:
         """Raise ``UnsupportedError``: Glue needs two steps for a rename.
 
         If the second step failed, Glue would list the table under both names.

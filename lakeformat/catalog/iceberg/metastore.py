@@ -82,6 +82,11 @@ class Metastore(ABC):
         self.remove_table(name, purge=False)
         return True
 
+    def require_renamable(  # noqa: B027 - most metastores rename any table
+        self, old: TableName, new: TableName
+    ) -> None:
+        """Raise ``UnsupportedError`` if the metastore renames no table."""
+
     @abstractmethod
     def rename_table(self, old: TableName, new: TableName) -> None:
         """Rename a table; its files are not moved."""

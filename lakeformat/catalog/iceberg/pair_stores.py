@@ -86,10 +86,10 @@ def about_half_a_pair(name: TableName, tables: Collection[str]) -> str:
     if change.table not in tables:
         return ""
     return (
-        f". The change store '{change}' is there, so a process died while it created or dropped "
-        f"the Mixed table: complete it with create_table({str(name)!r}, …, format='mixed') or "
-        f"`lake create-table {name} --mixed …`, or drop the rest with drop_table({str(change)!r}) "
-        f"or `lake drop-table {change}`"
+        f". The change store '{change}' is there, so a process died while it created, dropped or "
+        f"renamed the Mixed table: repeat the rename; or complete the table with "
+        f"create_table({str(name)!r}, …, format='mixed') or `lake create-table {name} --mixed …`; "
+        f"or drop the rest with drop_table({str(change)!r}) or `lake drop-table {change}`"
     )
 
 

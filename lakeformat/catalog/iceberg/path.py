@@ -141,6 +141,10 @@ class PathMetastore(Metastore):
         return True
 
     def rename_table(self, old: TableName, new: TableName) -> NoReturn:
+        """Raise ``UnsupportedError``, as ``require_renamable`` does."""
+        self.require_renamable(old, new)
+
+    def require_renamable(self, old: TableName, new: TableName) -> NoReturn:
         """Raise ``UnsupportedError``: the metadata names every file by its URI, so none can be
         moved.
         """

@@ -14,6 +14,7 @@ __all__ = [
     "CHANGE",
     "CHANGE_IDENTIFIER",
     "PRIMARY_KEY",
+    "RENAMED_TO",
     "TABLE_STORE",
     "UPSERT",
     "change_store_name",
@@ -26,6 +27,9 @@ PRIMARY_KEY = "mixed-format.primary-key-fields"
 """The names of the key columns, with commas."""
 CHANGE_IDENTIFIER = "mixed-format.change.identifier"
 """The name of the change store, as ``database.table``; only in a base store with a key."""
+RENAMED_TO = "lake.renamed-to"
+"""The name that an interrupted rename gives the table, as ``database.table``; only in a base
+store."""
 UPSERT = "write.upsert.enabled"
 """With false, a written row does not delete older rows of its key; default: true, and false in
 Amoro."""

@@ -10,7 +10,13 @@ from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.commit.pointer import MetadataPointer
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.types import Field
-from lakeformat.mixed.stores.properties import CHANGE, PRIMARY_KEY, TABLE_STORE
+from lakeformat.mixed.stores.properties import (
+    CHANGE,
+    CHANGE_IDENTIFIER,
+    PRIMARY_KEY,
+    RENAMED_TO,
+    TABLE_STORE,
+)
 
 __all__ = ["LoadedPair", "StorePair"]
 
@@ -57,7 +63,7 @@ class StorePair:
         except NotFoundError:
             raise CorruptTableError(
                 f"{self.base.uri} is the base store of a Mixed table, but its change store "
-                f"{self.change.uri} does not exist: {self._way_out(base)}"
+                f"{self._change_name(base)} does not exist: {self._way_out(base)}"
             ) from None
         self._require_role(base, change)
         self._require_same_columns(base, change)
@@ -92,7 +98,17 @@ class StorePair:
                     "other one"
                 )
 
+    def _change_name(self, base: LoadedMetadata) -> str:
+        """Return the URI of a missing change store; its name if only a catalog knew the URI."""
+        try:
+            return self.change.uri
+        except NotFoundError:
+            return base.metadata.properties[CHANGE_IDENTIFIER]
+
     def _way_out(self, base: LoadedMetadata) -> str:
+        renamed = base.metadata.properties.get(RENAMED_TO)
+        if renamed is not None:
+            return f"a rename to {renamed!r} was interrupted. Repeat it: rename_table completes it"
         return (
             "restore it from a backup. The base store alone, without newer changes, is "
             f"lake.open_table({base.metadata_file!r})"

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Renames both stores of a Mixed table, in steps that a repeated call completes.
+
+The base store records the new name before the first rename, and is itself renamed last. So a crash
+in between leaves the table under its old name, with the record of the name that it gets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lakeformat.catalog.iceberg.metastore import Metastore
+from lakeformat.catalog.iceberg.pair_stores import CHANGE_SUFFIX
+from lakeformat.catalog.names import TableName
+from lakeformat.environment import Environment
+from lakeformat.errors import AccessDeniedError, AlreadyExistsError, InvalidRequestError
+from lakeformat.iceberg.commit.commit import commit_metadata
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.metadata.updates import remove_properties, set_properties
+from lakeformat.mixed.stores.properties import CHANGE_IDENTIFIER, RENAMED_TO, change_store_name
+from lakeformat.mixed.stores.store_pair import StorePair
+
+__all__ = ["rename_pair"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rename:
+    """The rename of the base store ``old`` and of its change store."""
+
+    metastore: Metastore
+    old: TableName
+    new: TableName
+    environment: Environment
+
+    @property
+    def new_change(self) -> TableName:
+        return TableName(self.new.database, f"{self.new.table}{CHANGE_SUFFIX}")
+
+    @property
+    def new_identifier(self) -> str:
+        return f"{self.new.database}.{self.new_change.table}"
+
+    def base(self, name: TableName) -> TableHandle:
+        return TableHandle(self.metastore.pointer(name), environment=self.environment)
+
+    def is_recorded(self, *, with_identifier: bool) -> bool:
+        """Return True if the base store records this rename, and already names the new change
+        store.
+        """
+        found = self.base(self.old).load().metadata.properties
+        is_named = found.get(CHANGE_IDENTIFIER) == self.new_identifier
+        return found.get(RENAMED_TO) == str(self.new) and (is_named or not with_identifier)
+
+    def set(self, **properties: str) -> None:
+        commit_metadata(self.base(self.old), lambda base: set_properties(base.metadata, properties))
+
+    def forget(self, name: TableName) -> None:
+        """Remove the record of the rename from the base store."""
+        commit_metadata(
+            self.base(name), lambda base: remove_properties(base.metadata, [RENAMED_TO])
+        )
+
+
+def rename_pair(
+    metastore: Metastore, old: TableName, new: TableName, environment: Environment
+) -> None:
+    """Rename the Mixed table whose base store is ``old``; complete an interrupted rename.
+
+    If the metastore refuses the first rename, nothing has changed.
+    """
+    metastore.require_renamable(old, new)
+    rename = _Rename(metastore, old, new, environment)
+    if not rename.is_recorded(with_identifier=True):
+        _rename_change_store(rename)
+        rename.set(**{CHANGE_IDENTIFIER: rename.new_identifier})
+    metastore.rename_table(old, new)
+    rename.forget(new)
+
+
+def _rename_change_store(rename: _Rename) -> None:
+    """Rename the change store, unless an interrupted call has."""
+    metastore, old = rename.metastore, rename.old
+    properties = rename.base(old).load().metadata.properties
+    name = change_store_name(properties, str(old)) or ""
+    change = TableName(old.database, name)
+    is_there = name in metastore.tables(old.database)
+    if not is_there and rename.is_recorded(with_identifier=False):
+        return
+    StorePair(rename.base(old), metastore.pointer(change)).load()  # raises if it is no pair
+    if rename.new_change.table in metastore.tables(rename.new.database):
+        raise AlreadyExistsError(
+            f"cannot rename '{old}' to '{rename.new}': table '{rename.new_change}', the name of "
+            "its change store, exists. Drop it, or choose another name"
+        )
+    rename.set(**{RENAMED_TO: str(rename.new)})
+    try:
+        metastore.rename_table(change, rename.new_change)
+    except (AccessDeniedError, InvalidRequestError):
+        rename.forget(old)
+        raise
