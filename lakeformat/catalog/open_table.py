@@ -17,7 +17,7 @@ from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.schema_changes.changes import SchemaChange
 from lakeformat.paimon.table import Table, load_table
 from lakeformat.storage import ExternalRoots, Storage, open_storage
-from lakeformat.storage.links import within
+from lakeformat.storage.links import is_link, refuse_link, within
 from lakeformat.tables.position import MAIN_BRANCH
 
 if TYPE_CHECKING:
@@ -109,7 +109,14 @@ def _iceberg_table(
         return load_iceberg_table(within(storage, root), root, roots, branch, None, environment)
     from lakeformat.mixed.table import open_stored  # not needed by a plain Iceberg table
 
-    return open_stored(handle, lambda name: pointer(f"{root.rpartition('/')[0]}/{name}"))
+    parent = root.rpartition("/")[0]
+
+    def beside(name: str) -> DirectoryPointer:
+        if is_link(storage, f"{parent}/{name}"):
+            refuse_link(parent, f"{parent}/{name}")
+        return pointer(f"{parent}/{name}")
+
+    return open_stored(handle, beside)
 
 
 def alter_table_at(

@@ -333,7 +333,7 @@ class IcebergCatalog:
 
         return open_stored(
             self._handle(name),
-            lambda store: self._metastore.pointer(TableName(name.database, store)),
+            lambda store: self._metastore.pointer_beside(TableName(name.database, store)),
         )
 
     def _require_no_store(self, name: TableName) -> None:

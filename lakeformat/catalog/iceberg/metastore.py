@@ -59,6 +59,12 @@ class Metastore(ABC):
         exists.
         """
 
+    def pointer_beside(self, name: TableName) -> MetadataPointer:
+        """Return ``pointer`` of a change store; raise ``InvalidRequestError`` if a link is there,
+        which can lead to another table.
+        """
+        return self.pointer(name)
+
     @abstractmethod
     def make_table(self, name: TableName, describe: Describe) -> bool:
         """Create a table with the metadata that ``describe`` returns for its location.

@@ -25,7 +25,7 @@ from lakeformat.iceberg.properties import bool_property
 from lakeformat.paimon.layout import DATABASE_SUFFIX
 from lakeformat.storage import FileInfo, Storage
 from lakeformat.storage.empty_directory import remove_empty_directory
-from lakeformat.storage.links import within
+from lakeformat.storage.links import is_link, refuse_link, within
 from lakeformat.storage.move_directory import mover
 
 __all__ = ["PathMetastore"]
@@ -160,6 +160,13 @@ class PathMetastore(Metastore):
         return DirectoryPointer(
             within(self._storage, root), root, self._external_roots, self._environment
         )
+
+    def pointer_beside(self, name: TableName) -> DirectoryPointer:
+        """Return ``pointer``; raise ``InvalidRequestError`` if the directory is a link."""
+        root = self._root_of(name)
+        if is_link(self._storage, root):
+            refuse_link(self._directory(name.database), root)
+        return self.pointer(name)
 
     def require_removable(self, name: TableName, *, purge: bool) -> None:
         """Raise ``UnsupportedError`` without ``purge``: the directory is the table.

@@ -45,6 +45,16 @@ def test_a_base_store_without_its_change_store_is_refused_with_a_way_to_its_rows
     assert lake.open_table(way.removeprefix("file:")).scan().count() == 0
 
 
+def test_a_link_in_place_of_the_change_store_is_refused(pair, tmp_path):
+    change = pair.root / "t_change_"
+    change.rename(tmp_path / "elsewhere")
+    change.symlink_to(tmp_path / "elsewhere")
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    for way in (lambda: lake.open_table(pair.location), lambda: catalog.table("db.t")):
+        with pytest.raises(lake.InvalidRequestError, match="/db/t_change_: it is a symbolic link"):
+            way()
+
+
 def test_a_table_that_is_no_change_store_is_not_taken_for_one(pair):
     edit(pair.root / "t_change_", properties={"mixed-format.table-store": "base"})
     assert "its property 'mixed-format.table-store' is 'base', not 'change'" in refusal(pair)
