@@ -362,3 +362,26 @@ def test_a_table_of_a_catalog_whose_metadata_is_damaged_is_still_dropped(tmp_pat
         path.write_text("{")
     catalog.drop_table("db.t")
     assert catalog.list_tables("db") == []
+
+
+def test_a_table_without_a_key_is_an_iceberg_table_with_every_operation(tmp_path):
+    golden = mixed_copy("unkeyed", tmp_path / "db")
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    assert catalog.list_tables("db") == ["t"]
+    for table in (lake.open_table(golden.location), catalog.table("db.t")):
+        assert isinstance(table, lake.IcebergTable)
+        found = table.scan().to_arrow().sort_by("id").to_pylist()
+        rows = [
+            (row["id"], row["op"] and row["op"].isoformat("T", "microseconds")) for row in found
+        ]
+        wanted = [(row["id"], row["op"]) for row in golden.steps[-1]["merged_rows"]]
+        assert rows == sorted(wanted, key=lambda row: row[0])
+    row = {"id": pa.array([700], pa.int32()), "op": pa.array([0], pa.timestamp("us"))}
+    table.write(pa.table(row))
+    assert table.scan(where="id = 700").count() == 1
+    table.delete("id = 700")
+    assert table.scan(where="id = 700").count() == 0
+    assert table.maintain().failed == ()
+    assert table.scan().to_arrow().num_rows == len(wanted)
+    catalog.drop_table("db.t", purge=True)
+    assert [*golden.root.iterdir()] == []
