@@ -36,7 +36,7 @@ def get_provider_info() -> dict[str, Any]:
     return {
         "package-name": "airflow-provider-lake",
         "name": "Lake",
-        "description": "Keeps Apache Paimon tables healthy, with Python alone or with Spark.",
+        "description": "Keeps Paimon and Iceberg tables healthy, with Python alone or with Spark.",
         "integrations": [
             {
                 "integration-name": _INTEGRATION,
