@@ -7,6 +7,7 @@ In all other files only the columns of the condition are read.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -23,7 +24,14 @@ from lakeformat.iceberg.read.scan import Scan
 from lakeformat.iceberg.write.file_choice import files_where
 from lakeformat.rows.conditions.filter import PredicateFilter, Where
 
-__all__ = ["FileToChange", "MatchPlan", "MatchedFile", "matched_rows", "plan_matches"]
+__all__ = [
+    "FileToChange",
+    "MatchPlan",
+    "MatchedFile",
+    "files_to_change",
+    "matched_rows",
+    "plan_matches",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +105,7 @@ def plan_matches(
     for entries in plan.entries:
         has_some, has_all = choice.masks(metadata, spec_of(metadata, entries), entries)
         for file, some, every in zip(
-            _files(entries, splits), has_some.to_pylist(), has_all.to_pylist(), strict=True
+            files_to_change(entries, splits), has_some.to_pylist(), has_all.to_pylist(), strict=True
         ):
             if some:
                 (whole if every else open_files).append(file)
@@ -113,7 +121,8 @@ def matched_rows(scan: Scan, file: FileToChange) -> MatchedFile:
     return MatchedFile(file, positions, scan.deleted_positions(file.split))
 
 
-def _files(entries: pa.Table, splits: dict[str, FileSplit]) -> list[FileToChange]:
+def files_to_change(entries: pa.Table, splits: Mapping[str, FileSplit]) -> list[FileToChange]:
+    """Return the files of manifest entries of one spec; ``splits`` has the split of each path."""
     spec_id = entries.column("spec_id")[0].as_py()
     partitions = entries.column("partition").combine_chunks()
     paths = entries.column("file_path").to_pylist()

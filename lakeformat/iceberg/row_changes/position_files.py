@@ -7,8 +7,9 @@ path as both bounds. So readers open it only for that data file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -35,6 +36,8 @@ _FORMAT = "write.format.default"
 _GRANULARITY = "write.delete.granularity"
 _COLUMNS = (FILE_PATH, DELETED_POSITION)
 _EXACT = {each.id: StatisticsMode(Detail.BOUNDS) for each in _COLUMNS}
+NameOf: TypeAlias = Callable[[FileWithDeletes, str, int], str]
+"""Returns the name of a delete file for its first data file, the operation and its number."""
 _GROUP_ROWS = 1 << 20
 """The largest number of rows of a row group; their paths are in memory."""
 
@@ -49,20 +52,27 @@ def write_position_files(
     files: Iterable[tuple[FileWithDeletes, DeletionVector]],
     environment: Environment,
     directory: str | None = None,
+    *,
+    name_of: NameOf | None = None,
 ) -> list[pa.Table]:
     """Write deleted positions to delete files; return their entries by partition spec.
 
-    The files are written to ``directory``, by default to the directories of their partitions. If
-    this raises an error, no file is left.
+    The files are written to ``directory``, by default to the directories of their partitions.
+    ``name_of`` returns the name of a file, by default that of Iceberg. If this raises an error, no
+    file is left.
     """
     metadata = loaded.metadata
-    writer = _Writer(loaded, environment.new_id(), directory)
+    writer = _Writer(loaded, environment.new_id(), directory, name_of)
     try:
         made = [*map(writer.write, _groups(metadata, files))]
     except BaseException:
         delete_files(loaded.places, writer.uris)
         raise
     return delete_entries(metadata, made)
+
+
+def _plain_name(file: FileWithDeletes, operation: str, count: int) -> str:
+    return f"00000-0-{operation}-{count:05}-deletes.parquet"
 
 
 _Group = list[tuple[FileWithDeletes, DeletionVector]]
@@ -85,9 +95,16 @@ def _groups(
 class _Writer:
     """Writes the delete files of one change."""
 
-    def __init__(self, loaded: LoadedMetadata, operation: str, directory: str | None) -> None:
+    def __init__(
+        self,
+        loaded: LoadedMetadata,
+        operation: str,
+        directory: str | None,
+        name_of: NameOf | None,
+    ) -> None:
         metadata = loaded.metadata
         self._loaded, self._operation, self._directory = loaded, operation, directory
+        self._name_of = name_of or _plain_name
         as_parquet = {**metadata.properties, _FORMAT: "parquet"}
         settings = write_settings(
             replace(metadata, properties=as_parquet), SortOrder(0), metadata.schema
@@ -98,7 +115,7 @@ class _Writer:
     def write(self, group: _Group) -> tuple[FileWithDeletes, NewFile]:
         """Write one delete file; return it with a data file of the same partition."""
         first = group[0][0]
-        name = f"00000-0-{self._operation}-{len(self.uris) + 1:05}-deletes.parquet"
+        name = self._name_of(first, self._operation, len(self.uris) + 1)
         uri = f"{self._directory_of(first)}{name}"
         self.uris.append(uri)
         file = DataFile(self._loaded.places, uri, first.partition, _COLUMNS, self._settings)

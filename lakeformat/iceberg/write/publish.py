@@ -17,6 +17,7 @@ from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.manifest import live_entries, read_entries
 from lakeformat.iceberg.metadata.manifest_list import MANIFEST_SCHEMA, read_manifest_list
 from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.iceberg.metadata.statistics import StatisticsFile
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.metadata.updates import (
     add_snapshot,
@@ -75,6 +76,8 @@ class FileChange:
     """The number of partitions with changed files."""
     more: Mapping[str, str] = field(default_factory=dict)
     """More members for the summary."""
+    statistics: StatisticsFile | None = None
+    """A file of statistics to name in the metadata, for the new snapshot."""
 
 
 class Produce(Protocol):
@@ -174,7 +177,10 @@ class _Attempts:
             added_rows=added_rows,
             summary=self._summary(base, replace(made, manifests=manifests)),
         )
-        return add_snapshot(metadata, self.newest, self._handle.branch)
+        changed = add_snapshot(metadata, self.newest, self._handle.branch)
+        if made.statistics is None:
+            return changed
+        return replace(changed, statistics=(*changed.statistics, made.statistics))
 
     def delete_all(self) -> None:
         """Delete the manifests of all attempts."""
