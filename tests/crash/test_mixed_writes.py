@@ -49,9 +49,12 @@ def table_in(storage: CrashableStorage) -> MixedTable:
     return MixedTable(StorePair(TableHandle(base, "main", world), change))
 
 
-def write_three_times(storage: CrashableStorage, acknowledged: list[int]) -> None:
+def write_three_times(
+    storage: CrashableStorage, acknowledged: list[int], first: int = len(CHANGES)
+) -> None:
+    """Write the changes of all commits, or of the ``first`` ones."""
     table = table_in(storage)
-    for number, changes in enumerate(CHANGES):
+    for number, changes in enumerate(CHANGES[:first]):
         rows = pa.table([[*changes], pa.array(changes.values(), pa.string())], schema=COLUMNS)
         kinds = ["-D" if value is None else "+U" for value in changes.values()]
         table.write(rows, kinds=kinds, commit=lake.CommitId("run", number))

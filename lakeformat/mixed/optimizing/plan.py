@@ -32,7 +32,7 @@ from lakeformat.mixed.read.state import MixedState
 from lakeformat.mixed.read.store_files import StoreFile
 from lakeformat.mixed.tree_node import TreeNode
 
-__all__ = ["OptimizingPlan", "OptimizingTask", "PartitionPlan", "plan_optimizing"]
+__all__ = ["OptimizingPlan", "OptimizingTask", "PartitionPlan", "plan_optimizing", "plan_splits"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +93,26 @@ class OptimizingPlan:
         return {**found, "sentence": self.sentence}
 
 
+def plan_splits(
+    state: MixedState, settings: OptimizingSettings, before: int | None = None
+) -> list[NodeSplit]:
+    """Return all nodes with rows, with the changes that one optimizing may merge.
+
+    With ``before`` only changes with a lower sequence number are merged.
+    """
+    return plan_all_nodes(state, partial(_upto, settings.max_file_count, before))
+
+
 def plan_optimizing(
-    state: MixedState, settings: OptimizingSettings, last: LastRuns, now_millis: int
+    state: MixedState,
+    settings: OptimizingSettings,
+    last: LastRuns,
+    now_millis: int,
+    splits: Sequence[NodeSplit] | None = None,
 ) -> OptimizingPlan:
-    """Plan the optimizing of the newest state."""
+    """Plan the optimizing of a state; ``splits`` are by default those of ``plan_splits``."""
     groups: dict[str, list[NodeSplit]] = {}
-    for split in plan_all_nodes(state, partial(_upto, settings.max_file_count)):
+    for split in plan_splits(state, settings) if splits is None else splits:
         groups.setdefault(split.partition, []).append(split)
     times = state.merged.times
     plans = [
@@ -114,9 +128,13 @@ def plan_optimizing(
     )
 
 
-def _upto(most_files: int, changes: Sequence[StoreFile]) -> int | None:
+def _upto(most_files: int, before: int | None, changes: Sequence[StoreFile]) -> int | None:
     """Return the sequence number up to which changes keep the order of transactions."""
-    files = Counter((each.sequence, each.transaction) for each in changes)
+    files = Counter(
+        (each.sequence, each.transaction)
+        for each in changes
+        if before is None or each.sequence < before
+    )
     groups = (ChangeGroup(*numbers, count) for numbers, count in files.items())
     return ordered_sequence(groups, most_files)
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError
 from lakeformat.iceberg.arrow_types import to_arrow_field
-from lakeformat.iceberg.read.file_rows import file_rows_of
+from lakeformat.iceberg.read.file_rows import POSITION, file_rows_of
 from lakeformat.iceberg.read.scan import Scan
 from lakeformat.iceberg.types import Field
 from lakeformat.mixed.read.explain import MixedScanPlan, explain_nodes
@@ -22,6 +22,7 @@ from lakeformat.mixed.read.state import MixedState
 from lakeformat.mixed.read.store_files import StoreFile
 from lakeformat.mixed.stores.file_offset import FILE_OFFSET
 from lakeformat.rows.conditions.filter import PredicateFilter
+from lakeformat.rows.groups import Positions
 from lakeformat.tables.results import Results
 from lakeformat.tables.scan_arguments import limited, project
 from lakeformat.tables.scan_report import ScanReport
@@ -93,6 +94,11 @@ class MixedScan(Results):
                 "that made it, or with table.scan(snapshot=…) at the position of that scan"
             )
         yield from limited(self._read(split, self._fields), self._limit)
+
+    def positions(self, split: NodeSplit) -> Iterator[Positions]:
+        """Yield the positions of the live rows of a split that has one file, in ascending order."""
+        for batch in self._read(split, (POSITION,)):
+            yield batch.column(0).to_numpy()
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Stream the rows. Memory holds one row group of one file, and the deletes of one node."""

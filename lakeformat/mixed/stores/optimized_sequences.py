@@ -18,11 +18,18 @@ from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.tables.json_file import NO_JSON, RESTORE
 
-__all__ = ["NOTHING_MERGED", "OptimizedSequences", "optimized_sequences"]
+__all__ = [
+    "MARK",
+    "NOTHING_MERGED",
+    "SEQUENCES",
+    "TIMES",
+    "OptimizedSequences",
+    "optimized_sequences",
+]
 
-_SEQUENCES, _TIMES = "optimized-sequence", "base-optimized-time"
+SEQUENCES, TIMES = "optimized-sequence", "base-optimized-time"
 """The types of the blobs."""
-_MARK = ".exist"
+MARK = ".exist"
 """The suffix of the marks in summaries, after the type of a blob."""
 _EARLIER_FORM = "table.partition-properties"
 """The table property in which old versions of Amoro kept the record."""
@@ -49,7 +56,7 @@ def optimized_sequences(base: LoadedMetadata, snapshot: Snapshot | None) -> Opti
     """Return what the base store records at a snapshot; nothing if it has none."""
     if snapshot is None:
         return NOTHING_MERGED
-    found = [_record(base, snapshot, kind) for kind in (_SEQUENCES, _TIMES)]
+    found = [_record(base, snapshot, kind) for kind in (SEQUENCES, TIMES)]
     if not found[0] and _EARLIER_FORM in base.metadata.properties:
         raise UnsupportedError(
             f"{base.places.uri} records its optimized sequences in the table property "
@@ -62,7 +69,7 @@ def optimized_sequences(base: LoadedMetadata, snapshot: Snapshot | None) -> Opti
 def _record(base: LoadedMetadata, snapshot: Snapshot, kind: str) -> dict[str, int]:
     oldest = snapshot
     for each in base.metadata.ancestry(snapshot.snapshot_id):
-        if each.summary.get(f"{kind}{_MARK}") == "true":
+        if each.summary.get(f"{kind}{MARK}") == "true":
             return _read(base, each.snapshot_id, kind)
         oldest = each
     if oldest.parent_id is not None:
@@ -85,7 +92,7 @@ def _read(base: LoadedMetadata, snapshot_id: int, kind: str) -> dict[str, int]:
                 if described.get("type") == kind:
                     return _numbers(content, path)
     raise CorruptTableError(
-        f"snapshot {snapshot_id} of {base.places.uri} is marked with {kind}{_MARK}, but no "
+        f"snapshot {snapshot_id} of {base.places.uri} is marked with {kind}{MARK}, but no "
         f"statistics file of it has this record; {RESTORE}"
     )
 

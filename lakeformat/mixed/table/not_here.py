@@ -11,8 +11,7 @@ __all__ = ["NOT_HERE", "REFUSED_ARGUMENTS"]
 _WRITE = "write the rows with kinds, such as '-D' to delete: table.write(rows, kinds)"
 _COMMIT = "table.write(rows, commit=CommitId(…)) writes and commits at once"
 _OPTIMIZE = (
-    "table.plan_optimizing() shows what is due, and Amoro's self-optimizing merges changes and "
-    "small files"
+    "table.plan_optimizing() shows what is due, and table.compact() merges changes and small files"
 )
 _EXPIRE = "this version deletes no files of Mixed tables; Amoro's table expiry does"
 _HISTORY = "the stores have histories of their own; scan(as_of=…) reads an earlier state"
@@ -27,7 +26,6 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "changelog": _CHANGES,
     "changes": _CHANGES,
     "commit": _COMMIT,
-    "compact": _OPTIMIZE,
     "compact_manifests": _OPTIMIZE,
     "consumers": _CHANGES,
     "delete": _WRITE,
@@ -36,9 +34,7 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "expire_snapshots": _EXPIRE,
     "health": "system_table('files') has the files of both stores; explain() of a scan counts them",
     "maintain": _OPTIMIZE,
-    "other_compactor": _OPTIMIZE,
     "partition_marks": "check the rows that must have arrived, with check(...)",
-    "plan_compaction": _OPTIMIZE,
     "plan_drop_partitions": "check the rows that must have arrived, with check(...)",
     "publish": "readers of Iceberg read each of its stores in place",
     "remove_orphans": _EXPIRE,
@@ -54,7 +50,18 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "watermarks": "check the age of the newest time in a column, with check(freshness=…)",
 }
 
+_EVERY_PARTITION = "leave it out, because the table properties decide for each partition"
+_ORDER = "leave it out: files are merged by key and have no sort order"
+
 REFUSED_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
+    "compact": {
+        "buckets": _EVERY_PARTITION,
+        "idle": _EVERY_PARTITION,
+        "order_by": _ORDER,
+        "order_strategy": _ORDER,
+        "partitions": _EVERY_PARTITION,
+        "where": _EVERY_PARTITION,
+    },
     "write": {
         "overwrite": "delete the old rows with kinds, or overwrite the base store with Amoro",
         "watermark": "keep the event time in a column, or in properties",

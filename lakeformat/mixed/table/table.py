@@ -14,16 +14,15 @@ from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.mixed.stores.properties import BASE, CHANGE
 from lakeformat.mixed.stores.read_only import read_only_store
-from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
+from lakeformat.mixed.stores.store_pair import LoadedPair
 from lakeformat.mixed.table.mixed_history import MixedHistory, MixedSnapshot, mixed_history
 from lakeformat.mixed.table.not_here import NOT_HERE, REFUSED_ARGUMENTS
+from lakeformat.mixed.table.table_optimizing import TableOptimizing, require_arguments
 from lakeformat.tables.position import AnyPosition, Position
 from lakeformat.tables.since import Since
-from lakeformat.tables.table import Table, offering_arguments, refuse_operation
+from lakeformat.tables.table import offering_arguments, refuse_operation
 
 if TYPE_CHECKING:
-    from lakeformat.mixed.optimizing.plan import OptimizingPlan
-    from lakeformat.mixed.optimizing.settings import OptimizingSettings
     from lakeformat.mixed.read.scan import MixedScan
     from lakeformat.mixed.table.system_table import MixedSystemTable
     from lakeformat.rows.conditions.filter import Where
@@ -37,10 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MixedTable"]
 
-_WRITE_REFUSED = REFUSED_ARGUMENTS["write"]
 
-
-class MixedTable(Table):
+class MixedTable(TableOptimizing):
     """A Mixed table: two Iceberg tables that are read as one; every call uses their newest
     metadata.
     """
@@ -49,9 +46,6 @@ class MixedTable(Table):
     numbers_snapshots = False
     instead = MappingProxyType({**NOT_HERE})
     refused_arguments = MappingProxyType({**REFUSED_ARGUMENTS})
-
-    def __init__(self, pair: StorePair) -> None:
-        self._pair = pair
 
     def __repr__(self) -> str:
         return f"<MixedTable {self.location}>"
@@ -197,44 +191,6 @@ class MixedTable(Table):
         asked = row_filter(state.base.metadata, state.schema, where, partitions)
         return MixedScan(state, columns, asked, check_limit(limit))
 
-    @offering_arguments
-    def plan_optimizing(
-        self,
-        *,
-        settings: OptimizingSettings | None = None,
-        snapshot: AnyPosition | None = None,
-        last_minor: Moment | None = None,
-        last_full: Moment | None = None,
-    ) -> OptimizingPlan:
-        """Return the plan that Amoro's optimizer would make: a decision about each partition with
-        its reason, and tasks with their files.
-
-        ``settings`` are by default the table properties. ``last_minor`` and ``last_full`` are the
-        times of the newest runs, which only Amoro's service stores; by default the time of the
-        newest optimizing commit of the base store. ``snapshot`` plans an earlier state. Only
-        metadata is read, and nothing changes.
-        """
-        from lakeformat.mixed.optimizing.evaluate import LastRuns
-        from lakeformat.mixed.optimizing.plan import plan_optimizing
-        from lakeformat.mixed.optimizing.settings import OptimizingSettings
-        from lakeformat.mixed.table.find_state import find_state
-        from lakeformat.tables.moment import to_millis
-
-        pair = self._loaded()
-        history = mixed_history(pair)
-        state = find_state(pair, history, snapshot=snapshot)
-        runs = [each.time_millis for each in history.snapshots if each.commit_kind == "COMPACT"]
-        newest = max(runs, default=0)
-        return plan_optimizing(
-            state,
-            settings or OptimizingSettings.of(state.base.metadata.properties),
-            LastRuns(
-                minor=newest if last_minor is None else to_millis(last_minor),
-                full=newest if last_full is None else to_millis(last_full),
-            ),
-            self._pair.base.environment.now_millis(),
-        )
-
     def system_table(self, name: str) -> MixedSystemTable:
         """Return a system table: ``"snapshots"`` or ``"files"`` of both stores."""
         from lakeformat.mixed.table.system_table import MixedSystemTable
@@ -270,12 +226,8 @@ class MixedTable(Table):
         ``CommitOutcomeUnknownError``: then repeat the call with the same ``commit``.
         """
         from lakeformat.mixed.write.write_changes import write_changes
-        from lakeformat.tables.unknown_arguments import refuse_unknown
 
-        for name, advice in _WRITE_REFUSED.items():
-            if options.get(name) is not None:
-                raise UnsupportedError(f"write to a Mixed table does not take {name}: {advice}")
-        refuse_unknown(self.write, [each for each in options if each not in _WRITE_REFUSED])
+        require_arguments("write", self.write, options)
         return write_changes(self._pair, data, kinds, commit=commit, properties=properties)
 
     def upsert(

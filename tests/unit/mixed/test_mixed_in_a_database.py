@@ -44,8 +44,6 @@ def run_command(warehouse: Path, *words: str) -> str:
         (("maintain", "shop", "--dry-run"), "maintain"),
         (("expire", "shop", "--dry-run"), "expire_snapshots"),
         (("orphans", "shop"), "remove_orphans"),
-        (("compact-database", "shop", "--plan"), "plan_compaction"),
-        (("compact-database", "shop"), "compact"),
         (("health", "shop"), "health"),
     ],
 )
@@ -67,7 +65,6 @@ def test_a_command_skips_the_pair_in_one_line_and_works_on_the_rest(warehouse, w
     ("job", "more", "reason"),
     [
         ("maintain", {"table": None, "expire_consumers": None}, "1 of 2 tables maintained"),
-        ("compact_database", {"where": None, "including": ".*"}, "1 of 2 tables compacted"),
     ],
 )
 def test_a_job_skips_the_pair_and_its_reason_says_so(job, more, reason, warehouse):
@@ -93,3 +90,18 @@ def test_half_a_pair_is_an_error_and_not_skipped(warehouse):
     [found] = table_by_table(["shop.t"], lambda name: catalog.table(name).maintain())
     assert found.skipped is None
     assert "its change store" in str(found.error)
+
+
+def test_a_database_is_compacted_with_its_mixed_tables(warehouse):
+    planned = run_command(warehouse, "compact-database", "shop", "--plan")
+    assert "full optimizing of 1 of 1 partitions in 4 tasks" in planned
+    where = ("compact-database", "shop", "--where", "id > 0")
+    [skipped] = [line for line in run_command(warehouse, *where).splitlines() if "skipped" in line]
+    assert skipped.startswith("shop.t: skipped: compact of a Mixed table does not take where: ")
+    lines = run_command(warehouse, "compact-database", "shop").splitlines()
+    assert [line.partition(": ")[0] for line in lines] == ["shop.orders", "shop.t"]
+    assert lines[1].startswith("shop.t: full optimizing: 15 files of ")
+    request = {**find_job("compact_database").example, "warehouse": str(warehouse)}
+    request |= {"catalog_options": {"format": "iceberg"}, "database": "shop", "where": None}
+    result = import_module("spark_jobs.compact_database").run({**request, "including": ".*"})
+    assert "skipped" not in result["reason"]

@@ -146,7 +146,7 @@ def test_a_record_that_has_expired_is_not_taken_for_an_empty_one(tmp_path):
 def test_a_mixed_table_has_the_operations_that_it_can_do_and_refuses_the_others_by_name():
     table = lake.open_table(mixed_table("keyed_int").location)
     assert table.format == "mixed"
-    assert table.operations == {"scan", "check", "system_table", "upsert", "write"}
+    assert table.operations == {"check", "compact", "scan", "system_table", "upsert", "write"}
     assert table.instead.keys() >= OPERATIONS - table.operations
     for name in table.instead.keys() - {"rollback"}:
         with pytest.raises(lake.UnsupportedError, match=f"a Mixed table, which has no .*'{name}'"):
@@ -285,8 +285,8 @@ def test_commands_show_merged_rows_and_the_metadata_of_both_stores():
     assert partition["decision"]["reason"] == "10 fragments and deletes, after the interval"
     refused = runner.invoke(app, ["plan", str(golden.root / "t_change_")])
     assert "is not a Mixed table" in str(refused.exception)
-    refused = runner.invoke(app, ["compact", golden.location])
-    assert "Amoro's self-optimizing merges changes" in str(refused.exception)
+    refused = runner.invoke(app, ["compact", golden.location, "--where", "no = 1"])
+    assert "compact of a Mixed table does not take where: leave it out" in str(refused.exception)
     refused = runner.invoke(app, ["manifests", golden.location])
     assert "Name one of its stores: " in str(refused.exception)
 

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commits merged tasks to the base store, with the record of merged changes in the same commit.
+
+It is a conflict if another commit has merged changes of one of the partitions, added rows to it, or
+changed the files of a task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from lakeformat.environment import Environment
+from lakeformat.errors import CommitConflictError
+from lakeformat.iceberg.row_changes.row_delta import RowDelta
+from lakeformat.iceberg.write.file_changes import ChangedFiles
+from lakeformat.iceberg.write.publish import Base, FileChange
+from lakeformat.iceberg.write.settings import data_location
+from lakeformat.iceberg.write.state_difference import state_difference
+from lakeformat.mixed.compact.plan import MixedCompactPlan
+from lakeformat.mixed.compact.run import MergedUnit
+from lakeformat.mixed.stores.optimized_sequences import OptimizedSequences, optimized_sequences
+from lakeformat.mixed.stores.partition_path import partition_paths
+from lakeformat.mixed.stores.record_file import RECORD_MARKS, write_record
+
+__all__ = ["MergeCommit"]
+
+_PRODUCER = {"snapshot.producer": "OPTIMIZE"}
+
+
+@dataclass(slots=True)
+class MergeCommit:
+    """Makes the snapshot of the base store with the results of all tasks."""
+
+    plan: MixedCompactPlan
+    made: Sequence[MergedUnit]
+    environment: Environment
+    records: list[str] = field(default_factory=list)
+    """The URIs of the records that the attempts have written."""
+
+    def __call__(self, base: Base) -> FileChange:
+        """Return the change; raise ``CommitConflictError`` if the plan is outdated."""
+        merged = self.plan.merged
+        known = optimized_sequences(base.loaded, base.parent)
+        self._require_unchanged(base, known)
+        change = self._files(base)
+        if not merged:
+            return replace(change, more=_PRODUCER)
+        now = self.environment.now_millis()
+        record = OptimizedSequences(
+            {**known.sequences, **merged}, {**known.times, **dict.fromkeys(merged, now)}
+        )
+        name = f"{base.snapshot.snapshot_id}-{self.environment.new_id()}.puffin"
+        uri = f"{data_location(base.loaded.metadata)}/puffin/{name}"
+        self.records.append(uri)
+        statistics = write_record(base.loaded, base.snapshot, record, uri)
+        return replace(change, more={**_PRODUCER, **RECORD_MARKS}, statistics=statistics)
+
+    def _require_unchanged(self, base: Base, known: OptimizedSequences) -> None:
+        """Raise if another commit merged changes of a planned partition, or added rows to it."""
+        planned = self.plan.state.merged
+        partitions = {each.partition for each in self.plan.due}
+        for each in sorted(partitions):
+            if known.sequences.get(each) != planned.sequences.get(each):
+                raise self._conflict(f"changes of partition {each!r} were merged")
+        snapshot = self.plan.state.base.snapshot
+        if snapshot is None:
+            if base.parent is not None:
+                raise self._conflict("rows were added to the base store")
+            return
+        for entries in state_difference(snapshot, base).added:
+            found = partitions.intersection(partition_paths(base.loaded.metadata, entries))
+            if found:
+                raise self._conflict(f"rows were added to partition {min(found)!r}")
+
+    def _conflict(self, reason: str) -> CommitConflictError:
+        return CommitConflictError(
+            f"the merge of changes into the base store of {self.plan.table} was not published: "
+            f"{reason} meanwhile. Repeat the call, which plans again"
+        )
+
+    def _files(self, base: Base) -> FileChange:
+        """Return the change of files: new base files and deletes for the merged ones."""
+        snapshot = self.plan.state.base.snapshot
+        added = pa.concat_tables([each.entries for each in self.made]) if self.made else None
+        if snapshot is None:
+            new = [] if added is None else [added]
+            change = ChangedFiles(new, is_recorded=True)(base)
+            assert change is not None
+            return change
+        rewritten = [
+            unit.of_base[each.path]
+            for unit in (made.unit for made in self.made)
+            for each in unit.rewritten
+            if each.path in unit.of_base
+        ]
+        remaining = [
+            each.unit.of_base[file.path] for each in self.made for file in each.unit.remaining
+        ]
+        deletes = [table for each in self.made for table in each.deletes if len(table)]
+        return RowDelta(
+            table=self.plan.table,
+            planned=snapshot,
+            version=base.loaded.metadata.format_version,
+            removed=rewritten,
+            changed=remaining,
+            deletes=[pa.concat_tables(deletes)] if deletes else [],
+            replaced=sorted({each for made in self.made for each in made.unit.replaced}),
+            added=added,
+        )(base)

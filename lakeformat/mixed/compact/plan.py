@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans a compaction of a Mixed table: the tasks of an optimizing, with their files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.iceberg.read.file_splits import plan_splits as plan_file_splits
+from lakeformat.iceberg.read.plan import TableState, plan_files
+from lakeformat.iceberg.row_changes.matched_rows import FileToChange, files_to_change
+from lakeformat.mixed.compact.open_batches import OpenBatch, oldest_open_batch
+from lakeformat.mixed.optimizing.evaluate import LastRuns
+from lakeformat.mixed.optimizing.plan import (
+    OptimizingPlan,
+    OptimizingTask,
+    PartitionPlan,
+    plan_optimizing,
+    plan_splits,
+)
+from lakeformat.mixed.optimizing.settings import OptimizingSettings
+from lakeformat.mixed.read.node_splits import NodeSplit
+from lakeformat.mixed.read.state import MixedState
+from lakeformat.mixed.read.store_files import StoreFile
+from lakeformat.mixed.stores.store_pair import LoadedPair
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
+
+__all__ = [
+    "STRATEGIES",
+    "LoadState",
+    "MergeUnit",
+    "MixedCompactPlan",
+    "plan_merge",
+    "require_mixed_strategy",
+]
+
+STRATEGIES = ("minor", "full")
+"""``minor`` does what is due by the table properties; ``full`` rewrites whole partitions."""
+_VERSION = 2
+"""The format version of base stores that this library merges changes into."""
+
+LoadState = Callable[[], tuple[LoadedPair, MixedState, LastRuns]]
+"""Returns the newest metadata of both stores, its state, and the times of the newest runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeUnit:
+    """One task: files of a partition that share no key with those of another task."""
+
+    partition: str
+    task: OptimizingTask
+    rewritten: tuple[StoreFile, ...]
+    """The files whose live rows are written to new base files."""
+    remaining: tuple[StoreFile, ...]
+    """The base files that remain, whose deletes become one file of positions each."""
+    key_deletes: tuple[StoreFile, ...]
+    """The deletes of the change store that may apply to these files."""
+    of_base: Mapping[str, FileToChange]
+    """The base files among them, by path."""
+
+    @property
+    def files(self) -> tuple[StoreFile, ...]:
+        """All files that are read."""
+        return (*self.rewritten, *self.remaining, *self.key_deletes)
+
+    @property
+    def bytes(self) -> int:
+        """The size of all files that are read."""
+        return sum(each.split.file.size_bytes for each in self.files)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows in the files to rewrite, including deleted ones."""
+        return sum(each.split.file.record_count or 0 for each in self.rewritten)
+
+    @property
+    def transaction(self) -> int:
+        """The transaction of the new base files: the newest one of their rows."""
+        return max((each.transaction for each in self.rewritten), default=0)
+
+    @property
+    def replaced(self) -> set[str]:
+        """The ids of the delete files of the base store that are not needed any more."""
+        gone = {*self.task.replaced_deletes}
+        deletes = [each for file in self.files for each in file.split.deletes]
+        return {each.id for each in deletes if each.path in gone or each.data_file is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixedCompactPlan:
+    """The plan of a compaction; only metadata is read for it, and nothing is changed."""
+
+    table: str
+    strategy: str
+    pair: LoadedPair
+    state: MixedState
+    settings: OptimizingSettings
+    optimizing: OptimizingPlan
+    """The decision about each partition."""
+    units: tuple[MergeUnit, ...]
+    waits_for: OpenBatch | None
+    """The batch that has begun and not committed; only changes before it are merged."""
+
+    @property
+    def other_compactor(self) -> None:
+        """None: an optimizing of Amoro cannot damage this one, nor the other way round."""
+
+    @property
+    def snapshot_id(self) -> int | None:
+        """The id of the planned snapshot of the base store; None if it has none."""
+        return self.state.snapshot_ids[0]
+
+    @property
+    def bytes(self) -> int:
+        """The bytes to read."""
+        return sum(each.bytes for each in self.units)
+
+    @property
+    def due(self) -> list[PartitionPlan]:
+        """The partitions to optimize."""
+        return [each for each in self.optimizing.partitions if each.decision.necessary]
+
+    @property
+    def merged(self) -> dict[str, int]:
+        """The sequence number of the newest merged change by partition, if there is one."""
+        return {
+            each.partition: each.sequences[1] for each in self.due if each.sequences is not None
+        }
+
+    @property
+    def waiting(self) -> str | None:
+        """A sentence about the batch that is waited for; None if there is none."""
+        if self.waits_for is None:
+            return None
+        return f"newer changes wait for the batch with {self.waits_for}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as a dict, ready for JSON."""
+        return {
+            **self.optimizing.to_dict(),
+            "strategy": self.strategy,
+            "snapshot_id": self.snapshot_id,
+            "bytes": self.bytes,
+            "waiting": self.waiting,
+        }
+
+    def __str__(self) -> str:
+        """Return the plan as text, with one line for each partition."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield f"{self.strategy} compaction of {self.table}: {self.optimizing.sentence}"
+        for each in self.optimizing.partitions:
+            work = counted(len(each.tasks), "task") if each.decision.necessary else "kept"
+            name = each.partition or "all"
+            cost = f", {size(each.decision.cost)}" if each.decision.necessary else ""
+            yield f"  {name}: {work} ({each.decision.reason}{cost})"
+        if self.waiting:
+            yield f"  {self.waiting}"
+
+
+def require_mixed_strategy(strategy: str) -> str:
+    """Return the strategy; raise ``InvalidRequestError`` if Mixed tables do not have it."""
+    if strategy not in STRATEGIES:
+        raise InvalidRequestError(
+            f"strategy of a Mixed table must be one of {', '.join(STRATEGIES)}, got {strategy!r}"
+        )
+    return strategy
+
+
+def plan_merge(load: LoadState, strategy: str, now_millis: int) -> MixedCompactPlan:
+    """Plan the compaction of the newest state."""
+    pair, state, last = load()
+    _require_version(state)
+    settings = OptimizingSettings.of(state.base.metadata.properties)
+    if strategy == "full":
+        settings, last = replace(settings, full_interval=0), replace(last, full=0)
+    waits_for = oldest_open_batch(state, now_millis)
+    splits = plan_splits(state, settings, None if waits_for is None else waits_for.transaction)
+    optimizing = plan_optimizing(state, settings, last, now_millis, splits)
+    return MixedCompactPlan(
+        table=state.base.places.uri,
+        strategy=strategy,
+        pair=pair,
+        state=state,
+        settings=settings,
+        optimizing=optimizing,
+        units=tuple(_units(state, optimizing, splits)),
+        waits_for=waits_for,
+    )
+
+
+def _units(
+    state: MixedState, plan: OptimizingPlan, splits: Sequence[NodeSplit]
+) -> Iterator[MergeUnit]:
+    due = [each for each in plan.partitions if each.decision.necessary]
+    if not due:
+        return
+    files = {each.path: each for split in splits for each in (*split.files, *split.deletes)}
+    of_base = _base_files(state.base)
+    for partition in due:
+        for task in partition.tasks:
+            deletes = (*task.replaced_deletes, *task.kept_deletes)
+            paths = (*task.rewritten, *task.with_deletes)
+            yield MergeUnit(
+                partition.partition,
+                task,
+                tuple(files[each] for each in task.rewritten),
+                tuple(files[each] for each in task.with_deletes),
+                tuple(files[each] for each in deletes if each in files),
+                {each: of_base[each] for each in paths if each in of_base},
+            )
+
+
+def _base_files(base: TableState) -> dict[str, FileToChange]:
+    plan = plan_files(base)
+    splits = {each.file.path: each for each in plan_file_splits(base, plan)}
+    return {
+        file.path: file for entries in plan.entries for file in files_to_change(entries, splits)
+    }
+
+
+def _require_version(state: MixedState) -> None:
+    version = state.base.metadata.format_version
+    if version != _VERSION:
+        raise UnsupportedError(
+            f"the base store of {state.base.places.uri} has version {version} of the Iceberg "
+            f"format, and changes are merged only into version {_VERSION}: use Amoro's optimizer"
+        )

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the newest state of a Mixed table, and the times of its newest optimizing runs."""
+
+from __future__ import annotations
+
+from lakeformat.mixed.optimizing.evaluate import LastRuns
+from lakeformat.mixed.read.state import MixedState
+from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
+from lakeformat.mixed.table.find_state import find_state
+from lakeformat.mixed.table.mixed_history import MixedHistory, mixed_history
+
+__all__ = ["last_runs", "newest_runs"]
+
+
+def last_runs(history: MixedHistory) -> LastRuns:
+    """Return the time of the newest optimizing commit of the base store for both kinds of runs."""
+    runs = [each.time_millis for each in history.snapshots if each.commit_kind == "COMPACT"]
+    newest = max(runs, default=0)
+    return LastRuns(minor=newest, full=newest)
+
+
+def newest_runs(pair: StorePair) -> tuple[LoadedPair, MixedState, LastRuns]:
+    """Return the newest metadata of both stores, its state, and the times of the newest runs."""
+    loaded = pair.load()
+    history = mixed_history(loaded)
+    return loaded, find_state(loaded, history), last_runs(history)

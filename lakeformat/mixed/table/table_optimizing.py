@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The methods of a Mixed table that plan and run an optimizing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.mixed.stores.store_pair import StorePair
+from lakeformat.mixed.table.mixed_history import mixed_history
+from lakeformat.mixed.table.not_here import REFUSED_ARGUMENTS
+from lakeformat.tables.table import Table, offering_arguments
+
+if TYPE_CHECKING:
+    from lakeformat.executor import Executor
+    from lakeformat.mixed.compact.plan import MixedCompactPlan
+    from lakeformat.mixed.compact.report import MixedCompactReport
+    from lakeformat.mixed.optimizing.plan import OptimizingPlan
+    from lakeformat.mixed.optimizing.settings import OptimizingSettings
+    from lakeformat.tables.commit_id import CommitId
+    from lakeformat.tables.compact_progress import OnUnit
+    from lakeformat.tables.moment import Moment
+    from lakeformat.tables.position import AnyPosition
+
+__all__ = ["TableOptimizing", "require_arguments"]
+
+
+class TableOptimizing(Table):
+    """The methods of a Mixed table that plan and run an optimizing."""
+
+    def __init__(self, pair: StorePair) -> None:
+        self._pair = pair
+
+    @offering_arguments
+    def plan_optimizing(
+        self,
+        *,
+        settings: OptimizingSettings | None = None,
+        snapshot: AnyPosition | None = None,
+        last_minor: Moment | None = None,
+        last_full: Moment | None = None,
+    ) -> OptimizingPlan:
+        """Return the plan that Amoro's optimizer would make: a decision about each partition with
+        its reason, and tasks with their files.
+
+        ``settings`` are by default the table properties. ``last_minor`` and ``last_full`` are the
+        times of the newest runs, which only Amoro's service stores; by default the time of the
+        newest optimizing commit of the base store. ``snapshot`` plans an earlier state. Only
+        metadata is read, and nothing changes.
+        """
+        from lakeformat.mixed.optimizing.plan import plan_optimizing
+        from lakeformat.mixed.optimizing.settings import OptimizingSettings
+        from lakeformat.mixed.table.find_state import find_state
+        from lakeformat.mixed.table.newest_runs import last_runs
+        from lakeformat.tables.moment import to_millis
+
+        pair = self._pair.load()
+        history = mixed_history(pair)
+        state = find_state(pair, history, snapshot=snapshot)
+        known = last_runs(history)
+        return plan_optimizing(
+            state,
+            settings or OptimizingSettings.of(state.base.metadata.properties),
+            replace(
+                known,
+                minor=known.minor if last_minor is None else to_millis(last_minor),
+                full=known.full if last_full is None else to_millis(last_full),
+            ),
+            self._pair.base.environment.now_millis(),
+        )
+
+    def plan_compaction(self, *, strategy: str = "minor", **options: Any) -> MixedCompactPlan:
+        """Return the tasks that ``compact`` would carry out, with the decision about each
+        partition; only metadata is read.
+        """
+        from lakeformat.mixed.compact.plan import plan_merge, require_mixed_strategy
+        from lakeformat.mixed.table.newest_runs import newest_runs
+
+        require_arguments("compact", self.plan_compaction, options)
+        require_mixed_strategy(strategy)
+        now_millis = self._pair.base.environment.now_millis()
+        return plan_merge(lambda: newest_runs(self._pair), strategy, now_millis)
+
+    def compact(
+        self,
+        *,
+        strategy: str = "minor",
+        commit: CommitId | None = None,
+        executor: str | Executor | None = None,
+        on_progress: OnUnit | None = None,
+        **options: Any,
+    ) -> MixedCompactReport:
+        """Merge changes into the base store, and small files into larger ones; the merged rows do
+        not change.
+
+        ``"minor"`` does what is due by the table properties, as ``plan_optimizing`` shows it: a
+        minor, a major or a full optimizing of each partition. ``"full"`` rewrites every partition
+        that has changes, deletes or too many small files. All tasks are published in one commit of
+        the base store, with the record of the merged changes.
+
+        Writers are not blocked. If another commit merges changes or adds rows to the same
+        partitions of the base store in the meantime, everything is planned again. A batch of Amoro
+        that has begun, but not committed, is waited for: only changes before it are merged.
+
+        A repeated call with the same ``commit`` publishes nothing again. ``executor`` is
+        ``"threads"``, ``"serial"``, or an object such as ``spark_jobs.SparkExecutor``.
+        ``on_progress`` is called after each task.
+        """
+        from lakeformat.mixed.compact.compact import compact_mixed
+        from lakeformat.mixed.table.newest_runs import newest_runs
+
+        require_arguments("compact", self.compact, options)
+        return compact_mixed(
+            self._pair,
+            lambda: newest_runs(self._pair),
+            strategy,
+            commit=commit,
+            executor=executor,
+            on_progress=on_progress,
+        )
+
+    def other_compactor(self) -> None:
+        """Return None: Amoro's optimizer cannot damage a compaction, nor the other way round."""
+
+    def explain_empty_choice(self, **chosen: Any) -> None:
+        """Return None: a compaction of a Mixed table takes no choice of partitions."""
+
+
+def require_arguments(
+    operation: str, method: Callable[..., Any], options: Mapping[str, Any]
+) -> None:
+    """Raise for an argument that the operation does not take or does not know."""
+    from lakeformat.tables.unknown_arguments import refuse_unknown
+
+    refused = REFUSED_ARGUMENTS[operation]
+    for name, advice in refused.items():
+        if options.get(name) is not None:
+            to = "to" if operation == "write" else "of"
+            reason = f"{operation} {to} a Mixed table does not take {name}: {advice}"
+            error = UnsupportedError(reason)
+            error.lacks = reason
+            raise error
+    refuse_unknown(method, [each for each in options if each not in refused])
