@@ -98,7 +98,9 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
         """Return a text that identifies the work: the same for a retry, another after a clear."""
         from airflow_provider_lake.spark.run import open_text
 
-        asked = json.dumps([open_text(request), context["dag_run"].clear_number])
+        # A clear raises both, but clear_number only if it resets the run too.
+        clears = [context["dag_run"].clear_number, context["ti"].max_tries]
+        asked = json.dumps([open_text(request), *clears])
         return hashlib.sha256(asked.encode()).hexdigest()
 
     def _deferral(self, request: JobRequest, context: Context) -> Deferral | None:

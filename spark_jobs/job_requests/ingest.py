@@ -38,9 +38,9 @@ __all__ = [
     "SourceFormat",
 ]
 
+# The same as in lakeformat/files/foreign/change_messages.py and dialect.py, which a scheduler does
+# not load; a test compares them.
 MessageFormat: TypeAlias = Literal["debezium-json", "canal-json", "maxwell-json"]
-# The same as in lakeformat/files/foreign/dialect.py, which a scheduler does not load; a test
-# compares them.
 SourceFormat: TypeAlias = Literal["parquet", "csv", "json"]
 Compression: TypeAlias = Literal["none", "gzip", "bz2", "zstd"]
 Replaced: TypeAlias = Literal["partitions", "table"]

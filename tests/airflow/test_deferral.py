@@ -75,11 +75,13 @@ def folders(tmp_path):
     return [RunFolder(path) for path in root.iterdir()] if root.exists() else []
 
 
-def retried(context, *, clear_number=0):
-    """The context of the next try of the same task; a clear counts in its run."""
+def retried(context, *, clear_number=0, max_tries=0):
+    """The context of the next try of the same task; a clear counts in its run or its tries."""
     run = copy(context["dag_run"])
     run.clear_number = clear_number
-    return {**task_context(try_number=2), "dag_run": run}
+    again = task_context(try_number=2)
+    again["ti"].max_tries += max_tries
+    return {**again, "dag_run": run}
 
 
 def runs(pid):
@@ -419,12 +421,16 @@ def test_a_task_that_is_cleared_ends_its_process_and_begins_anew(held, tmp_path,
     assert finish(held(), retried(context, clear_number=1))["snapshot_id"] == 1
 
 
-def test_a_cleared_task_does_not_rejoin_a_process_that_no_trigger_has_ended(held):
-    """Before Airflow 3.3 a trigger does not learn of a kill."""
+@pytest.mark.parametrize("mark", ["clear_number", "max_tries"])
+def test_a_cleared_task_does_not_rejoin_a_process_that_no_trigger_has_ended(held, mark):
+    """Before Airflow 3.3 a trigger does not learn of a kill.
+
+    A clear that does not reset the run changes only ``max_tries``.
+    """
     context = task_context()
     first = defer(held(), context)
 
-    second = defer(held(), retried(context, clear_number=1))
+    second = defer(held(), retried(context, **{mark: 1}))
 
     assert second.pid != first.pid
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
-from lakeformat.files.foreign import dialect, text_checks
+from lakeformat.files.foreign import change_messages, dialect, text_checks
 from lakeformat.files.foreign.rows import read_rows
 from lakeformat.storage import open_storage
 from spark_jobs import ingest
@@ -430,5 +430,6 @@ def test_a_dialect_that_means_nothing_is_refused_with_the_request(request_for, k
 def test_a_request_names_formats_and_dialects_as_the_reader_of_text_files_does():
     """The request repeats them, because a scheduler does not load the library to parse a DAG."""
     assert ingest_request.SourceFormat == dialect.SourceFormat
+    assert ingest_request.MessageFormat == change_messages.MessageFormat
     assert ingest_request.Compression == dialect.Compression
     assert ingest_request.DIALECT_NAMES == dialect.DIALECT_NAMES
