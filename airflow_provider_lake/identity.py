@@ -145,18 +145,20 @@ def find_first_try(context: Context, subject: str, head: Callable[[], str | None
     if context["ti"].try_number != 1:
         return FirstTry(began, None)
     seen = FirstTry(now_millis() if began is None else began, head())
-    return seen if _keeps(store, key, seen) else FirstTry(began, None)
+    return seen if _keeps(store, subject, key, seen) else FirstTry(began, None)
 
 
-def _keeps(store: Any, key: str, seen: FirstTry) -> bool:
+def _keeps(store: Any, subject: str, key: str, seen: FirstTry) -> bool:
     from airflow.sdk.exceptions import AirflowRuntimeError
 
     try:
         store.set(key, asdict(seen))
     except AirflowRuntimeError as reason:
         _log.warning(
-            "the state before the first attempt could not be stored: %s. If snapshots expire "
-            "before a retry, the retry fails instead of finding its commit",
+            "Airflow's task state store did not take the newest snapshot of %s before the first "
+            "attempt: %s. Nothing to do now; but if snapshots expire before a retry, the retry "
+            "fails instead of finding its commit",
+            subject,
             reason,
         )
         return False

@@ -89,7 +89,11 @@ class _YarnApplication:
             state, final = found["app"]["state"], found["app"]["finalStatus"]
             why = " ".join(str(found["app"].get("diagnostics") or "").split())
         except (KeyError, TypeError) as reason:
-            raise UnreachableClusterError(f"{self.address} sent no state: {found}") from reason
+            raise UnreachableClusterError(
+                f"the answer of {self.address} has no state of YARN application "
+                f"{self.application}: {found}. Check yarn_resourcemanager_webapp_address of the "
+                "connection"
+            ) from reason
         if state not in _YARN_ENDED:
             return DriverState(state, has_ended=False)
         if state == "FINISHED" and final == "SUCCEEDED":

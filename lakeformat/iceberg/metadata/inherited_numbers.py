@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.errors import CorruptTableError
-from lakeformat.tables.json_file import RESTORE
 from lakeformat.types.arrow_memory import array_of
 from lakeformat.types.unaligned import Positions
 
@@ -41,8 +40,8 @@ def inherited(
         filled = pc.if_else(inherits, pc.coalesce(own, number), own)
         if filled.null_count:
             raise CorruptTableError(
-                f"{manifests[0]['manifest_path']} has an entry without {name} that was not added "
-                f"by the manifest; {RESTORE}"
+                f"manifest {manifests[0]['manifest_path']} has an entry without {name} that "
+                "was not added by the manifest; restore this manifest from a backup"
             )
         found[name] = filled
     found["first_row_id"] = _first_row_ids(entries, manifests, rows, status)
@@ -69,8 +68,8 @@ def _first_row_ids(
     counts = np.where(numbered, entries.column("record_count").to_numpy(), 0)
     if counts.min(initial=0) < 0:
         raise CorruptTableError(
-            f"{manifests[0]['manifest_path']} has a file without a number of rows, so its row ids "
-            f"are not known; {RESTORE}"
+            f"manifest {manifests[0]['manifest_path']} has an entry without a record_count, so row "
+            "ids cannot be assigned; restore this manifest from a backup"
         )
     before = np.cumsum(counts) - counts
     starts = before - before[np.searchsorted(rows, rows)]  # start at 0 in each manifest

@@ -21,7 +21,7 @@ __all__ = ["ChangeWriter"]
 _BUCKETS = "change.file-index.hash-bucket"
 _DEFAULT_BUCKETS = 4
 _OWN_SEQUENCE = 0
-"""The transaction in the name of a file whose transaction is its sequence number."""
+"""In a file's name: the transaction is the sequence number that the file gets at its commit."""
 
 
 class ChangeWriter(NodeWriter):

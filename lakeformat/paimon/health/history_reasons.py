@@ -18,7 +18,7 @@ __all__ = ["history_reasons", "retention_text", "undeleted_share"]
 
 _UNLIMITED = 2**31 - 1
 _MUCH_HISTORY = 3
-"""The ratio of overdue bytes to live bytes above which there is a reason.
+"""Bytes that only overdue snapshots and branches keep are a reason above this many live bytes.
 
 It is not 1, because each full compaction leaves the replaced files as history.
 """

@@ -106,7 +106,9 @@ def read_schema(storage: Storage, layout: TableLayout, schema_id: int) -> TableS
 def require_schema_of(
     storage: Storage, layout: TableLayout, snapshot: Snapshot, *, known: int
 ) -> None:
-    """Raise CorruptTableError if the schema file of a snapshot is missing: columns would be lost.
+    """Raise CorruptTableError if the schema file of a snapshot is missing.
+
+    Otherwise its rows would be read by an older schema, without the columns that were added since.
 
     ``known`` is the number of a schema that the caller has read, so it exists.
     """
