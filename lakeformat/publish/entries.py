@@ -79,10 +79,11 @@ class FileEntries:
     def paths(self, files: ManifestColumns) -> pa.Array:
         """Return the URI of each file."""
         names, layout = _texts(files.file_name), self.handle.layout
-        if pc.any(pc.match_substring(names, "/")).as_py():
+        if pc.any(has_slash := pc.match_substring(names, "/")).as_py():
             raise CorruptTableError(
-                f"a manifest of {self.handle.uri} names a data file with a slash in its name: "
-                "restore the manifest from a backup, or roll back to an earlier snapshot"
+                f"{self.handle.uri} cannot be published as Iceberg: a manifest names the data file "
+                f"{names.filter(has_slash)[0].as_py()!r}, which has a slash in its name. Restore "
+                "the manifest from a backup, or roll back to an earlier snapshot"
             )
         partition = files.partition.to_arrow().dictionary_encode()
         distinct = [

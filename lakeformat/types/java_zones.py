@@ -52,8 +52,8 @@ _SHORT_NAMES = {
 
 _NANOS_PER_SECOND = 1_000_000_000
 _FIRST_SECOND = int(datetime(1900, 1, 1, tzinfo=UTC).timestamp())
-"""The first second of 1900 since 1970. Before it a JVM uses the standard offset that the zone has
-today.
+"""1900-01-01T00:00:00Z in seconds since 1970. For earlier times a JVM uses the standard offset that
+the zone has now.
 """
 _LAST_SECOND = (2**63 - 1) // _NANOS_PER_SECOND
 """The last second that 64 bits of nanoseconds can hold."""

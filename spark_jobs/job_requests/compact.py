@@ -34,20 +34,22 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     """Merge the files of a table into fewer and larger ones; its rows do not change."""
 
     strategy: Strategy = "full"
-    """``full`` compacts every bucket completely, ``minor`` only what is due. ``sort`` and
-    ``zorder`` do the same as ``minor`` to an Iceberg table, and sort the rows of the new files.
+    """``full`` compacts every bucket completely, ``minor`` only what is due. Only for Iceberg
+    tables: ``sort`` and ``zorder`` compact what is due and sort the rows of the new files.
     """
     idle: Duration | None = None
     """Only partitions without a write for this long, such as ``"1 h"``."""
     buckets: BucketNumbers | None = None
     """Only these buckets of each partition."""
     order_by: ColumnNames | None = None
-    """Sort the rows by these columns; only for tables without primary key. Of an Iceberg table
-    also keys such as ``day(ts) desc nulls last``; ``sort`` without keys takes the table's order.
+    """With strategy ``full``, sort all rows of the chosen partitions by these columns; only for
+    tables without primary key. For an Iceberg table also terms such as
+    ``day(ts) desc nulls last``; there strategy ``sort`` without ``order_by`` takes the table's
+    sort order, and ``zorder`` needs ``order_by``.
     """
     order_strategy: OrderStrategy | None = None
     """``order`` sorts by the first column of ``order_by``, then the next; ``zorder`` and
-    ``hilbert`` sort along a curve through all of them.
+    ``hilbert`` (not for Iceberg tables) sort along a curve through all of them.
     """
     max_commits: Numbered | None = None
     """Publish the groups of files of an Iceberg table as they are done, in up to this many commits.

@@ -103,7 +103,10 @@ class Protection:
         return found
 
     def spare(self, candidates: Candidates) -> set[str]:
-        """Remove from the candidates those that are still needed; return their keys."""
+        """Remove the files that are still needed from the candidates; return their keys.
+
+        ``FilePlaces.keys`` describes the keys of files.
+        """
         if not len(candidates):
             return set()
         seen = _Sightings(self.handle, candidates)

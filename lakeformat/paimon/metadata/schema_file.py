@@ -131,8 +131,8 @@ def create_schema(storage: Storage, layout: TableLayout, schema: TableSchema) ->
         _checked(json.loads(content))
     except (ValueError, TypeError, AttributeError, RecursionError, InvalidRequestError) as reason:
         raise InvalidRequestError(
-            f"the schema of {storage.uri(layout.root)} could not be read back: {reason}; nothing "
-            "was changed"
+            f"the new schema of {storage.uri(layout.root)} would be unreadable: {reason}. Nothing "
+            "was changed: correct the columns or options"
         ) from None
     try:
         return storage.create(layout.schema(schema.id), content)

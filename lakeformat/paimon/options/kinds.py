@@ -233,7 +233,9 @@ _METADATA_DIRECTORIES = frozenset(
 def _relative_path(text: str) -> str:
     parts = text.strip("/").split("/")
     if text and any(part in ("", ".", "..") for part in parts):
-        raise ValueError("it leads outside the table")
+        raise ValueError(
+            "it has an empty part, '.' or '..' between slashes: write it like 'data/files'"
+        )
     if "\0" in text or parts[0] in _METADATA_DIRECTORIES:
         raise ValueError(f"{parts[0]!r} is for metadata: choose another name, such as 'data'")
     return text.strip("/")

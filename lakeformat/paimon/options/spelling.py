@@ -26,8 +26,9 @@ misspelling of it. Keys shorter than all lengths are never a misspelling.
 def check_own_key(key: str, declared: Sequence[Option[Any]]) -> None:
     """Raise InvalidRequestError for an undeclared key that a caller probably did not mean.
 
-    These are misspellings of known keys, which the error names, credentials, because every reader
-    of the table could see their values, and keys of file indexes that would not be built.
+    These are a misspelling of a known key (the error suggests that key); the name of a credential,
+    because every reader of the table could see its value; an empty key; and a key that begins with
+    ``file-index.``, because no index would be built.
     """
     if key in FOREIGN_OPTIONS:
         return

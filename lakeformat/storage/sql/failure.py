@@ -136,8 +136,8 @@ def _failure(database: DatabaseAddress, doing: str, error: Exception) -> LakeErr
 
 
 def _remedy(error: Exception) -> str:
-    """Return advice about a missing driver: the project's extra installs one of several possible
-    drivers.
+    """Return advice about a missing driver: install it, or use the one that the project's extra
+    installs.
     """
     package = (getattr(error, "name", None) or "").partition(".")[0]
     if package == DRIVER.partition("+")[2]:

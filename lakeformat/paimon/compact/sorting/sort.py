@@ -81,8 +81,9 @@ def asked_order(
         return None
     if strategy != "full" or idle is not None:
         raise InvalidRequestError(
-            "order_by sorts all rows of the chosen partitions, so leave out strategy='minor' "
-            "and 'idle'"
+            f"order_by sorts all rows of the chosen partitions: leave out strategy={strategy!r}"
+            if strategy != "full"
+            else "order_by sorts all rows of the chosen partitions: leave out idle"
         )
     return order_by, order_strategy or "order"
 
