@@ -8,13 +8,11 @@ from lakeformat.catalog.drop import DropPlan
 from lakeformat.catalog.filesystem import FileSystemCatalog
 from lakeformat.catalog.names import BRANCH_PREFIX
 from lakeformat.catalog.open import open_catalog
-from lakeformat.catalog.repair_report import RepairReport
 
 __all__ = [
     "BRANCH_PREFIX",
     "Catalog",
     "DropPlan",
     "FileSystemCatalog",
-    "RepairReport",
     "open_catalog",
 ]

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakeformat.catalog.drop import DropPlan, plan_drop, refuse_shared_paths
-from lakeformat.catalog.leftovers import has_leftovers
 from lakeformat.catalog.names import (
     TableName,
     check_name,
@@ -18,16 +17,13 @@ from lakeformat.catalog.names import (
     parse_plain_name,
     refuse_system_database,
 )
-from lakeformat.catalog.options import CatalogOptions
 from lakeformat.catalog.outside import (
     external_paths_in,
     location_in,
     refuse_places_of_tables,
 )
-from lakeformat.catalog.repair_report import RepairReport
-from lakeformat.catalog.table_format import explain_missing
+from lakeformat.catalog.places import CatalogPlaces
 from lakeformat.catalog.texts import require_mapping, require_texts
-from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import (
     AlreadyExistsError,
     CommitConflictError,
@@ -35,8 +31,7 @@ from lakeformat.errors import (
     LakeError,
     NotFoundError,
 )
-from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout, database_directory
-from lakeformat.paimon.metadata.branch_directory import require_branch
+from lakeformat.paimon.layout import TableLayout, database_directory
 from lakeformat.paimon.schema import ColumnList, TableSchema, new_schema
 from lakeformat.paimon.schema_changes.changes import SchemaChange
 from lakeformat.paimon.schema_changes.table_rules import check_table
@@ -45,50 +40,24 @@ from lakeformat.storage import Storage
 from lakeformat.storage.links import within
 from lakeformat.storage.move_directory import mover
 from lakeformat.types.amounts import Setting
-from lakeformat.types.closest import closest
 
 if TYPE_CHECKING:
+    from lakeformat.catalog.repair_report import RepairReport
     from lakeformat.publish.targets.withdraw import Withdrawal
 
 __all__ = ["Catalog"]
 
 
-class Catalog(ABC):
+class Catalog(CatalogPlaces):
     """The databases and tables below one warehouse directory."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        root: str,
-        environment: Environment = SYSTEM,
-        options: CatalogOptions | None = None,
-    ) -> None:
-        self._storage = storage
-        self._root = root
-        self._environment = environment
-        self._options = options or CatalogOptions()
-        self._external_roots = self._options.get(CatalogOptions.external_roots)
-        self._publication = self._options.publication()
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.location}>"
-
-    @property
-    def location(self) -> str:
-        """The URI of the warehouse."""
-        return self._storage.uri(self._root)
-
     # ------------------------------------------------------------------ databases
-
-    @abstractmethod
-    def list_databases(self) -> list[str]:
-        """Return the names of all databases."""
 
     @abstractmethod
     def database_properties(self, name: str) -> dict[str, str]:
         """Return the properties of a database, including its location."""
 
-    def require_exists(self) -> None:  # noqa: B027 - a directory is one catalog
+    def require_exists(self) -> None:
         """Raise ``NotFoundError`` if the SQL database has other catalogs, but not this one.
 
         A catalog of directories always exists.
@@ -320,14 +289,7 @@ class Catalog(ABC):
             self._external_roots.require(address, f"table {name!r}")
         self._refuse_places_of_tables(name, addresses)
 
-    # ------------------------------------------------------------------ locations
-
-    def _database_place(self, database: str) -> tuple[Storage, str]:
-        """Return the storage of a database, and the path of its directory in it."""
-        return self._storage, database_directory(self._root, database)
-
-    def _storage_of(self, database: str) -> Storage:
-        return self._database_place(database)[0]
+    # ------------------------------------------------------------------ drops and publication
 
     def _alter_schema(
         self, storage: Storage, layout: TableLayout, changes: Sequence[SchemaChange]
@@ -337,90 +299,6 @@ class Catalog(ABC):
         alter_schema_of(
             within(storage, layout.root), layout, changes, self._environment, self._publication
         )
-
-    def _publishing(self, name: TableName) -> Storage:
-        """Return the storage through which a table publishes snapshots; in a SQL catalog it may
-        take a lock.
-        """
-        return self._storage_of(name.database)
-
-    def _layout(self, name: TableName) -> TableLayout:
-        return TableLayout(f"{self._database_place(name.database)[1]}/{name.table}", name.branch)
-
-    def _files_of(self, name: TableName) -> TableLayout:
-        """Return the paths of a table's files.
-
-        After an interrupted rename in a SQL catalog, these may still be in the old directory.
-        """
-        return self._layout(name)
-
-    def _existing_table(self, name: TableName) -> TableLayout:
-        self._require_database(name.database)
-        layout = self._layout(name)
-        if not self._is_listed(name):
-            storage = within(self._storage_of(name.database), layout.root)
-            raise explain_missing(storage, layout.root, self._not_listed(name))
-        if name.branch != MAIN_BRANCH:
-            require_branch(self._storage_of(name.database), layout)
-        return layout
-
-    def _require_listed(self, name: TableName) -> None:
-        self._require_database(name.database)
-        if not self._is_listed(name):
-            raise self._not_listed(name)
-
-    def _not_listed(self, name: TableName) -> NotFoundError:
-        return NotFoundError(
-            f"table '{name}' does not exist in {self.location}: list_tables({name.database!r}) "
-            f"lists the tables there{self._names_like(name)}"
-        )
-
-    def _names_like(self, name: TableName) -> str:
-        """Return the end of a message with the most similar table name, or "". It costs one list
-        request.
-        """
-        storage, directory = self._database_place(name.database)
-        with suppress(LakeError):
-            tables = [info.name for info in storage.list(directory) if info.is_directory]
-            return closest(name.table, tables, inside=f"{name.database}.")
-        return ""
-
-    def _require_droppable(self, name: TableName) -> None:
-        """Raise ``NotFoundError`` if there is nothing to drop.
-
-        A table can be dropped if the catalog lists it, or if its directory has files of an earlier
-        table.
-        """
-        self._require_database(name.database)
-        if self._is_listed(name) or not has_leftovers(
-            self._storage_of(name.database), self._layout(name)
-        ):
-            self._require_listed(name)
-
-    def _require_database(self, name: str) -> None:
-        check_name("database", name)
-        refuse_system_database(name)
-        if not self._has_database(name):
-            raise NotFoundError(
-                f"database {name!r} does not exist in {self.location}; "
-                f"create it with create_database({name!r}){self._databases_like(name)}"
-            )
-
-    def _databases_like(self, name: str) -> str:
-        """Return the end of a message about a missing database, with the most similar name,
-        or "".
-        """
-        return closest(name, self.list_databases())
-
-    def _check_new(self, what: str, name: str) -> None:
-        check_name(what, name)
-        if what == "database":
-            refuse_system_database(name)
-        if name != name.lower() and not self._is_case_sensitive():
-            raise InvalidRequestError(
-                f"{what} name {name!r} has upper-case letters, but in this catalog engines ignore "
-                "case: write it in lower case, or open the catalog with case-sensitive=true"
-            )
 
     def _remove_published(self, name: TableName, plan: DropPlan) -> None:
         """Delete the files of a table, then its entries in catalogs of Iceberg tables."""
@@ -479,21 +357,7 @@ class Catalog(ABC):
                 "after the drop was planned. Nothing was deleted; check the table and drop it again"
             )
 
-    def _places_of_others(self, name: TableName) -> Iterator[tuple[str, Storage, TableLayout]]:
-        for database in self.list_databases():
-            storage = self._storage_of(database)
-            for table in self._table_names(database):
-                other = TableName(database, table)
-                if other != name:
-                    yield str(other), storage, self._files_of(other)
-
     # ------------------------------------------------------------------ for each subclass
-
-    @abstractmethod
-    def _is_case_sensitive(self) -> bool: ...
-
-    @abstractmethod
-    def _has_database(self, name: str) -> bool: ...
 
     @abstractmethod
     def _make_database(self, name: str, properties: dict[str, str]) -> bool:
@@ -505,15 +369,9 @@ class Catalog(ABC):
     @abstractmethod
     def _remove_database(self, name: str, *, cascade: bool) -> None: ...
 
-    @abstractmethod
-    def _table_names(self, database: str) -> list[str]: ...
-
     def _likely_tables(self, database: str) -> set[str]:
         """Return the names of all tables, and perhaps other names, with a single request."""
         return {*self._table_names(database)}
-
-    @abstractmethod
-    def _is_listed(self, name: TableName) -> bool: ...
 
     @abstractmethod
     def _make_table(self, name: TableName, schema: TableSchema, *, exist_ok: bool) -> bool:

@@ -6,14 +6,13 @@ in it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from lakeformat.catalog.base import Catalog
 from lakeformat.catalog.drop import SCHEMA_DIRECTORY, DropPlan, run_drop
 from lakeformat.catalog.leftovers import refuse_leftovers, remove_dropped
 from lakeformat.catalog.names import TableName, is_name, parse_plain_name
 from lakeformat.catalog.options import CatalogOptions
-from lakeformat.catalog.repair_report import RepairReport
 from lakeformat.catalog.table_format import sign_of_another_kind
 from lakeformat.catalog.texts import require_keys, require_texts
 from lakeformat.errors import (
@@ -30,6 +29,9 @@ from lakeformat.storage import Storage
 from lakeformat.storage.empty_directory import remove_empty_directory
 from lakeformat.storage.links import is_link, within
 from lakeformat.storage.move_directory import is_moving, move_directory, mover
+
+if TYPE_CHECKING:
+    from lakeformat.catalog.repair_report import RepairReport
 
 __all__ = ["FileSystemCatalog"]
 
@@ -65,6 +67,8 @@ class FileSystemCatalog(Catalog):
 
         Databases and tables whose directory has a name that is not allowed are reported as damaged.
         """
+        from lakeformat.catalog.repair_report import RepairReport
+
         given: object = name
         if name is not None and (not isinstance(given, str) or "." in name):
             self._existing_table(parse_plain_name(name))
@@ -77,6 +81,8 @@ class FileSystemCatalog(Catalog):
         return report
 
     def _repair_database(self, database: str) -> RepairReport:
+        from lakeformat.catalog.repair_report import RepairReport
+
         storage, directory = self._database_place(database)
         dropped = remove_dropped(storage, directory)
         tables = self._table_names(database)

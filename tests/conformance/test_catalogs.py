@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.catalog import FileSystemCatalog, RepairReport
+from lakeformat.catalog import FileSystemCatalog
+from lakeformat.catalog.repair_report import RepairReport
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.schema_file import create_schema
 from lakeformat.storage import open_storage

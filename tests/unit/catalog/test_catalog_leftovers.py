@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.catalog import FileSystemCatalog, RepairReport
+from lakeformat.catalog import FileSystemCatalog
+from lakeformat.catalog.repair_report import RepairReport
 from lakeformat.storage import LocalStorage, open_storage
 
 COLUMNS = [("id", "BIGINT")]

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.catalog import FileSystemCatalog, RepairReport
+from lakeformat.catalog import FileSystemCatalog
 from lakeformat.catalog.names import TableName
+from lakeformat.catalog.repair_report import RepairReport
 from lakeformat.catalog.sql import catalog as sql_catalog
 from lakeformat.catalog.sql import drop, rename
 from lakeformat.storage import LocalStorage
