@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the databases and tables of a catalog are, and which names it has."""
+"""The places of the databases and tables of a catalog, and the checks of its names."""
 
 from __future__ import annotations
 

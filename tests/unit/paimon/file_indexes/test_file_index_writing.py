@@ -170,7 +170,7 @@ def test_compacted_files_have_their_index_and_changelog_files_none():
             {"file-index.bloom-filter.columns": "v", "file-index.bloom-filter.v.fpp": "0"},
             "rate of 0.0 false positives",
         ),
-        ({"file-index.ngram.columns": "v"}, "'file-index.ngram.columns' is not supported"),
+        ({"file-index.ngram.columns": "v"}, "'file-index.ngram.columns' would build no index"),
     ],
 )
 def test_an_index_that_cannot_be_is_refused_when_the_table_is_made(options, message):
