@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.iceberg.branch_history import BranchHistory, BranchSnapshot, history_of
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.mixed.stores.store_pair import LoadedPair
 from lakeformat.tables.moment import Moment, moment_text, to_millis
@@ -36,6 +37,8 @@ class MixedSnapshot:
     base: Snapshot | None
     """The newest snapshot of the base store at the position."""
     position: Position
+    is_readable: bool = True
+    """False if the snapshot of the other store at the position has expired."""
 
     @property
     def snapshot_id(self) -> int:
@@ -151,26 +154,38 @@ class MixedHistory:
                 f"{self.uri} has no snapshots at position {given}: one of them may have expired. "
                 f"snapshots() lists the positions that are left, up to {self.head}"
             )
-        return found[-1]
+        return self._require_readable(found[-1])
 
     def at_time(self, as_of: Moment) -> MixedSnapshot:
         """Return the newest snapshot that the table had at a time."""
         millis = to_millis(as_of)
         found = [each for each in self.snapshots if each.time_millis <= millis]
         if found:
-            return found[-1]
+            return self._require_readable(found[-1])
         since = "no snapshot"
         if self.snapshots:
             since = f"its history begins at {moment_text(self.snapshots[0].time_millis)}"
         raise NotFoundError(f"{self.uri} had no snapshot at {as_of}: {since}")
+
+    def _require_readable(self, found: MixedSnapshot) -> MixedSnapshot:
+        if found.is_readable:
+            return found
+        other = "base" if found.base is None else "change"
+        left = [each for each in self.snapshots if each.is_readable]
+        assert left, "the newest snapshots of both stores never expire"
+        raise NotFoundError(
+            f"{self.uri} cannot be read at position {found.position}: the snapshot that its "
+            f"{other} store had then has expired. The oldest position with both snapshots is "
+            f"{left[0].position}, of {moment_text(left[0].time_millis)}"
+        )
 
     def _of_snapshot(self, snapshot_id: int) -> MixedSnapshot:
         for each in self.snapshots:
             if each.snapshot_id == snapshot_id:
                 return each
         raise NotFoundError(
-            f"no store of {self.uri} has a snapshot {snapshot_id}: it may have expired; "
-            "snapshots() lists those that are left"
+            f"no store of {self.uri} has a snapshot {snapshot_id} that was current: it may have "
+            "expired; snapshots() lists those that are left"
         )
 
     def _rewound(self, position: Position) -> bool:
@@ -194,15 +209,22 @@ def mixed_history(pair: LoadedPair) -> MixedHistory:
     numbers = (_before(change), _before(base))
     oldest = Position(numbers, MAIN_BRANCH, None, uri)
     newest: dict[str, Snapshot | None] = {"change": None, "base": None}
+    expired = {name for name, number in zip(newest, numbers, strict=True) if number}
     found = []
-    for store, snapshot in _in_order(change, base):
+    for store, snapshot in _in_order(_current(pair.change, change), _current(pair.base, base)):
         newest[store] = snapshot.snapshot
-        found.append(_snapshot(store, snapshot, newest, oldest))
+        expired.discard(store)
+        found.append(_snapshot(store, snapshot, newest, oldest, is_readable=not expired))
     return MixedHistory(found, Position((0, 0), MAIN_BRANCH, None, uri), oldest, uri)
 
 
 def _snapshot(
-    store: str, snapshot: BranchSnapshot, newest: dict[str, Snapshot | None], oldest: Position
+    store: str,
+    snapshot: BranchSnapshot,
+    newest: dict[str, Snapshot | None],
+    oldest: Position,
+    *,
+    is_readable: bool,
 ) -> MixedSnapshot:
     change, base = newest["change"], newest["base"]
     numbers = tuple(
@@ -211,7 +233,7 @@ def _snapshot(
     )
     identity = "-".join("" if each is None else str(each.snapshot_id) for each in (change, base))
     position = Position(numbers, MAIN_BRANCH, identity, oldest.table)
-    return MixedSnapshot(store, snapshot, change, base, position)
+    return MixedSnapshot(store, snapshot, change, base, position, is_readable)
 
 
 def _before(history: BranchHistory) -> int:
@@ -221,11 +243,27 @@ def _before(history: BranchHistory) -> int:
     return history.snapshots[0].snapshot.sequence_number - 1
 
 
-def _in_order(change: BranchHistory, base: BranchHistory) -> list[tuple[str, BranchSnapshot]]:
+def _current(store: LoadedMetadata, history: BranchHistory) -> list[BranchSnapshot]:
+    """Return the snapshots that a reader could see.
+
+    If a transaction publishes several snapshots, the log of the store has only the last of them.
+    """
+    logged = {each.snapshot_id for each in store.metadata.snapshot_log}
+    newest = store.metadata.current_snapshot_id
+    return [
+        each
+        for each in history.snapshots
+        if not logged or each.snapshot_id in logged or each.snapshot_id == newest
+    ]
+
+
+def _in_order(
+    change: Sequence[BranchSnapshot], base: Sequence[BranchSnapshot]
+) -> list[tuple[str, BranchSnapshot]]:
     """Return the snapshots of both stores by time; those of one store keep their order."""
     found: list[tuple[str, BranchSnapshot]] = []
-    waiting = [*base.snapshots]
-    for snapshot in change.snapshots:
+    waiting = [*base]
+    for snapshot in change:
         while waiting and waiting[0].time_millis < snapshot.time_millis:
             found.append(("base", waiting.pop(0)))
         found.append(("change", snapshot))

@@ -128,12 +128,13 @@ class MixedTable(TableOptimizing):
     def positions(
         self, *, after: AnyPosition | None = None, upto: AnyPosition | None = None, limit: int
     ) -> list[Position]:
-        """Return at most ``limit`` positions after ``after`` and up to ``upto``: the newest ones,
-        oldest first.
+        """Return at most ``limit`` positions after ``after`` and up to ``upto`` that a scan can
+        read: the newest ones, oldest first.
         """
         history = self._history()
         found = history.between(history.beginning if after is None else after, upto)
-        return [each.position for each in found[-limit:]] if limit > 0 else []
+        readable = [each.position for each in found if each.is_readable]
+        return readable[-limit:] if limit > 0 else []
 
     def advance(self, after: AnyPosition, limit: int | None = None) -> Position:
         """Return the position up to which a reader at ``after`` can read at most ``limit``

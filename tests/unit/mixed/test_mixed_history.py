@@ -1,0 +1,79 @@
+"""Positions and times of a Mixed table give a state that was current, or are refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import lakeformat as lake
+from tests.golden.mixed import mixed_copy, mixed_table
+from tests.unit.mixed.edited_stores import edit, newest_metadata
+
+
+def rows(table: lake.MixedTable, **state: object) -> list[str]:
+    return sorted(map(str, table.scan(**state).to_arrow().to_pylist()))
+
+
+def keep_the_newest_snapshot(store: Path) -> None:
+    metadata = json.loads(newest_metadata(store).read_text())
+    kept = [each for each in metadata["snapshots"] if each["snapshot-id"] == current(metadata)]
+    log = [each for each in metadata["snapshot-log"] if each["snapshot-id"] == current(metadata)]
+    edit(store, snapshots=kept, **{"snapshot-log": log})
+
+
+def current(metadata: dict[str, object]) -> object:
+    return metadata["current-snapshot-id"]
+
+
+@pytest.mark.parametrize(
+    ("name", "store", "refused"),
+    [
+        ("t1_t6_overwrite", "change", 6),
+        ("keyed_day_minor", "change", 4),
+        ("late_low_tx", "base", 5),
+    ],
+)
+def test_a_state_of_which_one_store_has_expired_is_refused(tmp_path, name, store, refused):
+    golden = mixed_copy(name, tmp_path)
+    table = lake.open_table(golden.location)
+    states = {each.time_millis: rows(table, snapshot=each.position) for each in table.snapshots()}
+    keep_the_newest_snapshot(golden.root / golden.expected["stores"][store])
+    table = lake.open_table(golden.location)
+    found = 0
+    for time, wanted in states.items():
+        try:
+            assert rows(table, as_of=time) == wanted
+        except lake.NotFoundError:
+            found += 1
+    assert found == refused
+    for each in table.snapshots():
+        if each.is_readable:
+            assert rows(table, snapshot=each.position) == states[each.time_millis]
+        else:
+            with pytest.raises(lake.NotFoundError, match="The oldest position with both snapshots"):
+                table.scan(snapshot=each.position)
+            with pytest.raises(lake.NotFoundError, match=f"snapshot that its {store} store had"):
+                table.scan(snapshot=each.snapshot_id)
+    readable = [each.position for each in table.snapshots() if each.is_readable]
+    assert table.positions(limit=100) == readable
+
+
+def test_the_first_snapshot_of_a_transaction_with_two_is_no_state():
+    """Amoro publishes the rows and the deletes of a minor optimizing in two snapshots at once."""
+    golden = mixed_table("minor_major_full")
+    table = lake.open_table(golden.location)
+    metadata = json.loads(newest_metadata(golden.root / "t").read_text())
+    logged = {each["snapshot-id"] for each in metadata["snapshot-log"]}
+    hidden = [each for each in metadata["snapshots"] if each["snapshot-id"] not in logged]
+    assert [each["sequence-number"] for each in hidden] == [2, 4, 7]
+    assert not {each["snapshot-id"] for each in hidden} & {each.id for each in table.snapshots()}
+    for each in table.snapshots():
+        found = table.scan(table.primary_key, snapshot=each.position).to_arrow().to_pylist()
+        assert len({tuple(row.values()) for row in found}) == len(found), each.position
+    for each in hidden:
+        with pytest.raises(lake.NotFoundError, match="that was current"):
+            table.scan(snapshot=each["snapshot-id"])
+    assert table.advance("main/2.1", 1).numbers == (2, 3)
+    assert [each.position.numbers for each in table.since("main/2.2").snapshots][:1] == [(2, 3)]
