@@ -25,6 +25,7 @@ __all__ = [
     "TIMES",
     "OptimizedSequences",
     "optimized_sequences",
+    "require_possible_sequences",
 ]
 
 SEQUENCES, TIMES = "optimized-sequence", "base-optimized-time"
@@ -64,6 +65,27 @@ def optimized_sequences(base: LoadedMetadata, snapshot: Snapshot | None) -> Opti
             "newer Amoro, which records them in statistics files"
         )
     return OptimizedSequences(*found)
+
+
+def require_possible_sequences(
+    base: LoadedMetadata, change: LoadedMetadata, merged: OptimizedSequences
+) -> None:
+    """Raise ``CorruptTableError`` if a recorded number is none that the change store has used.
+
+    Changes up to the recorded number are not read, so with a number from the future the next writes
+    would be lost.
+    """
+    newest = change.metadata.last_sequence_number
+    for partition, number in merged.sequences.items():
+        if not 0 <= number <= newest:
+            where = f"partition {partition!r}" if partition else "the table"
+            raise CorruptTableError(
+                f"the base store {base.places.uri} records that the changes of {where} up to "
+                f"sequence number {number} are merged, but the numbers of the change store "
+                f"{change.places.uri} are from 0 to {newest}: one of the stores was restored from "
+                "a backup of another time. Restore both stores from backups of the same time. "
+                "Until then, table.base.scan() reads the base store alone"
+            )
 
 
 def _record(base: LoadedMetadata, snapshot: Snapshot, kind: str) -> dict[str, int]:

@@ -8,7 +8,10 @@ from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.read.plan import TableState
 from lakeformat.iceberg.schema import Schema
 from lakeformat.mixed.read.state import MixedState
-from lakeformat.mixed.stores.optimized_sequences import optimized_sequences
+from lakeformat.mixed.stores.optimized_sequences import (
+    optimized_sequences,
+    require_possible_sequences,
+)
 from lakeformat.mixed.stores.store_pair import LoadedPair
 from lakeformat.mixed.table.mixed_history import MixedHistory
 from lakeformat.tables.moment import Moment
@@ -46,11 +49,13 @@ def _state(
     schema: Schema,
     position: Position,
 ) -> MixedState:
+    merged = optimized_sequences(pair.base, base)
+    require_possible_sequences(pair.base, pair.change, merged)
     return MixedState(
         base=_store(pair.base, base, schema),
         change=_store(pair.change, change, schema),
         key=pair.key,
-        merged=optimized_sequences(pair.base, base),
+        merged=merged,
         position=position,
     )
 

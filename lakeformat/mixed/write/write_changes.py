@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,10 @@ from lakeformat.iceberg.write.file_changes import ChangedFiles
 from lakeformat.iceberg.write.new_entries import delete_files
 from lakeformat.iceberg.write.publish import PublishedChange, publish_change
 from lakeformat.iceberg.write.report import WriteReport, write_report
+from lakeformat.mixed.stores.optimized_sequences import (
+    optimized_sequences,
+    require_possible_sequences,
+)
 from lakeformat.mixed.stores.properties import UPSERT
 from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
 from lakeformat.mixed.write.change_writer import ChangeWriter
@@ -60,6 +65,7 @@ def write_changes(
     if (earlier := earlier_commit(handle, loaded.change, commit)) is not None:
         return _report(pair.base.uri, earlier)
     _require_sequences(loaded)
+    _require_possible_record(loaded)
     if replaces is None:
         replaces = bool_property(loaded.base.metadata.properties, UPSERT, default=True)
     writer = ChangeWriter(loaded, handle.environment, replaces=replaces)
@@ -98,6 +104,13 @@ def _require_sequences(pair: LoadedPair) -> None:
             "format, whose files have no sequence numbers, so changes would have no order: upgrade "
             "both stores to version 2"
         )
+
+
+def _require_possible_record(pair: LoadedPair) -> None:
+    """Raise if the base store would take the new changes as merged ones, which no reader reads."""
+    with suppress(UnsupportedError):  # a record in its earlier form: readers name the way out
+        merged = optimized_sequences(pair.base, pair.base.metadata.current_snapshot)
+        require_possible_sequences(pair.base, pair.change, merged)
 
 
 def _written(writer: ChangeWriter, pair: LoadedPair, data: Any, kinds: Any) -> pa.Table:
