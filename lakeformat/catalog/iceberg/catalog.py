@@ -247,19 +247,10 @@ class IcebergCatalog:
             if missing_ok:
                 return
             raise
-        for store in stores_to_drop(self._metastore, parsed):
-            self._drop_store(store, purge=purge)
+        stores = stores_to_drop(self._metastore, parsed)
+        from lakeformat.catalog.iceberg.drop_stores import drop_stores
 
-    def _drop_store(self, name: TableName, *, purge: bool) -> None:
-        if not purge or self._metastore.deletes_files:
-            self._metastore.remove_table(name, purge=purge)
-            return
-        from lakeformat.iceberg.purge import files_to_purge
-        from lakeformat.iceberg.purge import purge as delete_files
-
-        files = files_to_purge(self._handle(name).load())
-        self._metastore.remove_table(name, purge=False)
-        delete_files(files)
+        drop_stores(self._metastore, stores, self._handle, purge=purge)
 
     def plan_drop_table(self, name: str, *, purge: bool = False) -> IcebergDropPlan:
         """Return the effect that ``drop_table`` would have; nothing is changed.
@@ -279,6 +270,7 @@ class IcebergCatalog:
         removals = [each for files in found for step in files.steps for each in step]
         return IcebergDropPlan(
             table=name,
+            change_store=str(stores[1]) if len(stores) > 1 else None,
             location=loaded[0].places.uri,
             purge=purge,
             files=len(removals),

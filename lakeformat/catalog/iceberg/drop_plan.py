@@ -18,6 +18,8 @@ class IcebergDropPlan(Report):
 
     table: str
     location: str
+    change_store: str | None = None
+    """The name of the change store that is dropped, too, if the table is a Mixed table."""
     purge: bool
     """True if the drop also deletes the files of the table."""
     files: int = 0
@@ -34,8 +36,10 @@ class IcebergDropPlan(Report):
     @property
     def sentence(self) -> str:
         """The plan in one sentence."""
-        where = f"table {self.table} at {self.location} is removed from the catalog"
+        pair = f" and its change store {self.change_store}" if self.change_store else ""
+        are, its, it = ("are", "their", "them") if pair else ("is", "its", "it")
+        where = f"table {self.table} at {self.location}{pair} {are} removed from the catalog"
         if not self.purge:
-            return f"{where}; its files are kept"
-        kept = f"; {counted(self.outside, 'file')} outside of it are kept" if self.outside else ""
+            return f"{where}; {its} files are kept"
+        kept = f"; {counted(self.outside, 'file')} outside of {it} are kept" if self.outside else ""
         return f"{where}; {counted(self.files, 'file')} of {size(self.bytes)} are deleted{kept}"

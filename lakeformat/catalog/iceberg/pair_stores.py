@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping
 
 from lakeformat.catalog.iceberg.metastore import Metastore
@@ -13,7 +14,12 @@ from lakeformat.errors import (
     NotFoundError,
     UnsupportedError,
 )
-from lakeformat.mixed.stores.properties import CHANGE, TABLE_STORE, change_store_name
+from lakeformat.mixed.stores.properties import (
+    CHANGE,
+    PRIMARY_KEY,
+    TABLE_STORE,
+    change_store_name,
+)
 
 __all__ = [
     "CHANGE_SUFFIX",
@@ -22,6 +28,8 @@ __all__ = [
     "stores_to_drop",
     "without_change_stores",
 ]
+
+_log = logging.getLogger(__name__)
 
 CHANGE_SUFFIX = "_change_"
 """The end of the name of a change store; the beginning is the name of its base store."""
@@ -64,8 +72,9 @@ def base_store_of(metastore: Metastore, name: TableName) -> TableName | None:
 def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
     """Return the tables to drop for a name: with a base store also its change store, in this order.
 
-    A crash in between leaves a change store without a base store, which can be dropped alone. Raise
-    ``UnsupportedError`` for a change store that has a base store.
+    A crash in between leaves a change store without a base store, which can be dropped alone. Any
+    other table that the properties name is kept. Raise ``UnsupportedError`` for a change store that
+    has a base store, and ``CorruptTableError`` if the metadata of the change store is damaged.
     """
     base = base_store_of(metastore, name)
     if base is not None:
@@ -74,8 +83,17 @@ def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
             f"or renamed alone: drop '{base}', which drops both stores"
         )
     change = _change_store(metastore, name)
-    there = change is not None and change.table in metastore.tables(name.database)
-    return [name, change] if change is not None and there else [name]
+    if change is None or change.table not in metastore.tables(name.database):
+        return [name]
+    if _is_own(metastore, change, name):
+        return [name, change]
+    _log.warning(
+        "table '%s' names '%s' as its change store, but that is not a change store of this table "
+        "alone: it is kept",
+        name,
+        change,
+    )
+    return [name]
 
 
 def about_half_a_pair(name: TableName, tables: Collection[str]) -> str:
@@ -93,8 +111,45 @@ def about_half_a_pair(name: TableName, tables: Collection[str]) -> str:
     )
 
 
+def _is_own(metastore: Metastore, change: TableName, base: TableName) -> bool:
+    """Return True for a change store with the key of ``base`` that no other table names.
+
+    Tables whose name is not that of ``base`` with the suffix can belong to any table of the
+    database, so the metadata of all of them is read.
+    """
+    has_usual_name = change.table == f"{base.table}{CHANGE_SUFFIX}"
+    try:
+        found = metastore.pointer_beside(change).load().metadata.properties
+    except NotFoundError:
+        return False
+    except CorruptTableError as damaged:
+        if not has_usual_name:
+            return False
+        raise CorruptTableError(
+            f"table '{base}' is not dropped, because its change store '{change}' is damaged: "
+            f"{damaged}. Nothing was deleted: remove the change store alone with "
+            f"drop_table({str(change)!r}), or in a catalog of directories delete its directory, "
+            f"then drop '{base}'"
+        ) from damaged
+    key = _properties(metastore, base).get(PRIMARY_KEY)
+    if found.get(TABLE_STORE) != CHANGE or found.get(PRIMARY_KEY) != key:
+        return False
+    return has_usual_name or not any(
+        _change_store(metastore, TableName(base.database, other)) == change
+        for other in metastore.tables(base.database)
+        if other != base.table
+    )
+
+
 def _change_store(metastore: Metastore, name: TableName) -> TableName | None:
-    found = change_store_name(_properties(metastore, name), str(name))
+    """Return the table that a base store names as its change store; None for any other table, and
+    for a property that is no name.
+    """
+    properties = _properties(metastore, name)
+    try:
+        found = change_store_name(properties, str(name))
+    except CorruptTableError:
+        return None
     return None if found is None else TableName(name.database, found)
 
 
