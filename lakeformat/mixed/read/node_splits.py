@@ -24,6 +24,9 @@ from lakeformat.rows.prune import Conjunction, on_columns
 
 __all__ = ["MixedPlan", "NodeSplit", "SelectChanges", "plan_all_nodes", "plan_nodes"]
 
+_NULL = "=null"
+"""A part of the path of a partition with a null, or with the text ``null``."""
+
 
 @dataclass(frozen=True, slots=True)
 class NodeSplit:
@@ -68,12 +71,15 @@ def plan_nodes(state: MixedState, conditions: Conjunction) -> MixedPlan:
     only_keys = [*of_keys] == [*conditions]
     all_deletes = change if only_keys else plan_files(state.change, of_keys)
     inserts, deletes, merged = [], [], 0
-    for each in change_files(state.change, change):
+    changes = [*change_files(state.change, change)]
+    all_changes = changes if only_keys else [*change_files(state.change, all_deletes)]
+    _require_known_merges(state, all_changes)
+    for each in changes:
         if each.sequence <= state.merged.sequence(each.partition):
             merged += 1
         elif each.kind is FileKind.INSERT:
             inserts.append(each)
-    for each in change_files(state.change, all_deletes):
+    for each in all_changes:
         is_newer = each.sequence > state.merged.sequence(each.partition)
         if is_newer and each.kind is FileKind.CHANGE_DELETE:
             deletes.append(each)
@@ -108,7 +114,37 @@ def plan_all_nodes(state: MixedState, select: SelectChanges) -> list[NodeSplit]:
         *(each for each in newer if each.kind is FileKind.INSERT),
     ]
     deletes = [each for each in newer if each.kind is FileKind.CHANGE_DELETE]
+    _require_own_paths(state, (*rows, *deletes), "they cannot be optimized: read the table")
     return [*_splits(state, rows, deletes, keep_old=True)]
+
+
+def _require_known_merges(state: MixedState, changes: Iterable[StoreFile]) -> None:
+    """Refuse merged changes if the record has one entry for their partition and another one."""
+    if any(_NULL in each.partition and _is_merged(state, each) for each in changes):
+        stored = change_files(state.change, plan_files(state.change))
+        merged = [each for each in stored if _is_merged(state, each)]
+        _require_own_paths(
+            state, merged, "the rows cannot be merged correctly: read the stores alone"
+        )
+
+
+def _is_merged(state: MixedState, change: StoreFile) -> bool:
+    return change.sequence <= state.merged.sequence(change.partition)
+
+
+def _require_own_paths(state: MixedState, files: Iterable[StoreFile], effect: str) -> None:
+    """Refuse files of partitions with one path: the record of merged changes has one entry for
+    them.
+    """
+    known: dict[str, str] = {}
+    for each in files:
+        if known.setdefault(each.partition, each.values) != each.values:
+            raise UnsupportedError(
+                f"{state.base.places.uri} has two partitions {each.partition!r}, one with a null "
+                "and one with a value whose text is 'null'. Amoro records the merged changes of "
+                f"both under this name, so {effect}, and write the rows to a new table with "
+                "another value for nulls"
+            )
 
 
 def _require_one_spec(state: MixedState, plans: Sequence[FilePlan]) -> None:
@@ -134,17 +170,17 @@ def _splits(
     *,
     keep_old: bool = False,
 ) -> Iterator[NodeSplit]:
-    nodes: dict[tuple[str, TreeNode], list[StoreFile]] = {}
+    nodes: dict[tuple[str, str, TreeNode], list[StoreFile]] = {}
     for each in rows:
-        nodes.setdefault((each.partition, each.node), []).append(each)
+        nodes.setdefault((each.partition, each.values, each.node), []).append(each)
     of_nodes: dict[str, dict[TreeNode, list[StoreFile]]] = {}
     for each in deletes:
-        of_nodes.setdefault(each.partition, {}).setdefault(each.node, []).append(each)
-    for (partition, node), files in nodes.items():
+        of_nodes.setdefault(each.values, {}).setdefault(each.node, []).append(each)
+    for (partition, values, node), files in nodes.items():
         oldest = min(each.transaction for each in files)
         applied = [
             each
-            for other, listed in of_nodes.get(partition, {}).items()
+            for other, listed in of_nodes.get(values, {}).items()
             if node.may_share_keys(other)
             for each in listed
             if keep_old or each.transaction >= oldest

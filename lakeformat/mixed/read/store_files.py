@@ -14,7 +14,7 @@ from lakeformat.iceberg.read.data_file import FileSplit
 from lakeformat.iceberg.read.file_splits import plan_splits
 from lakeformat.iceberg.read.plan import FilePlan, TableState
 from lakeformat.mixed.file_names import FileKind, name_columns
-from lakeformat.mixed.stores.partition_path import partition_paths
+from lakeformat.mixed.stores.partition_path import partition_paths, partition_values
 from lakeformat.mixed.tree_node import ROOT, TreeNode
 
 __all__ = ["StoreFile", "base_files", "change_files"]
@@ -30,6 +30,8 @@ class StoreFile:
     """The file, with the delete files of Iceberg that apply to it."""
     partition: str
     """The path of the partition; empty in a table without partitions."""
+    values: str
+    """The values of the partition; different for a null and the text ``null``."""
     node: TreeNode
     kind: FileKind
     transaction: int
@@ -57,17 +59,17 @@ def base_files(state: TableState, plan: FilePlan) -> Iterator[StoreFile]:
     A file with a foreign name was in the table before it became a Mixed table: it may have rows of
     every node, and is older than every change.
     """
-    for split, partition, parts in _named(state, plan):
+    for split, of, parts in _named(state, plan):
         if parts is None:
-            yield StoreFile(split, partition, ROOT, FileKind.BASE, 0)
+            yield StoreFile(split, *of, ROOT, FileKind.BASE, 0)
         else:
             node = TreeNode.of_id(parts["node"])
-            yield StoreFile(split, partition, node, FileKind.BASE, parts["transaction"])
+            yield StoreFile(split, *of, node, FileKind.BASE, parts["transaction"])
 
 
 def change_files(state: TableState, plan: FilePlan) -> Iterator[StoreFile]:
     """Yield the data files of the change store; raise ``CorruptTableError`` for a foreign name."""
-    for split, partition, parts in _named(state, plan):
+    for split, of, parts in _named(state, plan):
         if parts is None or parts["kind"] not in _OF_CHANGES:
             raise CorruptTableError(
                 f"{split.file.path} is a file of the change store {state.places.uri}, but its name "
@@ -77,17 +79,20 @@ def change_files(state: TableState, plan: FilePlan) -> Iterator[StoreFile]:
             )
         transaction = parts["transaction"] or split.file.sequence_number
         node = TreeNode.of_id(parts["node"])
-        yield StoreFile(split, partition, node, FileKind(parts["kind"]), transaction)
+        yield StoreFile(split, *of, node, FileKind(parts["kind"]), transaction)
 
 
 def _named(
     state: TableState, plan: FilePlan
-) -> Iterator[tuple[FileSplit, str, dict[str, Any] | None]]:
-    """Yield each file of a plan with its partition and the parts of its name."""
-    partitions: dict[str, str] = {}
+) -> Iterator[tuple[FileSplit, tuple[str, str], dict[str, Any] | None]]:
+    """Yield each file of a plan with the path and the values of its partition, and with the parts
+    of its name.
+    """
+    partitions: dict[str, tuple[str, str]] = {}
     for entries in plan.entries:
         paths = entries.column("file_path").to_pylist()
-        partitions.update(zip(paths, partition_paths(state.metadata, entries), strict=True))
+        of = zip(partition_paths(state.metadata, entries), partition_values(entries), strict=True)
+        partitions.update(zip(paths, of, strict=True))
     splits = plan_splits(state, plan)
     names = name_columns(pa.array([each.file.path for each in splits], pa.string()))
     for split, parts in zip(splits, names.to_pylist(), strict=True):

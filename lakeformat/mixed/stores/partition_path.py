@@ -14,7 +14,7 @@ from lakeformat.iceberg.partition_text import partition_text
 from lakeformat.iceberg.read.entry_columns import partition_columns, scopes, spec_of
 from lakeformat.iceberg.types import PrimitiveType
 
-__all__ = ["partition_paths"]
+__all__ = ["partition_paths", "partition_values"]
 
 
 def partition_paths(metadata: TableMetadata, entries: pa.Table) -> list[str]:
@@ -31,6 +31,14 @@ def partition_paths(metadata: TableMetadata, entries: pa.Table) -> list[str]:
             found[scope] = _path(metadata, spec, [column.slice(row, 1) for column in columns])
         paths.append(found[scope])
     return paths
+
+
+def partition_values(entries: pa.Table) -> list[str]:
+    """Return a text for each entry that is equal only for equal partitions: a path does not
+    distinguish a null from the text ``null``.
+    """
+    columns = [column.to_pylist() for column in partition_columns(entries)]
+    return [repr([column[row] for column in columns]) for row in range(len(entries))]
 
 
 def _path(metadata: TableMetadata, spec: PartitionSpec, values: list[pa.Array]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ from lakeformat.cli.app import app
 from lakeformat.iceberg.table import load_iceberg_table
 from lakeformat.mixed.file_names import FileKind, parse_file_name
 from lakeformat.mixed.key_hash import hash_keys
+from lakeformat.mixed.read.node_splits import plan_nodes
+from lakeformat.mixed.stores.optimized_sequences import OptimizedSequences
+from lakeformat.rows.prune import ColumnTest, Op
 from lakeformat.storage import LocalStorage
 from tests.unit.mixed.edited_stores import edit
 
@@ -233,3 +237,19 @@ def test_a_base_file_of_an_optimizing_takes_part_in_the_merge(catalog, tmp_path)
     base.write(rows((1, "x", "old"), (2, "x", "kept"), (3, "y", "old")))
     table.write(rows((1, "x", "new"), (3, "y", None)), kinds=["+U", "-D"])
     assert contents(table) == [(1, "x", "new"), (2, "x", "kept")]
+
+
+def test_a_null_and_the_text_null_are_different_partitions(catalog, tmp_path):
+    table = created(catalog, primary_key=["k"])
+    table.write(rows((1, "null", "a"), (2, "x", "b")))
+    table.write(rows((1, None, "c")))
+    table.write(rows((2, "null", "d")), kinds=["-D"])
+    assert table.scan().count() == 3
+    assert contents(table, where="p is null") == [(1, None, "c")]
+    assert contents(table, where="p = 'null'") == [(1, "null", "a")]
+    for call in (lambda: table.compact(strategy="full"), table.plan_optimizing):
+        with pytest.raises(lake.UnsupportedError, match="has two partitions 'p=null', one with a"):
+            call()
+    state = replace(table.scan()._state, merged=OptimizedSequences({"p=null": 2}, {}))
+    with pytest.raises(lake.UnsupportedError, match="rows cannot be merged correctly: read"):
+        plan_nodes(state, [ColumnTest("p", Op.EQUAL, "null")])
