@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
+from lakeformat.iceberg.java_text import float_text, time_text, timestamp_text
 from lakeformat.iceberg.transforms import TransformKind, parse_transform
 from lakeformat.iceberg.types import PrimitiveType
 
@@ -43,6 +44,9 @@ def _value_text(kind: PrimitiveType, value: pa.Array) -> str:
         return str(value[0].as_py()).lower()
     if kind.name.startswith("timestamp"):
         zone = "+00:00" if kind.name.startswith("timestamptz") else ""
-        plain = value.cast(pa.timestamp(value.type.unit))
-        return str(plain.cast(pa.string())[0]).replace(" ", "T") + zone
+        return timestamp_text(value) + zone
+    if kind.name == "time":
+        return time_text(value)
+    if kind.name in ("float", "double"):
+        return float_text(value[0])
     return str(value.cast(pa.string())[0])

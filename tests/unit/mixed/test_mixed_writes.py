@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime, time
 from pathlib import Path
 from typing import Any
 
@@ -253,3 +254,15 @@ def test_a_null_and_the_text_null_are_different_partitions(catalog, tmp_path):
     state = replace(table.scan()._state, merged=OptimizedSequences({"p=null": 2}, {}))
     with pytest.raises(lake.UnsupportedError, match="rows cannot be merged correctly: read"):
         plan_nodes(state, [ColumnTest("p", Op.EQUAL, "null")])
+
+
+def test_partitions_have_the_names_of_amoros_record(catalog):
+    types = {"at": pa.timestamp("us"), "t": pa.time64("us"), "d": pa.float64()}
+    schema = pa.schema([("k", pa.int64()), *types.items()])
+    table = catalog.create_table(
+        "db.named", schema, format="mixed", primary_key=["k"], partition_by=[*types]
+    )
+    values = [1], [datetime(2024, 1, 1, 10)], [time(10)], [1e10]
+    table.write(pa.table([*values], schema=schema))
+    [split] = table.scan().splits()
+    assert split.partition == "at=2024-01-01T10%3A00%3A00/t=10%3A00/d=1.0E10"
