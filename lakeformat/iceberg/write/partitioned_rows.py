@@ -59,7 +59,7 @@ class Splitter:
         if not self.spec.fields:
             yield PartitionedRows((), pa.array([{}], pa.struct([])), rows)
             return
-        values = [self._values(place, rows) for place in range(len(self.spec.fields))]
+        values = self.values(rows)
         numbers = _partition_numbers(values)
         order = np.argsort(numbers, kind="stable")
         sizes = np.bincount(numbers)
@@ -74,6 +74,10 @@ class Splitter:
                 pa.StructArray.from_arrays(parts, names),
                 together.slice(start, size),
             )
+
+    def values(self, rows: pa.Table) -> list[pa.Array]:
+        """Return the values of each partition field for all rows."""
+        return [self._values(place, rows) for place in range(len(self.spec.fields))]
 
     def directory(self, partition: pa.StructArray) -> str:
         """Return the directory of a partition, relative to that of the data files, with a final

@@ -16,8 +16,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.types import Field, Type, inner_fields
+from lakeformat.iceberg.write.partitioned_rows import Splitter
 from lakeformat.mixed.stores.file_offset import FILE_OFFSET
 from lakeformat.rows.prune import Mask
 from lakeformat.rows.row_kinds import UPDATE_AFTER, UPDATE_BEFORE, Kinds, is_retract
@@ -45,6 +47,8 @@ class ChangesOf:
         self._key = [each.name for each in key]
         self._replaces = replaces
         kept = {each.id for each in key} | _partition_sources(metadata)
+        spec = metadata.spec_of(metadata.default_spec_id)
+        self._splitter = Splitter(spec, metadata.schema, partition_type(metadata, spec))
         self._optional = {
             each.name
             for each in metadata.schema.fields
@@ -80,14 +84,13 @@ class ChangesOf:
                 )
 
     def _deleted_by_its_pair(self, rows: pa.RecordBatch, pairs: Mask) -> Mask:
-        """Return a mask of the ``+U`` rows whose ``-U`` row has the same key."""
+        """Return a mask of the ``+U`` rows whose ``-U`` row has the same key and partition."""
         found = pairs.copy()
         if not pairs.any():
             return found
-        for name in self._key:
-            column = rows.column(name)
-            same = pc.equal(column.slice(1), column.slice(0, len(column) - 1))
-            found[1:] &= same.to_numpy(zero_copy_only=False)
+        partition = self._splitter.values(pa.Table.from_batches([rows]))
+        for column in (*(rows.column(name) for name in self._key), *partition):
+            found[1:] &= _equals_the_one_before(column)
         return found
 
     def _deletes(self, rows: pa.RecordBatch, retracts: Mask, deleting: Mask) -> pa.RecordBatch:
@@ -105,6 +108,17 @@ class ChangesOf:
             for name, column in zip(chosen.schema.names, chosen.columns, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=chosen.schema)
+
+
+def _equals_the_one_before(column: pa.Array) -> Mask:
+    """Return a mask of the values but the first: True for those equal to the one before; nulls are
+    equal.
+    """
+    before, after = column.slice(0, len(column) - 1), column.slice(1)
+    both_null = pc.and_(before.is_null(), after.is_null())
+    same = pc.fill_null(pc.equal(before, after), False)
+    mask: Mask = pc.or_(same, both_null).to_numpy(zero_copy_only=False)
+    return mask
 
 
 def _chosen(rows: pa.RecordBatch, mask: Mask) -> pa.RecordBatch:

@@ -266,3 +266,16 @@ def test_partitions_have_the_names_of_amoros_record(catalog):
     table.write(pa.table([*values], schema=schema))
     [split] = table.scan().splits()
     assert split.partition == "at=2024-01-01T10%3A00%3A00/t=10%3A00/d=1.0E10"
+
+
+@pytest.mark.parametrize("old", ["x", None])
+def test_an_update_that_moves_a_row_also_deletes_its_key_in_the_new_partition(catalog, old):
+    table = created(catalog, primary_key=["k"])
+    table.write(rows((1, old, "a")))
+    moved = rows((1, old, "a"), (1, "y", "b"))
+    table.write(moved, kinds=["-U", "+U"])
+    table.write(moved, kinds=["-U", "+U"])
+    assert contents(table) == [(1, "y", "b")]
+    table.write(rows((1, "y", "b"), (1, old, "c")), kinds=["-U", "+U"])
+    table.write(rows((1, old, "c"), (1, old, "d")), kinds=["-U", "+U"])
+    assert contents(table) == [(1, old, "d")]
