@@ -21,7 +21,9 @@ from lakeformat.tables.since import Since
 
 __all__ = ["MixedHistory", "MixedSnapshot", "mixed_history"]
 
-_NUMBERS = 2
+_STORES = ("change", "base")
+"""The stores in the order of their numbers in a position."""
+_NUMBERS = len(_STORES)
 _PRODUCER, _OPTIMIZE = "snapshot.producer", "OPTIMIZE"
 
 
@@ -41,6 +43,11 @@ class MixedSnapshot:
     """False if the snapshot of the other store at the position has expired."""
 
     @property
+    def number(self) -> int:
+        """The sequence number of the snapshot in its store."""
+        return self.of_store.snapshot.sequence_number
+
+    @property
     def snapshot_id(self) -> int:
         """The id of the snapshot in its store."""
         return self.of_store.snapshot_id
@@ -55,6 +62,19 @@ class MixedSnapshot:
         """The ids of the newest snapshots of both stores; no other state of the table has them."""
         assert self.position.identity is not None
         return self.position.identity
+
+    def has_identity(self, identity: str) -> bool:
+        """Return True if an identity is that of this state; the id of an expired snapshot is not
+        compared.
+        """
+        ids, numbers = identity.split("-"), self.position.numbers
+        if len(ids) != _NUMBERS:
+            return False
+        found = (self.change, self.base)
+        return all(
+            given == str(each.snapshot_id) if each else not (given and number == 0)
+            for given, each, number in zip(ids, found, numbers, strict=True)
+        )
 
     @property
     def commit_kind(self) -> str:
@@ -131,10 +151,24 @@ class MixedHistory:
         return Position(given.numbers, MAIN_BRANCH, given.identity, self.uri)
 
     def between(self, after: AnyPosition, upto: AnyPosition | None) -> list[MixedSnapshot]:
-        """Return the snapshots after ``after`` and up to ``upto``, oldest first."""
+        """Return the snapshots after ``after`` and up to ``upto``, oldest first.
+
+        Each store is compared by its own number, as clocks of writers may differ: a commit can have
+        an earlier time than one that readers saw before it.
+        """
         first = self.parse(after)
         last = self.head if upto is None else self.parse(upto)
-        return [each for each in self.snapshots if first < each.position <= last]
+        numbers = zip(first.numbers, last.numbers, strict=True)
+        ranges = dict(zip(_STORES, numbers, strict=True))
+        found = []
+        for each in self.snapshots:
+            after_number, last_number = ranges[each.store]
+            is_newer = after_number < each.number <= last_number
+            if not each.number:  # a store of format version 1 does not number its snapshots
+                is_newer = first < each.position <= last
+            if is_newer:
+                found.append(self._seen_between(each, first.numbers, last.numbers))
+        return found
 
     def since(self, after: AnyPosition, upto: AnyPosition | None) -> Since[MixedSnapshot]:
         """Return the snapshots after a position, and signs that a reader at the position missed
@@ -148,13 +182,14 @@ class MixedHistory:
     def at(self, position: AnyPosition) -> MixedSnapshot:
         """Return the newest snapshot at a position; raise ``NotFoundError`` if it has expired."""
         given = self.parse(position)
-        found = [each for each in self.snapshots if each.position.numbers == given.numbers]
-        if not found or self._rewound(given):
+        found = self._state(given.numbers)
+        is_listed = any(each is found for each in self.snapshots)
+        if found is None or self._rewound(given) or not (is_listed or given.identity):
             raise NotFoundError(
                 f"{self.uri} has no snapshots at position {given}: one of them may have expired. "
                 f"snapshots() lists the positions that are left, up to {self.head}"
             )
-        return self._require_readable(found[-1])
+        return self._require_readable(found)
 
     def at_time(self, as_of: Moment) -> MixedSnapshot:
         """Return the newest snapshot that the table had at a time."""
@@ -196,8 +231,45 @@ class MixedHistory:
             return True
         if position.identity is None or position < self.oldest:
             return False
-        same = [each for each in self.snapshots if each.position.numbers == position.numbers]
-        return bool(same) and all(each.identity != position.identity for each in same)
+        same = self._state(position.numbers)
+        return same is not None and not same.has_identity(position.identity)
+
+    def _state(self, numbers: tuple[int, ...]) -> MixedSnapshot | None:
+        """Return the state with the numbers of both stores; None if a snapshot of it has expired.
+
+        A state that readers saw is not in ``snapshots`` if the next commit has an earlier time than
+        a snapshot of it.
+        """
+        listed = [each for each in self.snapshots if each.position.numbers == numbers]
+        if listed:
+            return listed[0]
+        parts = [
+            each for each in self.snapshots if each.number == numbers[_STORES.index(each.store)]
+        ]
+        if len(parts) != sum(each > 0 for each in numbers) or not parts:
+            return None
+        return self._with_numbers(parts[-1], numbers)
+
+    def _seen_between(
+        self, snapshot: MixedSnapshot, first: tuple[int, ...], last: tuple[int, ...]
+    ) -> MixedSnapshot:
+        """Return a snapshot with the position of a reader that has read from ``first`` up to it."""
+        places = zip(snapshot.position.numbers, first, last, strict=True)
+        numbers = tuple(min(max(mine, low), high) for mine, low, high in places)
+        if numbers == snapshot.position.numbers:
+            return snapshot
+        return self._with_numbers(snapshot, numbers)
+
+    def _with_numbers(self, snapshot: MixedSnapshot, numbers: tuple[int, ...]) -> MixedSnapshot:
+        newest = {
+            each.store: each.of_store.snapshot
+            for each in self.snapshots
+            if each.number == numbers[_STORES.index(each.store)]
+        }
+        change, base = (newest.get(store) for store in _STORES)
+        is_readable = len(newest) == sum(each > 0 for each in numbers)
+        position = Position(numbers, MAIN_BRANCH, _identity(change, base), self.uri)
+        return MixedSnapshot(snapshot.store, snapshot.of_store, change, base, position, is_readable)
 
 
 def mixed_history(pair: LoadedPair) -> MixedHistory:
@@ -231,9 +303,12 @@ def _snapshot(
         before if each is None else each.sequence_number
         for each, before in zip((change, base), oldest.numbers, strict=True)
     )
-    identity = "-".join("" if each is None else str(each.snapshot_id) for each in (change, base))
-    position = Position(numbers, MAIN_BRANCH, identity, oldest.table)
+    position = Position(numbers, MAIN_BRANCH, _identity(change, base), oldest.table)
     return MixedSnapshot(store, snapshot, change, base, position, is_readable)
+
+
+def _identity(change: Snapshot | None, base: Snapshot | None) -> str:
+    return "-".join("" if each is None else str(each.snapshot_id) for each in (change, base))
 
 
 def _before(history: BranchHistory) -> int:

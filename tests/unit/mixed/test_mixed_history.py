@@ -77,3 +77,48 @@ def test_the_first_snapshot_of_a_transaction_with_two_is_no_state():
             table.scan(snapshot=each["snapshot-id"])
     assert table.advance("main/2.1", 1).numbers == (2, 3)
     assert [each.position.numbers for each in table.since("main/2.2").snapshots][:1] == [(2, 3)]
+
+
+def test_a_base_commit_with_an_earlier_time_than_a_change_that_was_read_is_not_left_out(tmp_path):
+    golden = mixed_copy("minor_major_full", tmp_path)
+    base, change = golden.root / "t", golden.root / "t_change_"
+    metadata = json.loads(newest_metadata(base).read_text())
+    *earlier, last = sorted(metadata["snapshots"], key=lambda each: each["sequence-number"])
+    before = earlier[-1]["snapshot-id"]
+    members = ("snapshots", "refs", "current-snapshot-id", "snapshot-log")
+    main = {"main": {"snapshot-id": before, "type": "branch"}}
+    log = metadata["snapshot-log"][:-1]
+    edit(base, **dict(zip(members, (earlier, main, before, log), strict=True)))
+    table = lake.open_table(golden.location)
+    stored, wanted = str(table.position()), rows(table)
+    changed = json.loads(newest_metadata(change).read_text())
+    late = max(each["timestamp-ms"] for each in changed["snapshots"])
+    moved = {**last, "timestamp-ms": late - 5}
+    edit(base, **{each: metadata[each] for each in members} | {"snapshots": [*earlier, moved]})
+
+    table = lake.open_table(golden.location)
+    assert rows(table, snapshot=stored) == wanted
+    [newer] = (since := table.since(stored)).snapshots
+    assert (newer.store, newer.snapshot_id) == ("base", last["snapshot-id"])
+    assert (since.missed, since.rewound) == (False, False)
+    assert newer.position == table.position() == table.advance(stored, 1)
+    assert table.snapshot_id_at(newer.position) == table.snapshots()[-1].snapshot_id
+    assert rows(table, snapshot=newer.position) == rows(table)
+    first = table.snapshots()[0].position
+    assert table.positions(after=first, upto=stored, limit=1) == [table.position(stored)]
+    assert table.since(table.position()).snapshots == ()
+    other = lake.Position(table.position(stored).numbers, "main", "1-2")
+    assert table.since(other).rewound
+    with pytest.raises(lake.NotFoundError, match="has no snapshots at position"):
+        table.scan(snapshot=other)
+    with pytest.raises(lake.NotFoundError, match="has no snapshots at position"):
+        table.scan(snapshot=lake.Position(table.position(stored).numbers))
+
+
+def test_a_position_whose_base_snapshot_is_left_is_not_rewound_when_changes_expire(tmp_path):
+    golden = mixed_copy("keyed_day_minor", tmp_path)
+    table = lake.open_table(golden.location)
+    head = table.snapshots()[-2].position
+    keep_the_newest_snapshot(golden.root / "t_change_")
+    since = lake.open_table(golden.location).since(str(head))
+    assert not since.rewound
