@@ -9,7 +9,7 @@ one node.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from lakeformat.errors import UnsupportedError
@@ -19,7 +19,8 @@ from lakeformat.mixed.file_names import FileKind
 from lakeformat.mixed.read.key_nodes import NodeFilter
 from lakeformat.mixed.read.state import MixedState
 from lakeformat.mixed.read.store_files import StoreFile, base_files, change_files
-from lakeformat.mixed.tree_node import TreeNode
+from lakeformat.mixed.stores.key_types import has_changed_key_type, require_one_key_type
+from lakeformat.mixed.tree_node import ROOT, TreeNode
 from lakeformat.rows.prune import Conjunction, on_columns
 
 __all__ = ["MixedPlan", "NodeSplit", "SelectChanges", "plan_all_nodes", "plan_nodes"]
@@ -86,6 +87,10 @@ def plan_nodes(state: MixedState, conditions: Conjunction) -> MixedPlan:
     rows = [*base_files(state.base, base), *inserts]
     _require_one_spec(state, (base, change, all_deletes))
     nodes = NodeFilter.of(state.key, conditions)
+    if has_changed_key_type((state.base.metadata, state.change.metadata), state.key):
+        # The nodes in names of files do not fit together.
+        nodes = NodeFilter(None)
+        rows, deletes = ([replace(each, node=ROOT) for each in of] for of in (rows, deletes))
     kept = [each for each in rows if nodes.may_have_keys(each.node)]
     splits = sorted(_splits(state, kept, deletes), key=lambda each: (each.partition, each.node))
     return MixedPlan(base, change, merged, len(rows) - len(kept), splits)
@@ -100,6 +105,8 @@ def plan_all_nodes(state: MixedState, select: SelectChanges) -> list[NodeSplit]:
 
     Each node has all of its deletes, also those that are too old to delete a row.
     """
+    stores = (state.base.metadata, state.change.metadata)
+    require_one_key_type(stores, state.key, "optimizing")
     base, change = plan_files(state.base), plan_files(state.change)
     _require_one_spec(state, (base, change, change))
     newer = [

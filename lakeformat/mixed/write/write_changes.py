@@ -18,6 +18,7 @@ from lakeformat.iceberg.write.file_changes import ChangedFiles
 from lakeformat.iceberg.write.new_entries import delete_files
 from lakeformat.iceberg.write.publish import PublishedChange, publish_change
 from lakeformat.iceberg.write.report import WriteReport, write_report
+from lakeformat.mixed.stores.key_types import require_one_key_type
 from lakeformat.mixed.stores.optimized_sequences import (
     optimized_sequences,
     require_possible_sequences,
@@ -65,6 +66,7 @@ def write_changes(
     if (earlier := earlier_commit(handle, loaded.change, commit)) is not None:
         return _report(pair.base.uri, earlier)
     _require_sequences(loaded)
+    require_one_key_type((loaded.base.metadata, loaded.change.metadata), loaded.key, "a write")
     _require_possible_record(loaded)
     if replaces is None:
         replaces = bool_property(loaded.base.metadata.properties, UPSERT, default=True)

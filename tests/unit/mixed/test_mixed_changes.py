@@ -238,3 +238,40 @@ def test_each_store_is_read_alone_by_iceberg_and_by_pyiceberg(pair):
     assert sorted(map(str, found["name"].to_pylist())) == ["None", "new"]
     assert theirs.select(["id", "name"]).sort_by("id")["id"] == ours.sort_by("id")["id"]
     assert StaticTable.from_metadata(str(newest_metadata(pair.root / "t"))).scan().count() == 0
+
+
+def test_a_key_whose_type_was_changed_is_read_with_all_deletes_and_not_written(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("db")
+    narrow, wide = (pa.schema([("id", kind), ("name", pa.string())]) for kind in KINDS)
+    table = catalog.create_table("db.t", narrow, format="mixed", primary_key=["id"])
+    table.write(pa.table([[-5, -6], ["a", "b"]], schema=narrow))
+    with_long_key(tmp_path / "db")
+    table = lake.open_table(str(tmp_path / "db/t"))
+    # As a writer of Amoro does, which hashes the key as a long.
+    allowed = "lakeformat.mixed.write.write_changes.require_one_key_type"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(allowed, lambda *_: None)
+        table.write(pa.table([[-5], ["new"]], schema=wide))
+        table.write(pa.table([[-6], [None]], schema=wide), kinds=["-D"])
+    assert table.scan().to_arrow().to_pylist() == [{"id": -5, "name": "new"}]
+    assert table.scan(where="id = -5").count() == 1
+    assert table.scan(where="id = -6").count() == 0
+    for call in (
+        lambda: table.write(pa.table([[1], ["c"]], schema=wide)),
+        lambda: table.compact(strategy="full"),
+        table.plan_optimizing,
+    ):
+        with pytest.raises(lake.UnsupportedError, match="key column 'id' had the types int and lo"):
+            call()
+
+
+KINDS = pa.int32(), pa.int64()
+
+
+def with_long_key(database: Path) -> None:
+    for store in ("t", "t_change_"):
+        schemas = json.loads(newest_metadata(database / store).read_text())["schemas"]
+        first, *others = schemas[0]["fields"]
+        long = schemas[0] | {"schema-id": 1, "fields": [first | {"type": "long"}, *others]}
+        edit(database / store, schemas=[*schemas, long], **{"current-schema-id": 1})
