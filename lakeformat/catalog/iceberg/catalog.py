@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from lakeformat.catalog.iceberg.created_format import is_mixed
+from lakeformat.catalog.iceberg.created_format import is_mixed, require_no_role
 from lakeformat.catalog.iceberg.metastore import Describe, Metastore
 from lakeformat.catalog.iceberg.pair_stores import (
     about_half_a_pair,
@@ -183,6 +183,7 @@ class IcebergCatalog:
         parsed = self._plain_name(name)
         self._require_database(parsed.database)
         properties = require_texts("options", options)
+        require_no_role(properties)
         if comment is not None:
             properties["comment"] = comment
         columns, is_pair = arrow_columns(schema), is_mixed(format)
@@ -210,7 +211,12 @@ class IcebergCatalog:
             raise AlreadyExistsError(
                 f"table {name!r} exists in {self.location}: pass exist_ok=True to open it"
             )
-        return self._open_any(parsed)
+        found = self._open_any(parsed)
+        if is_pair:
+            from lakeformat.catalog.iceberg.new_pair import require_same_key
+
+            require_same_key(found, name, primary_key)
+        return found
 
     def alter_table(self, name: str, *changes: SchemaChange) -> IcebergTable:
         """Add columns to ``database.table``, and give columns wider types: all changes, or none.

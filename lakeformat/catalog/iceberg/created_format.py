@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The format of a new table of a catalog."""
+"""The format of a new table of a catalog, and the properties that only the format sets."""
 
 from __future__ import annotations
 
-from lakeformat.errors import InvalidRequestError
+from collections.abc import Mapping
 
-__all__ = ["is_mixed"]
+from lakeformat.errors import InvalidRequestError
+from lakeformat.mixed.stores.properties import (
+    CHANGE_IDENTIFIER,
+    PRIMARY_KEY,
+    RENAMED_TO,
+    TABLE_STORE,
+)
+
+__all__ = ["is_mixed", "require_no_role"]
 
 
 def is_mixed(table_format: object) -> bool:
@@ -16,3 +24,14 @@ def is_mixed(table_format: object) -> bool:
             "the catalog with format='paimon'"
         )
     return table_format == "mixed"
+
+
+def require_no_role(properties: Mapping[str, str]) -> None:
+    """Refuse properties that make a table a store of a Mixed table."""
+    for name in (TABLE_STORE, CHANGE_IDENTIFIER, PRIMARY_KEY, RENAMED_TO):
+        if name in properties:
+            raise InvalidRequestError(
+                f"the property {name!r} cannot be set for a new table, because it makes the table "
+                "a store of a Mixed table: leave it out. A Mixed table is created with "
+                "format='mixed' and primary_key"
+            )

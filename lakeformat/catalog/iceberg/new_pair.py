@@ -16,7 +16,11 @@ from lakeformat.catalog.iceberg.pair_stores import CHANGE_SUFFIX
 from lakeformat.catalog.names import TableName
 from lakeformat.errors import AlreadyExistsError, InvalidRequestError
 from lakeformat.iceberg.arrow_types import to_arrow_field
+from lakeformat.iceberg.metadata.partition_terms import partition_terms
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.mixed.key_hash import require_hashable
+from lakeformat.mixed.stores.file_offset import FILE_OFFSET
 from lakeformat.mixed.stores.properties import (
     BASE,
     CHANGE,
@@ -25,9 +29,10 @@ from lakeformat.mixed.stores.properties import (
     TABLE_STORE,
     UPSERT,
 )
+from lakeformat.mixed.table import MixedTable
 from lakeformat.types.closest import closest
 
-__all__ = ["make_pair", "required_keys"]
+__all__ = ["make_pair", "require_same_key", "required_keys"]
 
 _WITH_SEQUENCES = 2
 _MARK = {"table-format": "MIXED_ICEBERG"}
@@ -45,6 +50,16 @@ def required_keys(columns: pa.Schema, key: Sequence[str]) -> pa.Schema:
         raise InvalidRequestError(
             f"primary_key names {unknown[0]!r}, but the columns are {', '.join(columns.names)}"
             f"{closest(unknown[0], columns.names)}"
+        )
+    if unwritable := [name for name in key if "," in name or name != name.strip()]:
+        raise InvalidRequestError(
+            f"the key column {unwritable[0]!r} has a comma or outer spaces in its name, but the "
+            f"property {PRIMARY_KEY!r} has the names with commas: rename the column"
+        )
+    if FILE_OFFSET.name in columns.names:
+        raise InvalidRequestError(
+            f"a Mixed table cannot have a column {FILE_OFFSET.name!r}, because its change store has"
+            " a hidden column of this name: rename the column"
         )
     return pa.schema(
         [field.with_nullable(False) if field.name in key else field for field in columns]
@@ -64,23 +79,42 @@ def make_pair(
     if UPSERT not in given.properties:
         shared[UPSERT] = "true"  # so that Amoro's writers keep keys unique, too
     described = describe({**shared, TABLE_STORE: CHANGE})
-    wanted = given.schema
-    require_hashable([each for each in wanted.fields if each.name in key])
+    require_hashable([each for each in given.schema.fields if each.name in key])
     if not metastore.make_table(change, described):
         found = metastore.pointer(change).load().metadata
-        is_ours = (
-            found.properties.get(TABLE_STORE) == CHANGE
-            and found.properties.get(PRIMARY_KEY) == shared[PRIMARY_KEY]
-            and [*map(to_arrow_field, found.schema.fields)] == [*map(to_arrow_field, wanted.fields)]
-        )
-        if not is_ours or found.snapshots:
+        if found.snapshots or (differences := _differences(found, described("file:///"))):
+            reason = "it has rows" if found.snapshots else f"other {', '.join(differences)}"
             raise AlreadyExistsError(
-                f"table '{change}' exists, and is not the empty change store of such a table: "
-                "drop it, or choose another name"
+                f"table '{change}' exists, and is not the empty change store of such a table "
+                f"({reason}): drop it, choose another name, or repeat the call that created it"
             )
     identifier = f"{name.database}.{change.table}"
     base = {**shared, TABLE_STORE: BASE, CHANGE_IDENTIFIER: identifier}
     return metastore.make_table(name, describe(base))
+
+
+def require_same_key(found: IcebergTable | MixedTable, name: str, key: Sequence[str]) -> None:
+    """Raise ``AlreadyExistsError`` unless an existing table is a Mixed table with this key."""
+    if isinstance(found, MixedTable) and found.primary_key == [*key]:
+        return
+    there = "a Mixed table" if isinstance(found, MixedTable) else "no Mixed table"
+    more = f" with the key {', '.join(found.primary_key)}" if isinstance(found, MixedTable) else ""
+    raise AlreadyExistsError(
+        f"table {name!r} exists, but is {there}{more}, so it is not the one to create, with the "
+        f"key {', '.join(key)}: choose another name, or drop it"
+    )
+
+
+def _differences(found: TableMetadata, wanted: TableMetadata) -> list[str]:
+    """Return in which respects a change store differs; a service may have added properties."""
+    columns = [[*map(to_arrow_field, each.schema.fields)] for each in (found, wanted)]
+    compared = {
+        "format version": found.format_version == wanted.format_version,
+        "columns": columns[0] == columns[1],
+        "partitions": partition_terms(found) == partition_terms(wanted),
+        "properties": wanted.properties.items() <= found.properties.items(),
+    }
+    return [each for each, is_same in compared.items() if not is_same]
 
 
 def _require_sequences(format_version: int) -> None:

@@ -11,6 +11,7 @@ from lakeformat.environment import SYSTEM, Environment
 from lakeformat.iceberg.commit.directory_pointer import DirectoryPointer
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.commit.pointer import FixedPointer, MetadataPointer
+from lakeformat.iceberg.metadata.partition_terms import partition_terms
 from lakeformat.iceberg.metadata.snapshot import Reference
 from lakeformat.iceberg.refused_arguments import REFUSED_ARGUMENTS
 from lakeformat.iceberg.schema import Schema
@@ -92,13 +93,7 @@ class IcebergTable(
         """The columns and transforms, such as ``day(event_time)``, by which new files are
         partitioned.
         """
-        metadata, found = self._loaded().metadata, []
-        for field in metadata.spec_of(metadata.default_spec_id).fields:
-            column = metadata.schema.name_of(field.source_id) or str(field.source_id)
-            found.append(
-                column if field.transform == "identity" else f"{field.transform}({column})"
-            )
-        return found
+        return partition_terms(self._loaded().metadata)
 
     @property
     def properties(self) -> Mapping[str, str]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.metadata.partition_terms import partition_terms
 from lakeformat.iceberg.properties import bool_property
 from lakeformat.iceberg.write.append import checked_properties, earlier_commit
 from lakeformat.iceberg.write.file_changes import ChangedFiles
@@ -68,6 +69,7 @@ def write_changes(
     _require_sequences(loaded)
     require_one_key_type((loaded.base.metadata, loaded.change.metadata), loaded.key, "a write")
     _require_possible_record(loaded)
+    _require_same_partitions(loaded)
     if replaces is None:
         replaces = bool_property(loaded.base.metadata.properties, UPSERT, default=True)
     writer = ChangeWriter(loaded, handle.environment, replaces=replaces)
@@ -113,6 +115,18 @@ def _require_possible_record(pair: LoadedPair) -> None:
     with suppress(UnsupportedError):  # a record in its earlier form: readers name the way out
         merged = optimized_sequences(pair.base, pair.base.metadata.current_snapshot)
         require_possible_sequences(pair.base, pair.change, merged)
+
+
+def _require_same_partitions(pair: LoadedPair) -> None:
+    """Refuse to write files of a partition spec that the base store does not have."""
+    base, change = (partition_terms(each.metadata) for each in (pair.base, pair.change))
+    if base != change:
+        raise UnsupportedError(
+            f"the stores of {pair.base.places.uri}, a Mixed table, are partitioned differently: by "
+            f"{', '.join(base) or 'nothing'} in the base store, by {', '.join(change) or 'nothing'}"
+            f" in {pair.change.places.uri}. Nothing was written, because merged rows and changes "
+            "would have no partition in common: make the same partition spec the default of both"
+        )
 
 
 def _written(writer: ChangeWriter, pair: LoadedPair, data: Any, kinds: Any) -> pa.Table:
