@@ -292,6 +292,8 @@ class IcebergCatalog:
         stores = stores_to_drop(self._metastore, parsed)
         if any(self._open(store).latest_snapshot() is not None for store in stores):
             return False
+        if any(map(self._metastore.has_other_files, stores)):
+            return False
         return all([self._metastore.remove_new_table(store) for store in stores])
 
     def rename_table(self, old: str, new: str) -> IcebergTable | MixedTable:

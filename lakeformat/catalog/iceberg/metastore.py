@@ -83,6 +83,10 @@ class Metastore(ABC):
         files.
         """
 
+    def has_other_files(self, name: TableName) -> bool:
+        """Return True if ``remove_new_table`` would keep the table, because of its other files."""
+        return False
+
     def remove_new_table(self, name: TableName) -> bool:
         """Remove a table without snapshots; keep it and return False if it has other files."""
         self.remove_table(name, purge=False)

@@ -133,9 +133,13 @@ class PathMetastore(Metastore):
                 remove(info.path)
         storage.delete_directory(root)
 
+    def has_other_files(self, name: TableName) -> bool:
+        """Return True if the directory of a table contains files other than metadata."""
+        return _has_data(self._storage, self._root_of(name))
+
     def remove_new_table(self, name: TableName) -> bool:
         """Delete the directory of a table if it contains only metadata; else return False."""
-        if _has_data(self._storage, self._root_of(name)):
+        if self.has_other_files(name):
             return False
         self.remove_table(name, purge=True)
         return True

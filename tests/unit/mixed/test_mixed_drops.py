@@ -124,3 +124,16 @@ def test_nothing_is_deleted_if_the_change_store_is_damaged(catalog):
         catalog.drop_table("shop.orders", purge=True)
     damaged.write_text(before)
     assert catalog.table("shop.orders").scan().count() == 1
+
+
+def test_a_new_table_is_kept_whole_if_one_store_has_other_files(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", COLUMNS, format="mixed", primary_key=["id"])
+    other = tmp_path / "shop/orders_change_/data/unfinished.parquet"
+    other.parent.mkdir()
+    other.write_text("")
+    assert not catalog.drop_new_table("shop.orders")
+    assert catalog.table("shop.orders").scan().count() == 0
+    other.unlink()
+    assert catalog.drop_new_table("shop.orders")
