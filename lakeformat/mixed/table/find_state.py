@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from lakeformat.errors import NotFoundError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.read.plan import TableState
@@ -39,7 +40,27 @@ def find_state(
         assert as_of is not None
         found = history.at_time(as_of)
     schema = _schema_at(pair, found.base, found.change)
-    return _state(pair, found.base, found.change, schema, found.position)
+    state = _state(pair, found.base, found.change, schema, found.position)
+    if found.position != history.head:
+        _require_current_once(state, history)
+    return state
+
+
+def _require_current_once(state: MixedState, history: MixedHistory) -> None:
+    """Refuse a base snapshot without the changes that it has merged: no reader could see that.
+
+    It would show a part of a commit, if only some of its partitions are merged.
+    """
+    change = state.change.snapshot
+    number = 0 if change is None else change.sequence_number
+    newest = max(state.merged.sequences.values(), default=0)
+    if newest > number:
+        raise NotFoundError(
+            f"{history.uri} never had the state {state.position}: its base store has merged the "
+            f"changes up to sequence number {newest}, those of the change store end at {number}. "
+            "The clocks of the writers differ, so the order of the commits is not that of their "
+            f"times. Choose the next position of snapshots(), up to {history.head}"
+        )
 
 
 def _state(

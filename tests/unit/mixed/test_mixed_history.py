@@ -122,3 +122,27 @@ def test_a_position_whose_base_snapshot_is_left_is_not_rewound_when_changes_expi
     keep_the_newest_snapshot(golden.root / "t_change_")
     since = lake.open_table(golden.location).since(str(head))
     assert not since.rewound
+
+
+def test_a_base_commit_with_an_earlier_time_than_the_changes_that_it_merged_is_no_state(tmp_path):
+    golden = mixed_copy("keyed_day_minor", tmp_path)
+    table = lake.open_table(golden.location)
+    merge, before = [
+        next(each for each in table.snapshots() if each.position.numbers == numbers)
+        for numbers in ((2, 2), (2, 1))
+    ]
+    wanted = rows(table, snapshot=merge.position)
+    assert before.store == "change"
+    early = before.time_millis - 1
+    snapshots = json.loads(newest_metadata(golden.root / "t").read_text())["snapshots"]
+    for each in snapshots:
+        if each["snapshot-id"] == merge.id:
+            each["timestamp-ms"] = early
+    edit(golden.root / "t", snapshots=snapshots)
+    table = lake.open_table(golden.location)
+    for state in ({"as_of": early}, {"snapshot": merge.id}):
+        with pytest.raises(lake.NotFoundError, match=r"up to sequence number 2, .* end at 1\."):
+            table.scan(**state)
+    assert rows(table, as_of=before.time_millis) == wanted
+    assert rows(table, snapshot=str(merge.position)) == wanted
+    assert table.scan(snapshot=table.position()).count() == table.scan().count()
