@@ -82,6 +82,8 @@ def make_pair(
     require_hashable([each for each in given.schema.fields if each.name in key])
     if not metastore.make_table(change, described):
         found = metastore.pointer(change).load().metadata
+        if name.table in metastore.tables(name.database):  # another program has just created it
+            return False
         if found.snapshots or (differences := _differences(found, described("file:///"))):
             reason = "it has rows" if found.snapshots else f"other {', '.join(differences)}"
             raise AlreadyExistsError(

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.catalog.iceberg.path import PathMetastore
 from tests.unit.mixed.edited_stores import edit, newest_metadata
 
 COLUMNS = [("id", "BIGINT"), ("p", "STRING")]
@@ -110,3 +111,15 @@ def test_properties_of_a_store_cannot_be_given(name, table_format, catalog, tmp_
             "db.t", COLUMNS, format=table_format, primary_key=key, options={name: "base"}
         )
     assert [*(tmp_path / "db").iterdir()] == []
+
+
+def test_a_table_that_another_program_creates_meanwhile_is_opened(catalog, tmp_path, monkeypatch):
+    make_table = PathMetastore.make_table
+
+    def after_another(self, name, describe):
+        monkeypatch.setattr(PathMetastore, "make_table", make_table)
+        created(lake.open_catalog(str(tmp_path), format="iceberg")).write(ROWS)
+        return make_table(self, name, describe)
+
+    monkeypatch.setattr(PathMetastore, "make_table", after_another)
+    assert created(catalog, exist_ok=True).scan().count() == 1
