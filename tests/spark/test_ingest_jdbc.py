@@ -89,7 +89,7 @@ def test_columns_are_renamed_and_cast(warehouse, orders, spark):
 
 
 def test_a_column_that_the_database_lacks_is_refused_with_the_nearest(warehouse, orders, spark):
-    with pytest.raises(lake.InvalidRequestError, match=r"does not have; .* did you mean 'note'"):
+    with pytest.raises(lake.InvalidRequestError, match=r"does not have: .* did you mean 'note'"):
         run(request_for(warehouse, orders, columns={"remark": "notes"}), spark)
 
 

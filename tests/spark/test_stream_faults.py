@@ -62,6 +62,8 @@ class Tables:
     def table(self, name):
         return self.catalog.table(name)
 
+    table_of_any_format = table
+
 
 def add(storage, *numbers):
     for number in numbers:
