@@ -311,7 +311,7 @@ class Catalog(CatalogPlaces):
         """Return the catalog entries and the metadata with which a table is published as an Iceberg
         table.
 
-        None if it is not published, or if its schema cannot be read.
+        None if it is not published, or if the table or its publication cannot be read.
         """
         layout = self._files_of(name)
         with suppress(LakeError):

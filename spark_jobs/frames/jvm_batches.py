@@ -150,7 +150,7 @@ def _short_digits(kind: spark_types.DataType) -> list[int] | None:
 
 
 def _unscaled(column: Column, context: SparkContext) -> Column:
-    """Return the digits of decimals as the number that Spark stores; no SQL function returns it."""
+    """Return the unscaled values of decimals, as 64-bit integers; no SQL function returns them."""
     from pyspark.sql.classic.column import Column as ClassicColumn
 
     jvm: Any = context._jvm

@@ -46,8 +46,9 @@ class Contents:
     to ``files``, so they are written after them.
     """
     schemas: dict[int, bytes] = field(default_factory=dict)
-    """The content of each schema of the clone's main branch, by schema id. The copy becomes a table
-    with the first of them.
+    """The content of each schema of the clone's main branch, by schema id.
+
+    They are written last, the newest first: with one schema the copy is a table.
     """
     snapshot_ids: dict[str, list[int]] = field(default_factory=dict)
     """The ids of the copied snapshots by branch, ascending."""

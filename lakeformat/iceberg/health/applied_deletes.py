@@ -76,9 +76,11 @@ def apply_deletes(files: FileColumns) -> AppliedDeletes:
 
 
 def _of_single_files(files: FileColumns, hidden: Counts, dangling: Mask) -> tuple[Mask, Mask]:
-    """Apply deletion vectors, and position deletes for a single data file.
+    """Find the data files of deletion vectors, and of position deletes for a single data file.
 
-    Return a mask of the files with a vector, and a mask of those with position deletes that apply.
+    The deleted rows are added to ``hidden``. Each delete file that applies to none is marked in
+    ``dangling``: its data file is missing or newer, or has a vector. Return a mask of the files
+    with a vector, and a mask of those with position deletes that apply.
     """
     has_target = files.target.is_valid().to_numpy() & (files.content == POSITION_DELETES)
     deletes, data = np.flatnonzero(has_target), np.flatnonzero(files.content == DATA)

@@ -67,8 +67,9 @@ def _refuse_deletes(state: Sequence[IndexManifestEntry]) -> None:
     for entry in state:
         if entry.kind is not FileKind.ADD:
             raise CorruptTableError(
-                f"the index manifest deletes {entry.file_name}, but it may only list existing "
-                "files; roll the table back to the snapshot before that commit"
+                f"the index manifest of the newest snapshot deletes {entry.file_name}, but it may "
+                "only list existing files; roll the table back to an earlier snapshot with another "
+                "index manifest"
             )
 
 

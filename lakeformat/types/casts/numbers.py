@@ -39,7 +39,10 @@ def to_boolean(array: pa.Array) -> pa.Array:
 
 
 def from_integer(array: pa.Array, wanted: AtomicType) -> pa.Array:
-    """Convert integers to any number type; integers that do not fit wrap, as in Java."""
+    """Convert integers to any number type.
+
+    In an integer type, a number that does not fit wraps, as in Java; in DECIMAL it becomes null.
+    """
     if wanted.name is T.DECIMAL:
         return rescale(array.cast(pa.int64()).cast(pa.decimal128(19, 0)), wanted)
     return array.cast(to_arrow_type(wanted), safe=False)
