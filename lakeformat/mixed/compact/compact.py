@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from lakeformat.errors import CommitOutcomeUnknownError, LakeError
@@ -128,10 +129,19 @@ class _Compaction:
         if published.is_replayed:  # another process with the same identity published it meanwhile
             self._delete(plan, made, change.records)
         elif len(change.records) > 1:
-            used = {each.statistics_path for each in self.pair.base.load().metadata.statistics}
-            unused = [each for each in change.records if each not in used]
-            delete_files(plan.pair.base.places, unused)
+            self._delete_unused(plan, change.records, published)
         self._published, self._done = published, made
+
+    def _delete_unused(
+        self, plan: MixedCompactPlan, records: Sequence[str], published: PublishedChange
+    ) -> None:
+        """Delete the records of earlier attempts, if the metadata shows which one is in use."""
+        with suppress(LakeError):
+            metadata = self.pair.base.load().metadata
+            used = {each.statistics_path for each in metadata.statistics}
+            snapshot = published.snapshot
+            if snapshot is not None and metadata.snapshot(snapshot.snapshot_id) is not None:
+                delete_files(plan.pair.base.places, [each for each in records if each not in used])
 
     def _give_up(self) -> None:
         made, self._made = self._made, []

@@ -103,7 +103,7 @@ class MergeCommit:
         return RowDelta(
             table=self.plan.table,
             planned=snapshot,
-            version=base.loaded.metadata.format_version,
+            version=self.plan.pair.base.metadata.format_version,
             removed=rewritten,
             changed=remaining,
             deletes=[pa.concat_tables(deletes)] if deletes else [],

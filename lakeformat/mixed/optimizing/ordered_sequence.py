@@ -23,23 +23,21 @@ class ChangeGroup:
     files: int
 
 
-def ordered_sequence(groups: Iterable[ChangeGroup], most_files: int) -> int | None:
+def ordered_sequence(
+    groups: Iterable[ChangeGroup], most_files: int, before: int | None = None
+) -> int | None:
     """Return the sequence number up to which changes may be merged; None if none may be.
 
-    If there are not more than ``most_files`` files, it is the newest one. Else it is the highest
-    one with at most ``most_files`` files up to it, none of which has a transaction as high as a
-    later file.
+    It is the highest one with at most ``most_files`` files up to it, none of which has a
+    transaction as high as a later file. With ``before`` it is lower than this number; the later
+    files still count, because one of them may have a low transaction.
     """
     ordered = sorted(groups)
-    if not ordered:
-        return None
-    if sum(each.files for each in ordered) <= most_files:
-        return ordered[-1].sequence
     found, files, highest = None, 0, -1
     for place, each in enumerate(ordered):
         files += each.files
         highest = max(highest, each.transaction)
-        if files > most_files:
+        if files > most_files or (before is not None and each.sequence >= before):
             break
         later = ordered[place + 1 :]
         is_last = not later or later[0].sequence > each.sequence

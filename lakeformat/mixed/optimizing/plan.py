@@ -130,13 +130,9 @@ def plan_optimizing(
 
 def _upto(most_files: int, before: int | None, changes: Sequence[StoreFile]) -> int | None:
     """Return the sequence number up to which changes keep the order of transactions."""
-    files = Counter(
-        (each.sequence, each.transaction)
-        for each in changes
-        if before is None or each.sequence < before
-    )
+    files = Counter((each.sequence, each.transaction) for each in changes)
     groups = (ChangeGroup(*numbers, count) for numbers, count in files.items())
-    return ordered_sequence(groups, most_files)
+    return ordered_sequence(groups, most_files, before)
 
 
 def _of_partition(last: LastRuns, times: Mapping[str, int], partition: str) -> LastRuns:

@@ -122,6 +122,7 @@ def plan_all_nodes(state: MixedState, select: SelectChanges) -> list[NodeSplit]:
     ]
     deletes = [each for each in newer if each.kind is FileKind.CHANGE_DELETE]
     _require_own_paths(state, (*rows, *deletes), "they cannot be optimized: read the table")
+    _require_one_path(state, (*rows, *deletes))
     return [*_splits(state, rows, deletes, keep_old=True)]
 
 
@@ -151,6 +152,18 @@ def _require_own_paths(state: MixedState, files: Iterable[StoreFile], effect: st
                 "and one with a value whose text is 'null'. Amoro records the merged changes of "
                 f"both under this name, so {effect}, and write the rows to a new table with "
                 "another value for nulls"
+            )
+
+
+def _require_one_path(state: MixedState, files: Iterable[StoreFile]) -> None:
+    """Refuse files of one partition with two paths, which have two records of merged changes."""
+    known: dict[str, str] = {}
+    for each in files:
+        if (other := known.setdefault(each.values, each.partition)) != each.partition:
+            raise UnsupportedError(
+                f"{state.base.places.uri} has the partition {other!r} also as {each.partition!r}, "
+                "because a partition field was renamed. Amoro records the merged changes of each "
+                "name, so it cannot be optimized: read the table, and write the rows to a new one"
             )
 
 

@@ -105,6 +105,12 @@ def test_selected_sequences_keep_the_order_of_transactions_as_amoros():
             assert found == (None if vector["result"] == "none" else vector["result"]), vector
 
 
+@pytest.mark.parametrize(("late", "expected"), [(2, None), (4, 3)])
+def test_a_change_waits_for_a_lower_transaction_that_an_open_batch_holds_back(late, expected):
+    groups = [ChangeGroup(3, 3, 1), ChangeGroup(5, late, 2)]
+    assert ordered_sequence(groups, 100, before=4) == expected
+
+
 @pytest.mark.parametrize("name", MIXED_TABLES)
 def test_tasks_of_a_plan_have_the_files_of_amoros_tasks(name):
     golden = mixed_table(name)

@@ -18,7 +18,7 @@ from lakeformat.mixed.compact import compact as driver
 from lakeformat.mixed.compact.merge_commit import MergeCommit
 from lakeformat.storage import LocalStorage
 from spark_jobs import compact as compact_job
-from tests.unit.mixed.edited_stores import edit
+from tests.unit.mixed.edited_stores import edit, newest_metadata
 
 COLUMNS = pa.schema([("k", pa.int64()), ("p", pa.string()), ("v", pa.string())])
 ICEBERG = {"format": "iceberg"}
@@ -279,3 +279,22 @@ def test_the_job_compacts_the_table_and_a_condition_sees_what_is_due(table, tmp_
     assert (done["skipped"], again["replayed"]) == (False, True)
     assert compact_job.run(wanted)["skipped"]
     assert contents(table.base) == [(1, "x", "a"), (2, "x", "b")]
+
+
+def test_a_partition_with_two_names_is_read_but_not_compacted(table, tmp_path):
+    table.write(rows((1, "x", "a")))
+    table.compact()
+    for store in ("t", "t_change_"):
+        place = tmp_path / "db" / store
+        metadata = json.loads(newest_metadata(place).read_text())
+        [spec] = metadata["partition-specs"]
+        [field] = spec["fields"]
+        renamed = {"spec-id": 1, "fields": [{**field, "name": "q"}]}
+        edit(place, **{"partition-specs": [spec, renamed], "default-spec-id": 1})
+    table = lake.open_table(str(tmp_path / "db/t"))
+    table.write(rows((1, "x", "b")))
+
+    assert contents(table) == [(1, "x", "b")]
+    with pytest.raises(lake.UnsupportedError, match="has the partition 'p=x' also as 'q=x'"):
+        table.compact(strategy="full")
+    assert contents(table) == [(1, "x", "b")]
