@@ -136,7 +136,7 @@ def test_the_command_line_and_a_job_name_the_format_too(catalog, tmp_path):
 def test_a_table_that_opens_costs_no_look_at_other_formats(catalog, monkeypatch):
     catalog.create_table("shop.orders", COLUMNS)
     looked = []
-    monkeypatch.setattr("lakeformat.catalog.base.explain_missing", looked.append)
+    monkeypatch.setattr("lakeformat.catalog.places.explain_missing", looked.append)
     monkeypatch.setattr("lakeformat.catalog.open_table.explain_missing", looked.append)
     catalog.table("shop.orders")
     lake.open_table(catalog.table("shop.orders").location)
