@@ -11,6 +11,7 @@ from lakeformat.catalog.names import TableName
 from lakeformat.errors import (
     AccessDeniedError,
     CorruptTableError,
+    InvalidRequestError,
     NotFoundError,
     UnsupportedError,
 )
@@ -154,10 +155,10 @@ def _change_store(metastore: Metastore, name: TableName) -> TableName | None:
 
 
 def _properties(metastore: Metastore, name: TableName) -> Mapping[str, str]:
-    """Return the properties of a table; none if its metadata is damaged or missing, because such a
-    table can be dropped, too.
+    """Return the properties of a table; none if its metadata cannot be read, because such a table
+    can be listed and dropped, too: it is damaged, missing, newer, or outside of the warehouse.
     """
     try:
         return metastore.pointer(name).load().metadata.properties
-    except (CorruptTableError, NotFoundError):
+    except (CorruptTableError, InvalidRequestError, NotFoundError, UnsupportedError):
         return {}

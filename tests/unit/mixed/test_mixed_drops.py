@@ -137,3 +137,20 @@ def test_a_new_table_is_kept_whole_if_one_store_has_other_files(tmp_path):
     assert catalog.table("shop.orders").scan().count() == 0
     other.unlink()
     assert catalog.drop_new_table("shop.orders")
+
+
+def test_the_entry_of_a_table_outside_of_the_warehouse_is_listed_and_dropped(tmp_path):
+    uri = f"sqlite:///{tmp_path}/c.db"
+    theirs, ours = (
+        lake.open_catalog(str(tmp_path / name), format="iceberg", metastore="sql", uri=uri)
+        for name in ("theirs", "ours")
+    )
+    theirs.create_database("shop")
+    for name in ("shop.orders", "shop.orders_change_"):
+        theirs.create_table(name, COLUMNS).write(ROWS)
+
+    assert ours.list_tables("shop") == ["orders", "orders_change_"]
+    ours.drop_table("shop.orders")
+
+    assert theirs.list_tables("shop") == ["orders_change_"]
+    assert [*(tmp_path / "theirs").rglob("orders/data/*.parquet")]
