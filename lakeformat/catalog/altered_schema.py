@@ -27,7 +27,8 @@ def alter_schema_of(
     """Apply all changes to the newest schema, and return the schema file written."""
 
     def checked(before: TableSchema, after: TableSchema) -> TableSchema:
-        publication.check_change(before, TableHandle(storage, layout, after, environment))
-        return publication.publishable(after, before)
+        written = publication.publishable(after, before)
+        publication.check_change(before, TableHandle(storage, layout, written, environment))
+        return written
 
     return alter_schema(storage, layout, changes, environment, checked)

@@ -69,21 +69,31 @@ class IcebergPublication:
             require_publishable(schema)
 
     def check_change(self, before: TableSchema, handle: TableHandle) -> None:
-        """Refuse changed options that no publication can follow; ``handle`` has the new schema."""
-        if handle.layout.branch == MAIN_BRANCH and handle.options.publishes_iceberg:
-            from lakeformat.publish.format_version import refuse_lower_option
+        """Raise ``UnsupportedError`` for a change of columns or options that no publication can
+        follow; ``handle`` has the new schema.
+        """
+        if not handle.options.publishes_iceberg:
+            return
+        from lakeformat.publish.format_version import refuse_lower_option
+        from lakeformat.publish.requirements import require_publishable_change
 
+        require_publishable_change(before, handle.schema)
+        if handle.layout.branch == MAIN_BRANCH:
             refuse_lower_option(before, handle)
 
     def before_commit(self, handle: TableHandle) -> None:
-        """Raise ``UnsupportedError``, before the commit, if columns or options cannot be
-        published.
+        """Raise ``UnsupportedError``, before the commit, if the place or the catalogs that the
+        options name cannot be used; before the first commit also for columns or options that
+        cannot be published.
+
+        If another engine adds such a column later, commits go on, and the publication fails with a
+        warning.
         """
         from lakeformat.publish.place import require_place
-        from lakeformat.publish.requirements import require_publishable
+        from lakeformat.publish.requirements import require_publishable_at_first
 
         try:
-            require_publishable(handle.schema)
+            require_publishable_at_first(handle)
             require_place(handle)
             if (targets := self.targets) is not None:
                 targets.require(handle)

@@ -84,9 +84,11 @@ class FileStatistics:
         ]
 
     def _primitive(self, field: DataField) -> PrimitiveType | None:
+        """Return the type of a published column; None if it is nested or not published."""
         found = self.schema.field(field.id)
-        assert found is not None
-        return found.type if isinstance(found.type, PrimitiveType) else None
+        if found is None or not isinstance(found.type, PrimitiveType):
+            return None
+        return found.type
 
 
 def _comparable(values: pa.Array, zero: float) -> pa.Array:

@@ -11,7 +11,8 @@ from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.table import Table
 from lakeformat.publish.identity import IDENTITY
 from lakeformat.publish.place import versions_of
-from lakeformat.publish.published_table import require_published_table
+from lakeformat.publish.published_table import newest_schema, require_published_table
+from lakeformat.publish.requirements import unpublishable_reason
 from lakeformat.publish.targets.entry import Targets
 from lakeformat.publish.targets.followers import entries_of, entry_lag, targets_of
 from lakeformat.tables.commit_observer import ObserverLag
@@ -65,9 +66,11 @@ def _finding(
         return _in_catalogs(handle, newest, head.id, targets)
     if shown.snapshot_id < head.id:
         missing = counted(head.id - shown.snapshot_id, "snapshot")
+        cause = unpublishable_reason(newest_schema(handle).schema)
+        failure = "" if cause is None else f"; its publication fails: {cause}"
         return (
             f"the Iceberg metadata is {missing} behind: it shows snapshot {shown.snapshot_id}, and "
-            f"the newest is {head.id}"
+            f"the newest is {head.id}{failure}"
         ), shown.snapshot_id
     return (
         f"the Iceberg metadata shows snapshot {shown.snapshot_id}, which a rollback "

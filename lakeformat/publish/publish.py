@@ -10,10 +10,7 @@ and the older ones that the table still has.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
-from itertools import pairwise
 
 from lakeformat.errors import CommitConflictError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
@@ -21,38 +18,30 @@ from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.metadata.updates import following
 from lakeformat.iceberg.partition_spec import FIRST_FIELD_ID
-from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.write.manifest_files import ManifestFiles
 from lakeformat.iceberg.write.new_entries import delete_files
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.metadata.schema_file import read_schema
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import (
     latest_snapshot,
     read_snapshot_if_present,
 )
-from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.table import Table
 from lakeformat.publish.deleted_rows import DeletedRows
 from lakeformat.publish.entries import FileEntries
 from lakeformat.publish.format_version import HAS_ROW_IDS, refuse_downgrade, upgraded
 from lakeformat.publish.history import kept_history
 from lakeformat.publish.kept_snapshots import unneeded_files, with_kept_snapshots
-from lakeformat.publish.name_mapping import NAME_MAPPING, name_mapping
 from lakeformat.publish.next_state import NextState
 from lakeformat.publish.place import location_of_table, versions_of
 from lakeformat.publish.published_deletes import PublishedDeletes
+from lakeformat.publish.published_schemas import PublishedSchemas
 from lakeformat.publish.published_table import newest_schema, require_published_table
 from lakeformat.publish.rebuild import Rebuild
 from lakeformat.publish.report import PublishReport
 from lakeformat.publish.requirements import require_publishable
 from lakeformat.publish.returned_state import published_snapshot, returned_to
-from lakeformat.publish.schemas import (
-    iceberg_schema,
-    iceberg_spec,
-    last_column_id,
-    require_promotions,
-)
+from lakeformat.publish.schemas import iceberg_spec
 from lakeformat.publish.targets.entry import Targets
 from lakeformat.publish.targets.followers import Followers, entries_of, targets_of
 from lakeformat.publish.versions import Newest
@@ -107,7 +96,7 @@ class _Publication:
         self._versions = versions_of(handle)
         entries = entries_of(handle, targets)
         self._followers = Followers(entries, self._versions, handle.environment)
-        self._schemas: Callable[[int], tuple[TableSchema, Schema]] = cache(self._both_schemas)
+        self._schemas = PublishedSchemas(handle, self._version)
         self._published: list[int] = []
         self._rebuilt = False
         self._updated = False
@@ -173,9 +162,9 @@ class _Publication:
             return self._return_to(base, head, found.next_number)
         if base is not None:
             snapshot = read_snapshot_if_present(handle.storage, handle.layout, _number(base) + 1)
-        if base is None or snapshot is None or self._is_redefined(base.metadata, snapshot):
+        if base is None or snapshot is None or self._schemas.are_redefined(base.metadata, snapshot):
             return self._rebuild(found, head)
-        metadata = self._with_schemas(upgraded(base.metadata, self._version), snapshot)
+        metadata = self._schemas.added_to(upgraded(base.metadata, self._version), snapshot)
         started = LoadedMetadata(base.places, metadata, base.path)
         state = self._state(started, snapshot)
         with kept_if_published(state.discard):
@@ -211,19 +200,6 @@ class _Publication:
             self._versions.point_to(made, None if self._followers else base, must=must)
         return made
 
-    def _is_redefined(self, metadata: TableMetadata, snapshot: Snapshot) -> bool:
-        """Return True if the table now has another schema with the number of a published one.
-
-        A rollback by another engine may delete schemas; their numbers are then used again.
-        """
-        known = {each.schema_id: each for each in metadata.schemas}
-        newest = {snapshot.schema_id, self._handle.schema.id}
-        looked_at = newest if newest <= known.keys() else known.keys()
-        return any(
-            number <= self._handle.schema.id and known[number] != self._schemas(number)[1]
-            for number in looked_at
-        )
-
     def _rebuild(self, found: Newest, head: Snapshot) -> LoadedMetadata | None:
         """Publish the newest snapshot and the older ones that the table has, without the earlier
         metadata.
@@ -232,9 +208,9 @@ class _Publication:
         """
         versions, before = self._versions, found.loaded
         versions.storage.make_directory(versions.path(1).rpartition("/")[0])
-        first = self._with_schemas(self._first(before, head), head)
+        first = self._schemas.added_to(self._first(before, head), head)
         every = Rebuild(LoadedMetadata(versions.places, first, versions.path(0)), self._state)
-        history = kept_history(self._handle, head, lambda number: self._schemas(number)[0])
+        history = kept_history(self._handle, head, lambda number: self._schemas.of(number)[0])
         with kept_if_published(every.discard):
             metadata = with_kept_snapshots(every.metadata(history), self._handle)
             if before is not None and before.metadata.location.rstrip("/") == versions.location:
@@ -307,47 +283,14 @@ class _Publication:
             return None
         return max((each.metadata.next_row_id or 0 for each in self._versions.intact()), default=0)
 
-    def _with_schemas(self, metadata: TableMetadata, snapshot: Snapshot) -> TableMetadata:
-        """Return metadata with all schemas of the table; the schema of ``snapshot`` is the current
-        one.
-        """
-        known = {each.schema_id: each for each in metadata.schemas}
-        if snapshot.schema_id in known and self._handle.schema.id in known:
-            return replace(metadata, current_schema_id=snapshot.schema_id)
-        schemas = [
-            known[number] if number in known else self._schemas(number)[1]
-            for number in range(self._handle.schema.id + 1)
-        ]
-        for older, newer in pairwise(schemas):
-            require_promotions(older, newer)
-        return replace(
-            metadata,
-            schemas=tuple(schemas),
-            current_schema_id=snapshot.schema_id,
-            last_column_id=max(
-                metadata.last_column_id, last_column_id(schemas, self._handle.schema)
-            ),
-            properties={
-                **metadata.properties,
-                NAME_MAPPING: name_mapping(schemas, self._handle.schema),
-            },
-        )
-
     def _state(self, base: LoadedMetadata, snapshot: Snapshot) -> NextState:
         handle, metadata = self._handle, base.metadata
         partition = partition_type(metadata, metadata.partition_specs[0])
-        entries = FileEntries(handle, location_of_table(handle), partition, self._schemas)
+        entries = FileEntries(handle, location_of_table(handle), partition, self._schemas.of)
         files = ManifestFiles(base, handle.environment)
         deletes = PublishedDeletes(base, handle.environment)
         deleted = DeletedRows(handle, snapshot, entries, deletes)
         return NextState(handle, base, snapshot, files, entries, deleted)
-
-    def _both_schemas(self, number: int) -> tuple[TableSchema, Schema]:
-        handle = self._handle
-        found = handle.schema
-        if number != found.id:
-            found = read_schema(handle.storage, handle.layout, number)
-        return found, iceberg_schema(found, self._version)
 
     def _report(self, current: LoadedMetadata | None) -> PublishReport:
         handle, published = self._handle, tuple(self._published)

@@ -4,10 +4,18 @@
 from __future__ import annotations
 
 from lakeformat.errors import UnsupportedError
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.publish.schemas import iceberg_schema
+from lakeformat.publish.schemas import iceberg_schema, require_promotions
 
-__all__ = ["WRITE_PARQUET", "require_publishable"]
+__all__ = [
+    "WRITE_PARQUET",
+    "require_publishable",
+    "require_publishable_at_first",
+    "require_publishable_change",
+    "unpublishable_reason",
+]
 
 WRITE_PARQUET = (
     "set 'file.format' to 'parquet', then run `lake compact` with --strategy full (it leaves large "
@@ -38,3 +46,36 @@ def require_publishable(schema: TableSchema) -> None:
             f"are published: {WRITE_PARQUET}"
         )
     iceberg_schema(schema, options.iceberg_format_version)
+
+
+def unpublishable_reason(schema: TableSchema) -> str | None:
+    """Return the reason why tables with this schema cannot be published; None if they can be."""
+    try:
+        require_publishable(schema)
+    except UnsupportedError as reason:
+        return str(reason)
+    return None
+
+
+def require_publishable_at_first(handle: TableHandle) -> None:
+    """Raise ``UnsupportedError`` if a table without snapshots cannot be published."""
+    try:
+        require_publishable(handle.schema)
+    except UnsupportedError:
+        if latest_snapshot(handle.storage, handle.layout) is None:
+            raise
+
+
+def require_publishable_change(before: TableSchema, after: TableSchema) -> None:
+    """Raise ``UnsupportedError`` if the publication cannot follow a change of the schema.
+
+    Every change is allowed in a table whose publication was impossible before, because the change
+    may be one of the steps that make it possible.
+    """
+    was_published = before.table_options.publishes_iceberg
+    if was_published and unpublishable_reason(before) is not None:
+        return
+    require_publishable(after)
+    if was_published:
+        version = after.table_options.iceberg_format_version
+        require_promotions(iceberg_schema(before, version), iceberg_schema(after, version))

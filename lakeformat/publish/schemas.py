@@ -7,6 +7,7 @@ Elements of arrays and maps get the ids that the data files store for them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -37,7 +38,13 @@ from lakeformat.types.types import (
 )
 from lakeformat.types.types import MapType as PaimonMap
 
-__all__ = ["iceberg_schema", "iceberg_spec", "last_column_id", "require_promotions"]
+__all__ = [
+    "iceberg_schema",
+    "iceberg_spec",
+    "last_column_id",
+    "require_promotions",
+    "without_dropped",
+]
 
 _ID = b"PARQUET:field_id"
 _KEY_COLUMNS = 1_073_741_823
@@ -79,6 +86,19 @@ def iceberg_schema(schema: TableSchema, version: int) -> Schema:
     return Schema(schema.id, fields, tuple(each.id for each in keys) if can_identify else ())
 
 
+def without_dropped(schema: TableSchema, newest: TableSchema, version: int) -> TableSchema:
+    """Return an earlier schema without the columns that Iceberg readers cannot read and that the
+    newest schema does not have.
+
+    So a table can be published again after such a column was dropped.
+    """
+    alive = {field.id for field in newest.fields}
+    fields = tuple(
+        field for field in schema.fields if field.id in alive or _is_readable(field, version)
+    )
+    return replace(schema, fields=fields)
+
+
 def iceberg_spec(schema: TableSchema) -> PartitionSpec:
     """Return the partition spec of a table: the transform identity of each partition column."""
     fields = (
@@ -108,8 +128,9 @@ def require_promotions(older: Schema, newer: Schema) -> None:
         was = before.get(number, kind)
         if was != kind and not _is_promotion(was, kind):
             raise UnsupportedError(
-                f"column {newer.name_of(number)!r} was changed from {was} to {kind} in schema "
-                f"{newer.schema_id}, which Iceberg readers cannot follow in older files"
+                f"column {newer.name_of(number)!r} changes from {was} to {kind} in schema "
+                f"{newer.schema_id}, which Iceberg readers cannot follow in older files. Add a "
+                "column of the new type instead, or set 'metadata.iceberg.storage' to 'disabled'"
             )
 
 
@@ -182,6 +203,14 @@ def _require_types(column: str, kind: DataType, version: int) -> None:
         case _:
             reason = f"version {version} is published without such a type"
             raise _refused(column, kind, reason)
+
+
+def _is_readable(field: DataField, version: int) -> bool:
+    try:
+        _require_types(field.name, field.type, version)
+    except UnsupportedError:
+        return False
+    return True
 
 
 def _refused(

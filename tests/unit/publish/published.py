@@ -11,6 +11,7 @@ import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
 from lakeformat.iceberg.table import IcebergTable, load_iceberg_table
+from lakeformat.paimon.metadata.schema_file import alter_schema
 from lakeformat.paimon.table import load_table
 from lakeformat.publish.place import versions_of
 from lakeformat.publish.versions import FIRST_NUMBER
@@ -58,6 +59,13 @@ def unobserved(table: lake.Table) -> lake.Table:
     options = {**bare._handle.options.to_dict(), "metadata.iceberg.storage": "disabled"}
     object.__setattr__(bare._handle.options, "_raw", options)
     return bare
+
+
+def changed_elsewhere(table: lake.Table, *changes: lake.SchemaChange) -> lake.Table:
+    """Change the schema as Flink does, which knows no rules of the publication."""
+    handle = table._handle
+    alter_schema(handle.storage, handle.layout, changes, handle.environment)
+    return catalog_of(table).table("shop.orders")
 
 
 def rows_of(**columns: list[Any]) -> pa.Table:

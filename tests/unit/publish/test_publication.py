@@ -19,6 +19,7 @@ from tests.unit.publish.published import (
     ROOT,
     catalog_in,
     catalog_of,
+    changed_elsewhere,
     content,
     file_of,
     iceberg,
@@ -406,11 +407,10 @@ def test_an_expiry_names_the_table_and_the_option_that_blocks_it(storage):
     table = published_table(storage, [("id", "INT")], options={"snapshot.num-retained.min": "1"})
     for number in (1, 2):
         table.write(rows_of(id=pa.array([number], pa.int32())))
-    changed = catalog_in(storage)
-    changed.alter_table("shop.orders", lake.update_column_type("id", "STRING"))
-    changed.table("shop.orders").write(rows_of(id=["three"]))
+    table = changed_elsewhere(table, lake.update_column_type("id", "STRING"))
+    table.write(rows_of(id=["three"]))
     with pytest.raises(lake.UnsupportedError, match=r"no file of .*'disabled'. Nothing was"):
-        changed.table("shop.orders").expire_snapshots(retain_max=1)
+        table.expire_snapshots(retain_max=1)
 
 
 def test_a_commit_during_an_expiry_does_not_publish_expired_snapshots(storage, monkeypatch):

@@ -15,7 +15,6 @@ from tests.unit.publish.published import (
     KEYED,
     catalog_in,
     catalog_of,
-    content,
     iceberg,
     published_table,
     rows_of,
@@ -97,16 +96,6 @@ def test_a_mistyped_place_gets_the_nearest_one(storage):
     options = {"metadata.iceberg.storage": "table-locaton"}
     with pytest.raises(lake.InvalidRequestError, match="did you mean 'table-location'"):
         published_table(storage, [("id", "INT")], options=options)
-
-
-def test_a_change_that_iceberg_cannot_follow_stops_the_publication_only(storage, caplog):
-    table = published_table(storage, [("id", "INT")])
-    table.write(pa.table({"id": pa.array([1], pa.int32())}))
-    table = catalog_in(storage).alter_table("shop.orders", lake.update_column_type("id", "STRING"))
-    assert table.write(pa.table({"id": ["x"]})).snapshot_id == 2
-    assert "was changed from int to string in schema 1" in caplog.text
-    assert content(table.scan().to_arrow()) == [{"id": "1"}, {"id": "x"}]
-    assert seen(table) == [{"id": 1}]
 
 
 def test_the_primary_key_identifies_rows_and_the_ids_of_key_columns_are_known(storage):

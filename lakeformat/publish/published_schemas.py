@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The schemas of a table, as Iceberg metadata shows them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.schema import Schema
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.schema_file import read_schema
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.publish.name_mapping import NAME_MAPPING, name_mapping
+from lakeformat.publish.schemas import (
+    iceberg_schema,
+    last_column_id,
+    require_promotions,
+    without_dropped,
+)
+
+__all__ = ["PublishedSchemas"]
+
+
+class PublishedSchemas:
+    """Converts each schema of a table once, for one version of Iceberg's format."""
+
+    def __init__(self, handle: TableHandle, version: int) -> None:
+        """``handle`` has the newest schema."""
+        self._handle, self._version = handle, version
+        self._found: dict[int, tuple[TableSchema, Schema]] = {}
+
+    def of(self, number: int) -> tuple[TableSchema, Schema]:
+        """Return the Paimon schema and the Iceberg schema of a schema id."""
+        if number not in self._found:
+            handle = self._handle
+            found = handle.schema
+            if number != found.id:
+                found = read_schema(handle.storage, handle.layout, number)
+            shown = without_dropped(found, handle.schema, self._version)
+            self._found[number] = found, iceberg_schema(shown, self._version)
+        return self._found[number]
+
+    def added_to(self, metadata: TableMetadata, snapshot: Snapshot) -> TableMetadata:
+        """Return metadata with all schemas of the table; the schema of ``snapshot`` is the current
+        one.
+
+        Raise ``UnsupportedError`` if the type of a column changed in a way that Iceberg does not
+        allow.
+        """
+        newest = self._handle.schema
+        known = {each.schema_id: each for each in metadata.schemas}
+        if snapshot.schema_id in known and newest.id in known:
+            return replace(metadata, current_schema_id=snapshot.schema_id)
+        schemas = [
+            known[number] if number in known else self.of(number)[1]
+            for number in range(newest.id + 1)
+        ]
+        for older, newer in pairwise(schemas):
+            require_promotions(older, newer)
+        return replace(
+            metadata,
+            schemas=tuple(schemas),
+            current_schema_id=snapshot.schema_id,
+            last_column_id=max(metadata.last_column_id, last_column_id(schemas, newest)),
+            properties={**metadata.properties, NAME_MAPPING: name_mapping(schemas, newest)},
+        )
+
+    def are_redefined(self, metadata: TableMetadata, snapshot: Snapshot) -> bool:
+        """Return True if the table now has another schema with the number of a published one.
+
+        A rollback by another engine may delete schemas; their numbers are then used again.
+        """
+        known = {each.schema_id: each for each in metadata.schemas}
+        newest = {snapshot.schema_id, self._handle.schema.id}
+        looked_at = newest if newest <= known.keys() else known.keys()
+        return any(
+            number <= self._handle.schema.id and known[number] != self.of(number)[1]
+            for number in looked_at
+        )
