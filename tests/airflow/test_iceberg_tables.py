@@ -178,6 +178,38 @@ def test_a_cleared_task_writes_its_rows_to_a_mixed_table_again(orders, tmp_path)
     assert sorted(each["name"] for each in rows) == ["bob", "eve"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "left"),
+    [
+        ({}, None),
+        ({"partition_by": ["id"], "overwrite": "partitions"}, [1, 2, 3, 9]),
+        ({"overwrite": "table"}, [1, 3]),
+        ({"upsert_by": ["id"]}, [1, 2, 3, 9]),
+    ],
+)
+def test_a_task_that_is_cleared_after_a_compaction_replaces_or_names_the_command(
+    orders, tmp_path, arguments, left
+):
+    source = tmp_path / "rows.csv"
+    work = LakeIngestOperator(
+        task_id="load", table="shop.new", source=str(source), create=True, **arguments
+    )
+    source.write_text("id\n9\n")
+    other = work.execute(task_context("other"))
+    source.write_text("id\n1\n2\n")
+    work.execute(context := task_context("load"))
+    table = LakeHook().table("shop.new")
+    table.compact(strategy="full", rewrite_all=True)
+    assert table.latest_snapshot().id != other["snapshot_id"]
+    source.write_text("id\n1\n3\n")
+    if left is None:
+        with pytest.raises(AirflowFailException, match=r"lake delete TABLE .*on_clear='force'"):
+            work.execute(cleared(context))
+    else:
+        work.execute(cleared(context))
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == (left or [1, 2, 9])
+
+
 def test_a_function_returns_rows_of_a_new_table_once(orders):
     @task.lake_commit(table="shop.new", create=True, partition_by=["truncate(1, name)"])
     def load(table):

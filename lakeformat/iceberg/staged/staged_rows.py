@@ -11,7 +11,7 @@ from lakeformat.iceberg.read.plan import TableState
 from lakeformat.iceberg.read.unpublished_files import UnpublishedFiles
 from lakeformat.iceberg.write.foreign_entries import checked_entries
 from lakeformat.iceberg.write.message import IcebergCommitMessage
-from lakeformat.iceberg.write.redo import files_added_by
+from lakeformat.iceberg.write.redo import files_replaced
 from lakeformat.tables.staged.files import StagedResult
 
 __all__ = ["staged_files"]
@@ -40,5 +40,5 @@ def staged_files(
     entries = checked_entries(loaded, loaded.places.uri, messages)
     removed = frozenset[str]()
     if replaces is not None and state.snapshot is not None:
-        removed = files_added_by(loaded, state.snapshot, replaces)
+        removed = files_replaced(loaded, state.snapshot, replaces)
     return UnpublishedFiles.of(loaded.metadata, entries, removed)

@@ -7,13 +7,15 @@ an attempt of the earlier run that was published late.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.choice import snapshot_text
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.commit.identity import earlier_of_user
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
@@ -25,28 +27,24 @@ from lakeformat.iceberg.metadata.manifest import (
 )
 from lakeformat.iceberg.metadata.manifest_list import read_manifest_list
 from lakeformat.iceberg.metadata.snapshot import Snapshot
-from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.partition_spec import PartitionSpec
 from lakeformat.iceberg.read.entry_columns import is_unpartitioned, scopes
 from lakeformat.iceberg.write.file_changes import ChangedFiles
+from lakeformat.iceberg.write.file_choice import FilesNamed
+from lakeformat.iceberg.write.followed_files import FollowedFiles, files_of
 from lakeformat.iceberg.write.publish import Base, FileChange
 from lakeformat.tables.commit_id import DELETE_FIRST, CommitId
 
-__all__ = ["Redo", "files_added_by", "find_replaced"]
+__all__ = [
+    "Redo",
+    "files_replaced",
+    "find_earlier",
+    "find_replaced",
+    "has_newer_deletes",
+    "refusal",
+]
 
-_ADDS_ROWS = ("append", "overwrite")
-
-
-@dataclass(frozen=True, slots=True)
-class _FilesAddedBy:
-    """Chooses the data files that one snapshot added."""
-
-    snapshot_id: int
-
-    def mask(self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table) -> pa.Array:
-        is_added = pc.equal(entries["snapshot_id"], self.snapshot_id)
-        mask = pc.and_(is_added, pc.equal(entries["content"], DATA))
-        return mask.combine_chunks() if isinstance(mask, pa.ChunkedArray) else mask
+_CHANGES_ROWS = ("append", "overwrite", "delete")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,73 +59,101 @@ class Redo:
         """Return the change for the newest snapshot; raise ``InvalidRequestError`` if the earlier
         rows cannot be removed.
         """
-        choice = find_replaced(base.loaded, self.handle.branch, self.commit, self.handle.uri)
-        return ChangedFiles(self.added, choice, variant=choice)(base)
+        paths = find_replaced(base.loaded, self.handle.branch, self.commit, self.handle.uri)
+        choice = None if paths is None else FilesNamed(pa.array(sorted(paths), pa.string()))
+        return ChangedFiles(self.added, choice, variant=paths)(base)
 
 
 def find_replaced(
     loaded: LoadedMetadata, branch: str, commit: CommitId, uri: str
-) -> _FilesAddedBy | None:
-    """Return the choice of files to remove; None if a rollback has already removed them.
+) -> frozenset[str] | None:
+    """Return the URIs of the files to remove; None if a rollback has already removed them.
 
-    Raise ``InvalidRequestError`` if rows of the earlier commit are now in other files, or if some
-    of them were deleted.
+    Raise ``InvalidRequestError`` if rows of the earlier commit are now in files with other rows, or
+    if some of them were deleted.
+    """
+    reference = loaded.metadata.references.get(branch)
+    history = [*loaded.metadata.ancestry(None if reference is None else reference.snapshot_id)]
+    earlier = find_earlier(loaded, history, commit, uri)
+    if earlier is None:
+        return None
+    refused = partial(refusal, commit, uri, advice=DELETE_FIRST)
+    followed = FollowedFiles(loaded, files_of(loaded, earlier))
+    manifests = read_manifest_list(loaded.places, history[0])
+    own = _live_files(loaded, manifests, followed.paths)
+    if sum(map(len, own)) != len(followed.paths):
+        if earlier not in history:
+            raise refused("its files were rewritten or removed by snapshots that have expired")
+        if mixing := followed.through(history[: history.index(earlier)]):
+            raise refused(f"{snapshot_text(mixing)} has rewritten or removed its files")
+        own = _live_files(loaded, manifests, followed.paths)
+    if has_newer_deletes(loaded, manifests, own):
+        raise refused("rows of its files were deleted or updated")
+    return followed.paths
+
+
+def find_earlier(
+    loaded: LoadedMetadata, history: Sequence[Snapshot], commit: CommitId, uri: str
+) -> Snapshot | None:
+    """Return the snapshot that the same user committed before; None if it was rolled back.
+
+    ``history`` is that of the branch, newest first. Raise ``InvalidRequestError`` if the snapshot
+    has expired.
     """
     assert commit.replaces is not None
-    metadata = loaded.metadata
-    reference = metadata.references.get(branch)
-    history = [*metadata.ancestry(None if reference is None else reference.snapshot_id)]
-    earlier = earlier_of_user(history, commit, _ADDS_ROWS)
+    earlier = earlier_of_user(history, commit, _CHANGES_ROWS)
+    if earlier is not None or not history or history[-1].parent_id is None:
+        return earlier
+    kept = loaded.metadata.snapshot(commit.replaces)
+    if kept is None:
+        raise refusal(commit, uri, "this snapshot, or a later one, has expired", DELETE_FIRST)
+    # A tag may keep the snapshot longer than the later ones that lead to it.
+    return kept if _age(kept) < _age(history[-1]) else None
+
+
+def files_replaced(loaded: LoadedMetadata, head: Snapshot, snapshot_id: int) -> frozenset[str]:
+    """Return the URIs of the data files that a commit which replaces a snapshot removes."""
+    earlier = loaded.metadata.snapshot(snapshot_id)
     if earlier is None:
-        has_expired = bool(history) and history[-1].parent_id is not None
-        if has_expired and metadata.snapshot(commit.replaces) is None:
-            raise _refused(commit, uri, "this snapshot, or a later one, has expired")
-        return None
-    choice = _FilesAddedBy(earlier.snapshot_id)
-    _require_whole(loaded, history[0], earlier, choice, commit, uri)
-    return choice
+        return frozenset()
+    history = [*loaded.metadata.ancestry(head.snapshot_id)]
+    followed = FollowedFiles(loaded, files_of(loaded, earlier))
+    if earlier in history:
+        followed.through(history[: history.index(earlier)])
+    return followed.paths
 
 
-def files_added_by(loaded: LoadedMetadata, head: Snapshot, snapshot_id: int) -> frozenset[str]:
-    """Return the URIs of the live data files that a snapshot added and that ``head`` still has."""
-    data = read_manifest_list(loaded.places, head)
-    data = data.filter(pc.equal(data["content"], DATA))
-    own = _chosen(loaded, data, _FilesAddedBy(snapshot_id))
-    return frozenset(path for some in own for path in some["file_path"].to_pylist())
+def has_newer_deletes(loaded: LoadedMetadata, manifests: pa.Table, own: Sequence[pa.Table]) -> bool:
+    """Return True if a delete file of the snapshot may apply to one of the data files ``own``."""
+    oldest = [pc.min(each["sequence_number"]).as_py() for each in own if len(each)]
+    if not oldest:
+        return False
+    is_delete = pc.not_equal(manifests["content"], DATA)
+    for spec_id, entries in _live(loaded, manifests.filter(is_delete)):
+        newer = entries.filter(pc.greater_equal(entries["sequence_number"], min(oldest)))
+        if _may_apply(newer, loaded.metadata.spec_of(spec_id), own):
+            return True
+    return False
 
 
-def _require_whole(
-    loaded: LoadedMetadata,
-    head: Snapshot,
-    earlier: Snapshot,
-    choice: _FilesAddedBy,
-    commit: CommitId,
-    uri: str,
-) -> None:
-    """Raise ``InvalidRequestError`` if a file of the earlier commit was rewritten, or if some of
-    its rows were deleted.
-    """
-    manifests = read_manifest_list(loaded.places, head)
-    is_data = pc.equal(manifests["content"], DATA)
-    own = _chosen(loaded, manifests.filter(is_data), choice)
-    count = earlier.summary.get("added-data-files", "0")
-    if sum(map(len, own)) != int(count):
-        raise _refused(commit, uri, "a later commit has rewritten or removed its files")
-    deletes = _live(loaded, manifests.filter(pc.invert(is_data)))
-    for spec_id, entries in deletes:
-        spec = loaded.metadata.spec_of(spec_id)
-        newer = entries.filter(
-            pc.greater_equal(entries["sequence_number"], earlier.sequence_number)
-        )
-        if _may_apply(newer, spec, own):
-            raise _refused(commit, uri, "rows of its files were deleted or updated")
+def refusal(commit: CommitId, uri: str, why: str, advice: str) -> InvalidRequestError:
+    """Return the error that the earlier rows cannot be replaced."""
+    return InvalidRequestError(
+        f"{commit} cannot take the place of snapshot {commit.replaces} of {uri}: {why}. Nothing "
+        f"was published. {advice}"
+    )
 
 
-def _chosen(loaded: LoadedMetadata, manifests: pa.Table, choice: _FilesAddedBy) -> list[pa.Table]:
-    metadata = loaded.metadata
+def _age(snapshot: Snapshot) -> tuple[int, int]:
+    """Return numbers that ascend along a history; version 1 has no sequence numbers."""
+    return snapshot.sequence_number, snapshot.timestamp_ms
+
+
+def _live_files(loaded: LoadedMetadata, manifests: pa.Table, paths: Set[str]) -> list[pa.Table]:
+    data = manifests.filter(pc.equal(manifests["content"], DATA))
+    known = pa.array(sorted(paths), pa.string())
     return [
-        entries.filter(choice.mask(metadata, metadata.spec_of(spec_id), entries))
-        for spec_id, entries in _live(loaded, manifests)
+        entries.filter(pc.is_in(entries["file_path"], known)) for _, entries in _live(loaded, data)
     ]
 
 
@@ -155,10 +181,3 @@ def _may_apply(deletes: pa.Table, spec: PartitionSpec, own: Sequence[pa.Table]) 
         if applies and paths:
             return True
     return False
-
-
-def _refused(commit: CommitId, uri: str, why: str) -> InvalidRequestError:
-    return InvalidRequestError(
-        f"{commit} cannot take the place of snapshot {commit.replaces} of {uri}: {why}. Nothing "
-        f"was published. {DELETE_FIRST}"
-    )

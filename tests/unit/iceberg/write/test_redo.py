@@ -92,6 +92,68 @@ def test_deletes_from_other_rows_do_not_matter(orders):
     assert ids_of(orders._handle) == [3, 90, 91, 94]
 
 
+def in_two_files(table: IcebergTable) -> int:
+    """Commit 1 and 4, of one partition, in a file each."""
+    messages = []
+    for each in (1, 4):
+        with table.new_writer() as writer:
+            writer.write(rows(each))
+            messages += writer.prepare()
+    found = table.commit(messages, commit=lake.CommitId("run", 1)).snapshot_id
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_rows_that_were_compacted_among_themselves_are_taken_out(storage, version):
+    table = IcebergTable(made_table(storage, version, partition={"k": "identity"}))
+    table.write(rows(90))
+    replaced = in_two_files(table)
+    for _ in range(2):
+        table.compact(strategy="full", rewrite_all=True)
+    assert len(table.snapshots()) == 4
+    report = table.write(rows(1), commit=redo(replaced))
+    assert (ids_of(table._handle), report.deleted_files) == ([1, 90], 1)
+    assert stored_files(storage) >= referenced_files(table._handle)
+
+
+def test_a_check_leaves_out_the_compacted_rows_that_the_commit_takes_out(storage):
+    table = IcebergTable(made_table(storage, partition={"k": "identity"}))
+    replaced = in_two_files(table)
+    table.compact(strategy="full", rewrite_all=True)
+    with table.new_writer() as writer:
+        writer.write(rows(1, 7))
+        address = table.staged.address(
+            table.staged.add(writer.prepare(), commit=redo(replaced)).name
+        )
+    assert table.check(staged=[address], unique=["id"]).failed
+    assert table.check(staged=[address], replaces=replaced, unique=["id"]).failed == ()
+
+
+def test_rows_compacted_after_some_were_deleted_bring_none_back(orders):
+    replaced = in_two_files(orders)
+    orders.delete("id = 4")
+    orders.compact(strategy="full", rewrite_all=True)
+    with pytest.raises(InvalidRequestError, match="has rewritten"):
+        orders.write(rows(1), commit=redo(replaced))
+
+
+def test_a_repetition_without_rows_can_be_repeated(orders):
+    second = orders.write(rows(), commit=redo(first_try(orders, 1))).snapshot_id
+    orders.write(rows(2), commit=redo(second, 3))
+    assert ids_of(orders._handle) == [2, 90, 91]
+
+
+def test_a_tagged_run_is_found_after_later_snapshots_expired(orders):
+    replaced = first_try(orders, 1, 2)
+    orders.tags.create("run", snapshot=replaced)
+    middle = orders.write(rows(93)).snapshot_id
+    orders.write(rows(94))
+    commit_metadata(orders._handle, lambda loaded: remove_snapshots(loaded.metadata, [middle]))
+    orders.write(rows(3), commit=redo(replaced))
+    assert ids_of(orders._handle) == [3, 90, 91, 93, 94]
+
+
 def compacted(table: IcebergTable, replaced: int) -> None:
     table.compact(strategy="full", rewrite_all=True)
 
@@ -112,8 +174,8 @@ def expired(table: IcebergTable, replaced: int) -> None:
 @pytest.mark.parametrize(
     ("meanwhile", "reason"),
     [
-        (compacted, "a later commit has rewritten or removed its files"),
-        (deleted, "a later commit has rewritten or removed its files"),
+        (compacted, r"snapshot \d+ .* has rewritten or removed its files"),
+        (deleted, r"snapshot \d+ .* has rewritten or removed its files"),
         (one_deleted, "rows of its files were deleted or updated"),
         (expired, "this snapshot, or a later one, has expired"),
     ],
