@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Unpack
 
 from airflow.sdk import BaseHook
 from airflow.sdk.log import mask_secret
@@ -228,9 +228,7 @@ class LakeIngestOperator(LakeJobOperator):
         return request
 
     def _adds_rows(self, table: Table) -> bool:
-        of_messages = table.format == "iceberg" and self.format in get_args(MessageFormat)
-        by_key = of_messages or table.format == "mixed"
-        replaces = by_key or self.overwrite is not None or self.upsert_by is not None
+        replaces = self.overwrite is not None or table.format == "mixed"
         return not replaces and self.source_table is None and not self.stage
 
     def _is_repeated(self) -> bool:

@@ -24,6 +24,7 @@ from lakeformat.iceberg.row_changes.file_keys import FileKeys
 from lakeformat.iceberg.row_changes.given_keys import key_fields
 from lakeformat.iceberg.row_changes.matched_rows import FileToChange, MatchedFile, plan_matches
 from lakeformat.iceberg.row_changes.method import method_of
+from lakeformat.iceberg.row_changes.redo import require_newest
 from lakeformat.iceberg.row_changes.run import ChangeRequest, PreparedChange, run_change
 from lakeformat.iceberg.row_changes.upsert import MERGE, upsert_report
 from lakeformat.iceberg.write.append import checked_properties, earlier_commit
@@ -51,6 +52,9 @@ def upsert_messages(
 ) -> UpsertReport:
     """Publish prepared files; their rows replace the stored rows with the same keys, and the stored
     rows with the deleted keys of the messages are deleted.
+
+    With ``commit.replaces`` raise ``InvalidRequestError`` if a later commit may have changed rows
+    with the same keys.
     """
     request = ChangeRequest(
         operation=RowOperation.UPSERT,
@@ -74,7 +78,7 @@ def upsert_messages(
         )
     require_present(loaded, handle.uri, entries)
     bases = {each.base_snapshot for each in messages}
-    files = _NewFiles(handle, entries, names, bases, deleted, is_once=commit is not None)
+    files = _NewFiles(handle, entries, names, bases, deleted, commit)
     changed = run_change(handle, request, files.prepared)
     rows = sum(each.rows for each in messages)
     done = "replaced or deleted" if deleted else "replaced"
@@ -97,8 +101,8 @@ class _NewFiles:
     """The ids of the snapshots that were the newest when the writers of the files began."""
     deleted: Sequence[pa.Table]
     """Keys whose stored rows are deleted."""
-    is_once: bool
-    """True if the commit has an identity, by which a repetition finds it."""
+    commit: CommitId | None
+    """The identity by which a repetition finds the commit."""
     _conditions: dict[int, Predicate] = field(default_factory=dict)
     """The condition that the keys meet, by schema id."""
 
@@ -119,6 +123,7 @@ class _NewFiles:
             self._conditions[number] = keys.condition()
         condition = self._conditions[number]
         plan = plan_matches(loaded, self.handle.branch, condition, with_all_deletes=True)
+        require_newest(self.handle, loaded, self.commit, plan.condition)
         files = (*plan.whole, *plan.open)
         plan.scan.expect([each.split for each in files])
         work = UnitWork(
@@ -135,7 +140,7 @@ class _NewFiles:
             unseen=plan.condition,
             given=entries if self.entries else None,
             # Otherwise a repeated commit would delete rows that got these keys later.
-            is_recorded=self.is_once and bool(self.deleted),
+            is_recorded=self.commit is not None and bool(self.deleted),
             once=lambda produce: PublishedOnce(self.handle.uri, produce, self.bases, self.entries),
         )
 

@@ -31,6 +31,7 @@ from lakeformat.iceberg.row_changes.matched_rows import (
     plan_matches,
 )
 from lakeformat.iceberg.row_changes.method import method_of
+from lakeformat.iceberg.row_changes.redo import require_newest
 from lakeformat.iceberg.row_changes.run import ChangeRequest, PreparedChange, run_change
 from lakeformat.iceberg.types import Field
 from lakeformat.iceberg.write.append import checked_properties, earlier_commit
@@ -61,7 +62,8 @@ def upsert(
 ) -> UpsertReport:
     """Store rows in place of those with the same keys, and delete keys whose last kind is a delete.
 
-    A repeated call with the same ``commit`` publishes nothing again.
+    A repeated call with the same ``commit`` publishes nothing again. With ``commit.replaces``
+    raise ``InvalidRequestError`` if a later commit may have changed rows with the same keys.
     """
     request = ChangeRequest(
         operation=RowOperation.UPSERT, commit=commit, properties=checked_properties(properties)
@@ -73,9 +75,7 @@ def upsert(
     schema = loaded.metadata.schema
     fields = key_fields(schema, by)
     given, names = given_changes(schema, data, fields, kinds), [each.name for each in fields]
-    report = run_change(
-        handle, request, lambda: _prepared(handle, given, names, is_once=commit is not None)
-    )
+    report = run_change(handle, request, lambda: _prepared(handle, given, names, commit))
     rows = sum(each.batch.num_rows for each in given.stored)
     return upsert_report(
         handle, report, rows, "replaced" if kinds is None else "replaced or deleted"
@@ -100,7 +100,7 @@ def upsert_report(
 
 
 def _prepared(
-    handle: TableHandle, given: GivenChanges, names: Sequence[str], *, is_once: bool
+    handle: TableHandle, given: GivenChanges, names: Sequence[str], commit: CommitId | None
 ) -> PreparedChange:
     """Plan the change of the newest snapshot, with the columns that the table has now."""
     loaded = handle.load()
@@ -109,6 +109,7 @@ def _prepared(
     rows = given.rows(schema)
     keys = given_keys(given.keys(schema, fields, rows), fields)
     plan = plan_matches(loaded, handle.branch, keys.condition, with_all_deletes=True)
+    require_newest(handle, loaded, commit, plan.condition)
     files = (*plan.whole, *plan.open)
     plan.scan.expect([each.split for each in files])
     upserted = _Upsert(plan, keys, rows, np.full(len(keys), _NO_ROW, np.int64))
@@ -126,7 +127,7 @@ def _prepared(
         unseen=plan.condition,
         add=lambda: upserted.write(handle.environment),
         # Otherwise a repeated commit would delete rows that got these keys later.
-        is_recorded=is_once and len(keys) > len(rows),
+        is_recorded=commit is not None and len(keys) > len(rows),
     )
 
 
