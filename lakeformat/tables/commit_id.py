@@ -57,9 +57,9 @@ class CommitId:
 
     ``replaces`` is the number of the snapshot in which the same user published an earlier version
     of the rows, with a lower identifier. The commit removes the rows of that snapshot; in a table
-    with a primary key, or in an upsert, the new row of each key wins instead. If the old rows cannot be removed any
-    more, for example because a compaction has merged them with other rows, an error is raised
-    before anything is written. An overwrite ignores ``replaces``.
+    with a primary key, or in an upsert, the new row of each key wins instead. If the old rows
+    cannot be removed any more, for example because a compaction has merged them with other rows, an
+    error is raised before anything is written. An overwrite ignores ``replaces``.
     """
 
     user: str
