@@ -46,8 +46,8 @@ def _act(wanted: ExpireSnapshotsRequest) -> Outcome:
         dry_run=wanted.dry_run,
     )
     stalled = []
-    if table.format == "iceberg":
-        done = bool(report.snapshots or report.references)
+    if table.format in ("iceberg", "mixed"):
+        done = report.has_work
     else:
         consumers = report.stalled_consumers
         stalled = [f"{each.finding}: {each.advice(wanted.table)}" for each in consumers]

@@ -98,7 +98,8 @@ def expire(
     options, which default to snapshot.num-retained.min 10, snapshot.num-retained.max without a
     bound, snapshot.time-retained 1 h, snapshot.expire.limit 50. The next expiry finishes one that
     was interrupted. An Iceberg table follows its properties history.expire.max-snapshot-age-ms (5
-    d) and history.expire.min-snapshots-to-keep (1), and refuses --retain-max and --limit.
+    d) and history.expire.min-snapshots-to-keep (1), a Mixed table change.data.ttl.minutes (7 d) and
+    snapshot.keep.duration (12 h); both refuse --retain-max and --limit.
 
     For a database the output has one line a table; --save FILE has the files of
     all tables.

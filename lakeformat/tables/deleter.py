@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, TypeAlias
@@ -49,6 +49,15 @@ class Deleted:
             self.failed.append(f"{removal.uri}: {reason}")
         _log.warning("could not remove %s: %s. The next run tries again", removal.uri, reason)
 
+    def plus(self, other: Deleted) -> Deleted:
+        """Return the sum of both."""
+        return Deleted(
+            _sum(self.files, other.files),
+            _sum(self.sizes, other.sizes),
+            [*self.failed, *other.failed][:_NAMED_FAILURES],
+            self.failures + other.failures,
+        )
+
     @property
     def total(self) -> int:
         """The number of deleted files."""
@@ -75,6 +84,10 @@ class Deleted:
             "failures": self.failures,
             "failed": [*self.failed],
         }
+
+
+def _sum(one: Mapping[FileClass, int], other: Mapping[FileClass, int]) -> dict[FileClass, int]:
+    return {kind: one.get(kind, 0) + other.get(kind, 0) for kind in {**one, **other}}
 
 
 class Deleter:

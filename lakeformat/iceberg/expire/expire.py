@@ -16,7 +16,7 @@ from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.expire.exclusive_files import ExclusiveFiles, find_exclusive_files
 from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
-from lakeformat.iceberg.expire.select import Selection, require_gc, select
+from lakeformat.iceberg.expire.select import Needed, Selection, require_gc, select
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.retention import retention_of
@@ -42,6 +42,8 @@ class ExpiryRequest:
     delete_files: bool = True
     unread: Callable[[], Collection[int]] = tuple
     """Returns the ids of the snapshots that a consumer has not read yet."""
+    needed: Needed | None = None
+    """Returns those of the given snapshots that the table still needs; None: it needs none."""
 
     def select(self, loaded: LoadedMetadata, now_millis: int) -> Selection:
         """Return the snapshots, branches and tags that expire in one state of the table."""
@@ -60,6 +62,7 @@ class ExpiryRequest:
             retention,
             self.snapshots,
             self.unread(),
+            needed=self.needed,
             clean_metadata=self.clean_metadata,
         )
 
@@ -141,4 +144,5 @@ def _report(
         deleted=deleter.deleted,
         outside=files.outside,
         held=chosen.held,
+        needed=chosen.needed,
     )

@@ -33,6 +33,8 @@ class IcebergExpireReport(Report):
     directories."""
     held: int = 0
     """The number of snapshots that were kept only because a consumer has not read them."""
+    needed: int = 0
+    """The number of snapshots that were kept only because the Mixed table still needs them."""
     removals: tuple[Removal, ...] = field(default=(), repr=False)
     """In a dry run, the files that would be deleted."""
 
@@ -40,6 +42,11 @@ class IcebergExpireReport(Report):
     def is_complete(self) -> bool:
         """True if every planned file was deleted; files that remain are orphan files."""
         return not self.deleted.failures
+
+    @property
+    def has_work(self) -> bool:
+        """True if something expired, or would expire in a dry run."""
+        return bool(self.snapshots or self.references)
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -71,6 +78,11 @@ def _lines(report: IcebergExpireReport) -> Iterator[str]:
     yield f"{counted(count, 'snapshot')} {verb}" if count else f"no snapshot {verb}"
     if report.held:
         yield f"kept {counted(report.held, 'snapshot')} for consumers: `lake consumer` lists them"
+    if report.needed:
+        yield (
+            f"kept {counted(report.needed, 'snapshot')} that the newest state or an open batch of "
+            "the Mixed table needs"
+        )
     if report.references:
         removed = "would remove" if report.dry_run else "removed"
         yield f"{removed} branches and tags that are too old: {', '.join(report.references)}"

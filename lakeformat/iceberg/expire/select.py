@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
@@ -19,9 +20,12 @@ from lakeformat.iceberg.retention import (
     overdue_snapshots,
 )
 
-__all__ = ["Selection", "require_gc", "select"]
+__all__ = ["Needed", "Selection", "require_gc", "select"]
 
 _GC = "gc.enabled"
+
+Needed: TypeAlias = Callable[[TableMetadata, Collection[int]], Collection[int]]
+"""Returns those snapshots, of the ones that would expire, that the table still needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,8 @@ class Selection:
     """The branches and tags that are too old."""
     held: int = 0
     """The number of snapshots that are kept only because a consumer has not read them."""
+    needed: int = 0
+    """The number of snapshots that are kept only because the table still needs them."""
 
 
 def require_gc(metadata: TableMetadata) -> None:
@@ -57,12 +63,14 @@ def select(
     snapshots: Collection[int],
     unread: Collection[int],
     *,
+    needed: Needed | None = None,
     clean_metadata: bool,
 ) -> Selection:
     """Select the snapshots that ``retention`` does not keep, and those given by id in
     ``snapshots``.
 
-    Snapshots in ``unread`` are kept, because a consumer has not read them yet.
+    Snapshots in ``unread`` are kept, because a consumer has not read them yet, and those that
+    ``needed`` returns.
     """
     metadata = loaded.metadata
     overdue = overdue_references(metadata, retention)
@@ -71,6 +79,8 @@ def select(
     expired |= _named(metadata, snapshots, kept_references)
     held = expired.intersection(unread)
     expired -= held
+    still_needed = set() if needed is None else expired.intersection(needed(metadata, expired))
+    expired -= still_needed
     left = metadata
     for reference in overdue:
         left = remove_reference(left, reference.name)
@@ -88,6 +98,7 @@ def select(
         tuple(number for _, number in ordered),
         tuple(sorted(each.name for each in overdue)),
         len(held),
+        len(still_needed),
     )
 
 

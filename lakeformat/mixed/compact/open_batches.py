@@ -8,7 +8,7 @@ before, the rows of the batch would stand beside theirs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from lakeformat.iceberg.metadata.snapshot import Snapshot
@@ -18,7 +18,7 @@ from lakeformat.mixed.read.state import MixedState
 from lakeformat.mixed.read.store_files import change_files
 from lakeformat.tables.moment import moment_text
 
-__all__ = ["OpenBatch", "oldest_open_batch"]
+__all__ = ["OpenBatch", "begun_transactions", "change_data_millis", "oldest_open_batch"]
 
 _BEGIN = "tx.begin.signature"
 """The member of the summary of an empty commit with which Amoro begins a batch."""
@@ -46,13 +46,7 @@ def oldest_open_batch(state: MixedState, now_millis: int) -> OpenBatch | None:
 
     A batch that began longer ago than change data is kept counts as dead.
     """
-    properties = state.base.metadata.properties
-    lifetime = _MINUTE * int_property(properties, _LIFETIME, _LIFETIME_MINUTES)
-    begun = [
-        OpenBatch(each.sequence_number, each.timestamp_ms)
-        for each in _history(state.change)
-        if _BEGIN in each.summary and now_millis - each.timestamp_ms <= lifetime
-    ]
+    begun = _begun(state, now_millis)
     if not begun:
         return None
     ended = _committed(state)
@@ -61,6 +55,29 @@ def oldest_open_batch(state: MixedState, now_millis: int) -> OpenBatch | None:
         key=lambda each: each.transaction,
         default=None,
     )
+
+
+def change_data_millis(properties: Mapping[str, str]) -> int:
+    """Return the age up to which changes are kept in any case, in milliseconds: the property
+    ``change.data.ttl.minutes`` of the base store.
+    """
+    return _MINUTE * int_property(properties, _LIFETIME, _LIFETIME_MINUTES)
+
+
+def begun_transactions(state: MixedState, now_millis: int) -> set[int]:
+    """Return the transactions of all batches that have begun and count as alive, also of those that
+    have committed.
+    """
+    return {each.transaction for each in _begun(state, now_millis)}
+
+
+def _begun(state: MixedState, now_millis: int) -> list[OpenBatch]:
+    lifetime = change_data_millis(state.base.metadata.properties)
+    return [
+        OpenBatch(each.sequence_number, each.timestamp_ms)
+        for each in _history(state.change)
+        if _BEGIN in each.summary and now_millis - each.timestamp_ms <= lifetime
+    ]
 
 
 def _committed(state: MixedState) -> set[int]:

@@ -78,9 +78,12 @@ class MixedSnapshot:
 
     @property
     def commit_kind(self) -> str:
-        """``COMPACT`` for an optimizing, else ``APPEND`` or ``OVERWRITE``."""
+        """``COMPACT`` for an optimizing or a removal of merged changes, which change no row, else
+        ``APPEND`` or ``OVERWRITE``.
+        """
         is_optimizing = self.of_store.summary.get(_PRODUCER) == _OPTIMIZE
-        return "COMPACT" if is_optimizing else self.of_store.commit_kind
+        is_expiry = self.store == "change" and self.operation == "delete"
+        return "COMPACT" if is_optimizing or is_expiry else self.of_store.commit_kind
 
     @property
     def operation(self) -> str | None:

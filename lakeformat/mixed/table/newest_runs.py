@@ -9,18 +9,28 @@ from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
 from lakeformat.mixed.table.find_state import find_state
 from lakeformat.mixed.table.mixed_history import MixedHistory, mixed_history
 
-__all__ = ["last_runs", "newest_runs"]
+__all__ = ["last_runs", "newest_runs", "newest_state"]
 
 
 def last_runs(history: MixedHistory) -> LastRuns:
     """Return the time of the newest optimizing commit of the base store for both kinds of runs."""
-    runs = [each.time_millis for each in history.snapshots if each.commit_kind == "COMPACT"]
+    runs = [
+        each.time_millis
+        for each in history.snapshots
+        if each.store == "base" and each.commit_kind == "COMPACT"
+    ]
     newest = max(runs, default=0)
     return LastRuns(minor=newest, full=newest)
 
 
 def newest_runs(pair: StorePair) -> tuple[LoadedPair, MixedState, LastRuns]:
     """Return the newest metadata of both stores, its state, and the times of the newest runs."""
+    loaded, state, history = newest_state(pair)
+    return loaded, state, last_runs(history)
+
+
+def newest_state(pair: StorePair) -> tuple[LoadedPair, MixedState, MixedHistory]:
+    """Return the newest metadata of both stores, its state and its history."""
     loaded = pair.load()
     history = mixed_history(loaded)
-    return loaded, find_state(loaded, history), last_runs(history)
+    return loaded, find_state(loaded, history), history

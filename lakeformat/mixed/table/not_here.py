@@ -31,7 +31,6 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "delete": _WRITE,
     "drop_partitions": _WRITE,
     "expire_partitions": _EXPIRE,
-    "expire_snapshots": _EXPIRE,
     "health": "system_table('files') has the files of both stores; explain() of a scan counts them",
     "maintain": _OPTIMIZE,
     "partition_marks": "check the rows that must have arrived, with check(...)",
@@ -61,6 +60,13 @@ REFUSED_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
         "order_strategy": _ORDER,
         "partitions": _EVERY_PARTITION,
         "where": _EVERY_PARTITION,
+    },
+    "expire_snapshots": {
+        "clean_metadata": "leave it out: older schemas show if the type of a key column was "
+        "changed",
+        "limit": "leave it out, because one commit of each store expires all snapshots that are "
+        "due",
+        "retain_max": "pass retain_min and older_than, which decide together",
     },
     "write": {
         "overwrite": "delete the old rows with kinds, or overwrite the base store with Amoro",

@@ -17,7 +17,8 @@ from lakeformat.mixed.stores.read_only import read_only_store
 from lakeformat.mixed.stores.store_pair import LoadedPair
 from lakeformat.mixed.table.mixed_history import MixedHistory, MixedSnapshot, mixed_history
 from lakeformat.mixed.table.not_here import NOT_HERE, REFUSED_ARGUMENTS
-from lakeformat.mixed.table.table_optimizing import TableOptimizing, require_arguments
+from lakeformat.mixed.table.table_optimizing import require_arguments
+from lakeformat.mixed.table.table_upkeep import TableUpkeep
 from lakeformat.tables.position import AnyPosition, Position
 from lakeformat.tables.since import Since
 from lakeformat.tables.table import offering_arguments, refuse_operation
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["MixedTable"]
 
 
-class MixedTable(TableOptimizing):
+class MixedTable(TableUpkeep):
     """A Mixed table: two Iceberg tables that are read as one; every call uses their newest
     metadata.
     """

@@ -42,7 +42,6 @@ def run_command(warehouse: Path, *words: str) -> str:
     ("words", "operation"),
     [
         (("maintain", "shop", "--dry-run"), "maintain"),
-        (("expire", "shop", "--dry-run"), "expire_snapshots"),
         (("orphans", "shop"), "remove_orphans"),
         (("health", "shop"), "health"),
     ],

@@ -146,7 +146,15 @@ def test_a_record_that_has_expired_is_not_taken_for_an_empty_one(tmp_path):
 def test_a_mixed_table_has_the_operations_that_it_can_do_and_refuses_the_others_by_name():
     table = lake.open_table(mixed_table("keyed_int").location)
     assert table.format == "mixed"
-    assert table.operations == {"check", "compact", "scan", "system_table", "upsert", "write"}
+    assert table.operations == {
+        "check",
+        "compact",
+        "expire_snapshots",
+        "scan",
+        "system_table",
+        "upsert",
+        "write",
+    }
     assert table.instead.keys() >= OPERATIONS - table.operations
     for name in table.instead.keys() - {"rollback"}:
         with pytest.raises(lake.UnsupportedError, match=f"a Mixed table, which has no .*'{name}'"):

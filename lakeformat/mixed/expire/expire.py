@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expires old snapshots of both stores, and removes changes that the base store has merged.
+
+Each store is expired as an Iceberg table, except for snapshots that the pair still needs. Merged
+changes are removed last: their files are still needed by the snapshots before, and are deleted when
+these expire. Each step is a commit of its own, so a repeated call completes an interrupted one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.expire.expire import ExpiryRequest, expire_snapshots
+from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
+from lakeformat.iceberg.expire.select import require_gc
+from lakeformat.mixed.expire.expire_report import MixedExpireReport
+from lakeformat.mixed.expire.merged_changes import (
+    MergedChanges,
+    find_merged_changes,
+    remove_merged_changes,
+)
+from lakeformat.mixed.expire.needed_snapshots import NeededSnapshots
+from lakeformat.mixed.expire.settings import ExpirySettings
+from lakeformat.mixed.read.state import MixedState
+from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
+from lakeformat.tables.deleter import OnRemoval
+from lakeformat.tables.past_time import PastTime
+
+__all__ = ["MixedExpiryRequest", "expire_mixed"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixedExpiryRequest:
+    """The arguments of an expiry; None means that table properties decide."""
+
+    older_than: PastTime | None = None
+    retain_min: int | None = None
+    snapshots: Collection[int] = ()
+    delete_files: bool = True
+    unread: Callable[[], Collection[int]] = tuple
+    """Returns the ids of the snapshots of the change store that a consumer has not read yet."""
+
+
+def expire_mixed(
+    pair: StorePair,
+    load: Callable[[], tuple[LoadedPair, MixedState]],
+    request: MixedExpiryRequest,
+    *,
+    dry_run: bool,
+    on_progress: OnRemoval | None = None,
+) -> MixedExpireReport:
+    """Expire snapshots of both stores, and remove merged changes that are old enough.
+
+    ``load`` returns the newest metadata of both stores, and its state.
+    """
+    loaded, state = load()
+    for each in (loaded.base, loaded.change):
+        require_gc(each.metadata)
+    if not dry_run:
+        pair.base.pointer.require_writable()
+    settings = ExpirySettings.of(loaded.base.metadata.properties)
+    now_millis = pair.base.environment.now_millis()
+    needed = NeededSnapshots.of(state, settings, now_millis)
+    merged = find_merged_changes(loaded, state, needed.open_batch, settings.change_age, now_millis)
+
+    def expired(handle: TableHandle, store: ExpiryRequest) -> IcebergExpireReport:
+        return expire_snapshots(handle, store, dry_run=dry_run, on_progress=on_progress)
+
+    change_handle = replace(pair.base, pointer=pair.change)
+    of_change = replace(
+        _of_store(request, settings.change_age, settings.least),
+        unread=request.unread,
+        needed=needed.of_change,
+    )
+    of_base = _of_store(request, settings.base_age, settings.least)
+    change = expired(change_handle, of_change)
+    base = expired(pair.base, replace(of_base, needed=needed.of_base))
+    if not dry_run:
+        remove_merged_changes(change_handle, merged)
+    report = _report(pair, needed, merged, change, base)
+    _log.info("expiry of %s: %s", pair.base.uri, report.reason)
+    return report
+
+
+def _of_store(request: MixedExpiryRequest, age_millis: int, least: int) -> ExpiryRequest:
+    """Return the request for one store; what the caller leaves open has the given limits."""
+    older_than = request.older_than
+    return ExpiryRequest(
+        timedelta(milliseconds=age_millis) if older_than is None else older_than,
+        least if request.retain_min is None else request.retain_min,
+        request.snapshots,
+        delete_files=request.delete_files,
+    )
+
+
+def _report(
+    pair: StorePair,
+    needed: NeededSnapshots,
+    merged: MergedChanges,
+    change: IcebergExpireReport,
+    base: IcebergExpireReport,
+) -> MixedExpireReport:
+    return MixedExpireReport(
+        table=pair.base.uri,
+        dry_run=base.dry_run,
+        snapshots=(*change.snapshots, *base.snapshots),
+        references=(*change.references, *base.references),
+        deleted=change.deleted.plus(base.deleted),
+        outside=change.outside + base.outside,
+        held=change.held + base.held,
+        needed=change.needed + base.needed,
+        removals=(*change.removals, *base.removals),
+        change=change,
+        base=base,
+        merged_files=len(merged.paths),
+        merged_rows=merged.rows,
+        merged_bytes=merged.bytes,
+        open_batch=None if needed.open_batch is None else str(needed.open_batch),
+    )

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of an expiry of a Mixed table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
+
+__all__ = ["MixedExpireReport"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixedExpireReport(IcebergExpireReport):
+    """The report of an expiry of both stores, or of its dry run; its numbers are those of both."""
+
+    earliest_snapshot: None = None
+    """None: ``change`` and ``base`` have the oldest snapshot of each store."""
+    change: IcebergExpireReport
+    """The expiry of snapshots of the change store."""
+    base: IcebergExpireReport
+    """The expiry of snapshots of the base store."""
+    merged_files: int
+    """The number of files with merged changes that the change store does not list any more; they
+    are deleted when its older snapshots expire."""
+    merged_rows: int
+    merged_bytes: int
+    open_batch: str | None
+    """The oldest batch that has begun and not committed, for which changes and snapshots are kept;
+    None if there is none."""
+
+    @property
+    def has_work(self) -> bool:
+        """True if something expired, or would expire in a dry run."""
+        return bool(self.snapshots or self.references or self.merged_files)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Lines about the work that was done, or that a dry run would do."""
+        return tuple(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        for name, report in (("change", self.change), ("base", self.base)):
+            yield from (f"{name} store: {line}" for line in report.lines)
+        verb = "would leave" if self.dry_run else "left"
+        if self.merged_files:
+            yield (
+                f"{counted(self.merged_files, 'file')} of {size(self.merged_bytes)} with "
+                f"{counted(self.merged_rows, 'merged change')} {verb} the change store; the files "
+                "are deleted when its older snapshots expire"
+            )
+        if self.open_batch:
+            yield f"kept all changes since the oldest open batch, {self.open_batch}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as a dict, without the list of files."""
+        found = IcebergExpireReport.to_dict(self)
+        found.pop("earliest_snapshot")
+        return {
+            **found,
+            "needed": self.needed,
+            "merged_files": self.merged_files,
+            "merged_rows": self.merged_rows,
+            "merged_bytes": self.merged_bytes,
+            "open_batch": self.open_batch,
+            "change": self.change.to_dict(),
+            "base": self.base.to_dict(),
+        }

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the snapshots of a store that an expiry must keep, although they are old.
+
+A store of a Mixed table is more than its newest snapshot: the record of merged changes is often in
+an older one, and so is the beginning of a batch. A reader finds both by the parents of snapshots,
+so all snapshots from there on are kept, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.mixed.compact.open_batches import (
+    OpenBatch,
+    begun_transactions,
+    oldest_open_batch,
+)
+from lakeformat.mixed.expire.settings import ExpirySettings
+from lakeformat.mixed.read.state import MixedState
+from lakeformat.mixed.stores.optimized_sequences import MARK, SEQUENCES, TIMES
+
+__all__ = ["NeededSnapshots"]
+
+_FLINK_CHECKPOINT = "flink.max-committed-checkpoint-id"
+_PRODUCER, _OPTIMIZE = "snapshot.producer", "OPTIMIZE"
+_TRANSACTION = "txId"
+
+
+@dataclass(frozen=True, slots=True)
+class NeededSnapshots:
+    """The snapshots of both stores that the table needs, by the state when the expiry began.
+
+    A batch that begins later needs only snapshots that are newer than all that expire.
+    """
+
+    settings: ExpirySettings
+    now_millis: int
+    open_batch: OpenBatch | None
+    """The oldest batch that has begun and not committed; it may read the state at its beginning."""
+    begun: Collection[int]
+    """The transactions of all batches of which the change store still has the beginning."""
+
+    @classmethod
+    def of(cls, state: MixedState, settings: ExpirySettings, now_millis: int) -> NeededSnapshots:
+        """Return what is needed in the newest state of a table."""
+        begun = begun_transactions(state, now_millis)
+        return cls(settings, now_millis, oldest_open_batch(state, now_millis), begun)
+
+    def of_change(self, metadata: TableMetadata, expired: Collection[int]) -> set[int]:
+        """Return the needed snapshots of the change store, of those that would expire."""
+        history = [*metadata.ancestry(metadata.current_snapshot_id)]
+        batch = self.open_batch
+        begins = [] if batch is None else _of_batch(history, batch.transaction)
+        return _with_newer(history, [*begins, *self._of_flink(history)]).intersection(expired)
+
+    def of_base(self, metadata: TableMetadata, expired: Collection[int]) -> set[int]:
+        """Return the needed snapshots of the base store, of those that would expire."""
+        history = [*metadata.ancestry(metadata.current_snapshot_id)]
+        found = [*self._of_flink(history), *self._at_the_beginning(history)]
+        # Without the end of a batch its beginning would count as that of an open one.
+        found += [each for each in history if _ended(each) in self.begun]
+        if self.settings.keeps_written:
+            written = (e for e in history if e.summary.get(_PRODUCER) != _OPTIMIZE)
+            found += [each for each in [next(written, None)] if each is not None]
+        needed = _with_newer(history, found)
+        kept = [e for e in metadata.snapshots if e.snapshot_id not in {*expired} - needed]
+        return (needed | _with_records(metadata, kept)).intersection(expired)
+
+    def _of_flink(self, history: Iterable[Snapshot]) -> Iterator[Snapshot]:
+        """Yield the newest snapshot with a checkpoint: a Flink job that restarts looks for it."""
+        newest = next((each for each in history if _FLINK_CHECKPOINT in each.summary), None)
+        if newest and self.now_millis - newest.timestamp_ms <= self.settings.flink_age:
+            yield newest
+
+    def _at_the_beginning(self, history: Sequence[Snapshot]) -> Iterator[Snapshot]:
+        """Yield the base snapshot that the open batch may read; if the base store was empty when
+        it began, the oldest one, which shows that.
+        """
+        batch = self.open_batch
+        if batch is not None and history:
+            before = (each for each in history if each.timestamp_ms <= batch.began_millis)
+            yield next(before, history[-1])
+
+
+def _of_batch(history: Iterable[Snapshot], transaction: int) -> list[Snapshot]:
+    return [each for each in history if each.sequence_number == transaction]
+
+
+def _ended(snapshot: Snapshot) -> int | None:
+    """Return the transaction of the batch that a base snapshot ended; None for any other one."""
+    text = snapshot.summary.get(_TRANSACTION, "")
+    return int(text) if text.isdecimal() else None
+
+
+def _with_newer(history: Iterable[Snapshot], needed: Collection[Snapshot]) -> set[int]:
+    """Return the ids of needed snapshots of a history, newest first, and of all newer ones."""
+    found: set[int] = set()
+    if not needed:
+        return found
+    waiting = {each.snapshot_id for each in needed}
+    for each in history:
+        found.add(each.snapshot_id)
+        waiting.discard(each.snapshot_id)
+        if not waiting:
+            return found
+    return found
+
+
+def _with_records(metadata: TableMetadata, kept: Iterable[Snapshot]) -> set[int]:
+    """Return the ids of kept snapshots, and of those back to their records of merged changes."""
+    found: set[int] = set()
+    for snapshot in kept:
+        missing = {SEQUENCES, TIMES}
+        for each in metadata.ancestry(snapshot.snapshot_id):
+            found.add(each.snapshot_id)
+            missing -= {kind for kind in missing if each.summary.get(f"{kind}{MARK}") == "true"}
+            if not missing:
+                break
+    return found
