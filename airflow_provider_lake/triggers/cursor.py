@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from lakeformat.tables.table import Table
     from lakeformat.tables.table_snapshot import TableSnapshot
 
-__all__ = ["Wanted", "advance", "at_no_snapshot", "read_cursor"]
+__all__ = ["WatchedCommits", "advance", "at_no_snapshot", "read_cursor"]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WatchedCommits:
     """The commits that a watcher waits for."""
 
     name: str
@@ -52,7 +52,7 @@ def at_no_snapshot(cursor: Position | None) -> Position:
 
 
 def advance(
-    table: Table, head: TableSnapshot | None, cursor: Position | None, wanted: Wanted
+    table: Table, head: TableSnapshot | None, cursor: Position | None, wanted: WatchedCommits
 ) -> tuple[dict[str, Any] | None, Position]:
     """Return the event to send, or None, and the new position of the watcher.
 

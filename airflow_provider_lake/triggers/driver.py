@@ -66,17 +66,17 @@ class LakeDriverTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Ask for the state at each interval; every call that blocks runs in a thread."""
-        watch = _Watch(self)
+        watch = _DriverWatch(self)
         while (found := await in_thread(watch.look)) is None:
             await asyncio.sleep(self.poll_interval)
         yield TriggerEvent(found)  # type: ignore[no-untyped-call]
 
     async def on_kill(self) -> None:
         """End the driver of a task that a user has cleared or marked; from Airflow 3.3 on."""
-        await in_thread(_Watch(self).end)
+        await in_thread(_DriverWatch(self).end)
 
 
-class _Watch:
+class _DriverWatch:
     """The watch over one driver."""
 
     def __init__(self, asked: LakeDriverTrigger) -> None:

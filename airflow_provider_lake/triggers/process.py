@@ -66,7 +66,7 @@ class LakeProcessTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Look at the process at each interval; every call that blocks runs in a thread."""
-        run = _Run(RunFolder(self.folder), self._process, self.ends_at)
+        run = _ProcessWatch(RunFolder(self.folder), self._process, self.ends_at)
         status = ELSEWHERE
         if await asyncio.to_thread(self._sees, run.folder):
             while (found := await asyncio.to_thread(run.look)) is None:
@@ -112,7 +112,7 @@ class LakeProcessTrigger(BaseTrigger):
             return False
 
 
-class _Run:
+class _ProcessWatch:
     """The watch over one process."""
 
     def __init__(self, folder: RunFolder, process: ProcessId, ends_at: float | None) -> None:

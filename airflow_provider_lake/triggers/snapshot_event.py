@@ -16,7 +16,7 @@ from airflow_provider_lake.compat import state_store_of
 from airflow_provider_lake.conditions import check_position
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.triggers.cursor import (
-    Wanted,
+    WatchedCommits,
     advance,
     at_no_snapshot,
     read_cursor,
@@ -146,7 +146,7 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
             return None, cursor
         from lakeformat import LakeError
 
-        wanted = Wanted(self.table, self.kinds, self.changelog)
+        wanted = WatchedCommits(self.table, self.kinds, self.changelog)
         try:
             return await asyncio.to_thread(advance, head.table, head.snapshot, cursor, wanted)
         except LakeError as reason:

@@ -21,7 +21,7 @@ __all__ = ["MemoryStorage", "shared_memory_storage"]
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _StoredFile:
     content: bytes
     modified_millis: int
 
@@ -35,7 +35,7 @@ class MemoryStorage:
         self.name = name
         self._clock = clock
         self._lock = threading.RLock()
-        self._files: dict[str, _File] = {}
+        self._files: dict[str, _StoredFile] = {}
         self._made: set[str] = set()
         self._gone: set[str] = set()
         """Directories that were renamed or deleted; ``create`` treats every other directory as
@@ -102,7 +102,7 @@ class MemoryStorage:
     def overwrite(self, path: str, content: bytes) -> None:
         """Replace a file in one step."""
         with self._lock:
-            self._files[_key(path)] = _File(bytes(content), self._clock())
+            self._files[_key(path)] = _StoredFile(bytes(content), self._clock())
 
     def exists(self, path: str) -> bool:
         """Return True if a file (not a directory) is at ``path``."""

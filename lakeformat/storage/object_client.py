@@ -35,7 +35,7 @@ _RETRIES = {
 _ONCE = {**_RETRIES, "max_retries": 0}
 
 
-class _Forks:
+class _ForkCheck:
     """Detects that this process was forked from a process that had already used an object store."""
 
     are_watched = False
@@ -82,8 +82,8 @@ class ObjectClient:
 
         Raises ``UnavailableError`` in a forked process, where the client's threads do not run.
         """
-        _Forks.watch()
-        if _Forks.is_child:
+        _ForkCheck.watch()
+        if _ForkCheck.is_child:
             # The client's threads do not survive a fork: a request would never end.
             raise UnavailableError(
                 f"Cannot {operation} {self.uri(path)}: this process was forked from a process "

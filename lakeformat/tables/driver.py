@@ -108,7 +108,7 @@ def carry_out(steps: Steps[U, R]) -> Ended:
     """
     conflicts = rounds = 0
     while True:
-        round_ = _Attempt(steps, steps.head())
+        round_ = _DriverRound(steps, steps.head())
         is_more_due = round_.run()
         if round_.conflict is None:
             if not is_more_due:
@@ -133,7 +133,7 @@ def carry_out(steps: Steps[U, R]) -> Ended:
 
 
 @dataclass(slots=True)
-class _Attempt(Generic[U, R]):
+class _DriverRound(Generic[U, R]):
     """One round: a plan, its units and its commits."""
 
     steps: Steps[U, R]

@@ -160,7 +160,7 @@ def unavailable(reason: Exception) -> lake.UnavailableError:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _NamePart:
     text: str
     is_quoted: bool
 
@@ -176,7 +176,7 @@ class _Part:
 
 
 @dataclass(frozen=True, slots=True)
-class _Near:
+class _SimilarTable:
     schema: str | None
     table: str
     is_meant: bool
@@ -186,24 +186,24 @@ class _Near:
         return self.table if self.schema is None else f"{self.schema}.{self.table}"
 
 
-def _schema_and_table(name: str, database: str | None) -> tuple[_Part | None, _Part]:
+def _schema_and_table(name: str, database: str | None) -> tuple[_NamePart | None, _NamePart]:
     if not _NAME.fullmatch(name):  # a name with spaces, or an empty name, is compared unchanged
         schema, _, table = name.rpartition(".")
-        return _Part(schema, True) if schema else None, _Part(table, True)
+        return _NamePart(schema, True) if schema else None, _NamePart(table, True)
     *before, table_part = [_part(each) for each in re.findall(_PART, name)]
     if len(before) > 1 and before[0].text == database:
         del before[0]
     if not before:
         return None, table_part
     is_quoted = any(each.is_quoted for each in before)
-    return _Part(".".join(each.text for each in before), is_quoted), table_part
+    return _NamePart(".".join(each.text for each in before), is_quoted), table_part
 
 
-def _part(text: str) -> _Part:
+def _part(text: str) -> _NamePart:
     closing = {'"': '"', "`": "`", "[": "]"}.get(text[0])
     if closing is None:
-        return _Part(text, is_quoted=False)
-    return _Part(text[1:-1].replace(closing * 2, closing), is_quoted=True)
+        return _NamePart(text, is_quoted=False)
+    return _NamePart(text[1:-1].replace(closing * 2, closing), is_quoted=True)
 
 
 def _reflected(
@@ -215,7 +215,9 @@ def _reflected(
     return SqlTable(asked, table, mapping)
 
 
-def _nearest(inspector: Inspector, schema: _Part | None, table: _Part) -> _Near | None:
+def _nearest(
+    inspector: Inspector, schema: _NamePart | None, table: _NamePart
+) -> _SimilarTable | None:
     """Return the table that matches the name, else one with a similar name, else None."""
     found = None
     if schema is not None:
@@ -224,12 +226,12 @@ def _nearest(inspector: Inspector, schema: _Part | None, table: _Part) -> _Near 
         if found is None:
             close = _close(schema.text, schemas)
             has_it = close is not None and table.text in _names(inspector, close)
-            return _Near(close, table.text, is_meant=False) if has_it else None
+            return _SimilarTable(close, table.text, is_meant=False) if has_it else None
     names = _names(inspector, found)
     if (meant := table.among(names)) is not None:
-        return _Near(found, meant, is_meant=True)
+        return _SimilarTable(found, meant, is_meant=True)
     close = _close(table.text, names)
-    return None if close is None else _Near(found, close, is_meant=False)
+    return None if close is None else _SimilarTable(found, close, is_meant=False)
 
 
 def _close(text: str, names: Iterable[str]) -> str | None:

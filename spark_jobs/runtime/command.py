@@ -48,10 +48,10 @@ _CATALOG_OPTIONS = "catalog_options"
 _SOURCE_OPTIONS = "source_options"
 
 _Request = TypeVar("_Request", bound=JobRequest)
-_Run = Callable[[_Request], JobResult]
+_RunJob = Callable[[_Request], JobResult]
 
 
-def run_command(job: Job[_Request], run: _Run[_Request], arguments: list[str] | None) -> int:
+def run_command(job: Job[_Request], run: _RunJob[_Request], arguments: list[str] | None) -> int:
     """Run a job with the arguments of its command line and return the exit code."""
     words = _parser(job).parse_args(arguments)
     if words.watch_parent or os.environ.get("LAKE_WATCH_PARENT") == "1":
@@ -66,7 +66,7 @@ def help_example(job: Job[Any]) -> list[str]:
     return ["python", "-m", f"spark_jobs.{job.name}", "--request", json.dumps(dict(job.example))]
 
 
-def _run_request(job: Job[_Request], run: _Run[_Request], words: argparse.Namespace) -> int:
+def _run_request(job: Job[_Request], run: _RunJob[_Request], words: argparse.Namespace) -> int:
     options: Mapping[str, str] | None = None
     try:
         secrets = _secrets(words)

@@ -195,7 +195,7 @@ def short_reason(reason: Exception) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Unpacked:
+class _UnpackedBlocks:
     content: NDArray[np.uint8]
     ends: NDArray[np.int64]
 
@@ -274,12 +274,12 @@ def _read_bytes(content: bytes, at: int) -> tuple[bytes, int]:
     return content[at : at + size], at + size
 
 
-def _join(blocks: Sequence[bytes]) -> _Unpacked:
+def _join(blocks: Sequence[bytes]) -> _UnpackedBlocks:
     content = np.frombuffer(b"".join((*blocks, bytes(READABLE_AFTER))), np.uint8)
-    return _Unpacked(content, np.cumsum([len(block) for block in blocks], dtype=np.int64))
+    return _UnpackedBlocks(content, np.cumsum([len(block) for block in blocks], dtype=np.int64))
 
 
-def _unpack_null(packed: list[bytes], limit: int) -> _Unpacked:
+def _unpack_null(packed: list[bytes], limit: int) -> _UnpackedBlocks:
     return _join(packed)
 
 
@@ -293,7 +293,7 @@ class _Stream(Protocol):
 
 def _unpack_stream(
     start: Callable[[], _Stream],
-) -> Callable[[list[bytes], int], _Unpacked]:
+) -> Callable[[list[bytes], int], _UnpackedBlocks]:
     def unpack(block: bytes, most: int) -> bytes:
         stream = start()
         content = stream.decompress(block, most)
@@ -304,7 +304,7 @@ def _unpack_stream(
     return lambda packed, limit: _unpack_each(packed, limit, unpack)
 
 
-def _unpack_snappy(packed: list[bytes], limit: int) -> _Unpacked:
+def _unpack_snappy(packed: list[bytes], limit: int) -> _UnpackedBlocks:
     codec = pa.Codec("snappy")
 
     def unpack(block: bytes, most: int) -> bytes:
@@ -320,7 +320,7 @@ def _unpack_snappy(packed: list[bytes], limit: int) -> _Unpacked:
     return _unpack_each(packed, limit, unpack)
 
 
-def _unpack_zstd(packed: list[bytes], limit: int) -> _Unpacked:
+def _unpack_zstd(packed: list[bytes], limit: int) -> _UnpackedBlocks:
     """Unpack all zstd frames in one call if each header has the unpacked size, else one by one."""
     sizes = [size for block in packed if (size := _frame_size(block)) is not None]
     if len(sizes) < len(packed):
@@ -330,7 +330,7 @@ def _unpack_zstd(packed: list[bytes], limit: int) -> _Unpacked:
     ends = np.cumsum(np.array(sizes, np.int64))
     total = READABLE_AFTER + (int(ends[-1]) if len(ends) else 0)
     content = pa.Codec("zstd").decompress(b"".join((*packed, _ZSTD_ZEROS)), total)
-    return _Unpacked(np.frombuffer(content, np.uint8), ends)
+    return _UnpackedBlocks(np.frombuffer(content, np.uint8), ends)
 
 
 def _unpack_frame(block: bytes, most: int) -> bytes:
@@ -343,7 +343,7 @@ def _unpack_frame(block: bytes, most: int) -> bytes:
 
 def _unpack_each(
     packed: list[bytes], limit: int, unpack: Callable[[bytes, int], bytes]
-) -> _Unpacked:
+) -> _UnpackedBlocks:
     blocks, room = [], limit
     for block in packed:
         content = unpack(block, room)
@@ -377,7 +377,7 @@ def _plain_number(content: bytes) -> int:
     raise NotPlainError("a snappy block has no size")
 
 
-_UNPACK: dict[str, Callable[[list[bytes], int], _Unpacked]] = {
+_UNPACK: dict[str, Callable[[list[bytes], int], _UnpackedBlocks]] = {
     "null": _unpack_null,
     "deflate": _unpack_stream(lambda: zlib.decompressobj(-zlib.MAX_WBITS)),
     "snappy": _unpack_snappy,

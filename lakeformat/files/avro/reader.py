@@ -72,7 +72,7 @@ def _batches(
     plain = plain_record(written)
     kind = pa.struct([column.field for column in chosen])
     sync = source.last(SYNC_SIZE)
-    blocks = _Unpacked(_header(plain, sync), source, header.codec, sync)
+    blocks = _UnpackedStream(_header(plain, sync), source, header.codec, sync)
     records = fastavro.reader(
         cast(IO[bytes], blocks),
         # Pass a schema only to skip columns, because resolving it takes time.
@@ -128,7 +128,7 @@ class _Counted:
         raise NotPlainError("a number is too long")
 
 
-class _Unpacked:
+class _UnpackedStream:
     """A stream of the header and of the unpacked blocks of a file; each block is unpacked when
     read.
 

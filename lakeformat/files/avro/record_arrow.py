@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.files.avro.avro_container import NotPlainError
-from lakeformat.files.avro.record_reader import Lists, Mask, Numbers, Spans, Values
+from lakeformat.files.avro.record_reader import FieldValues, Lists, Mask, Numbers, Spans
 from lakeformat.files.avro.record_shape import Atom, ListShape, Shape
 from lakeformat.types.arrow_memory import array_of, as_bits
 from lakeformat.types.unaligned import move_bytes
@@ -22,7 +22,7 @@ _BYTES = (Atom.BYTES, Atom.FIXED)
 _FLOATS = {Atom.FLOAT: "<f4", Atom.DOUBLE: "<f8"}
 
 
-def to_arrow(values: Values, shape: Shape, wanted: pa.DataType) -> pa.Array:
+def to_arrow(values: FieldValues, shape: Shape, wanted: pa.DataType) -> pa.Array:
     """Return a field of all records as an array of the type ``wanted``; ``shape`` is its form in
     Avro.
     """

@@ -24,7 +24,7 @@ from lakeformat.files.avro.number_words import SHORT_NUMBERS, numbers_at
 from lakeformat.files.avro.record_shape import Atom, AtomShape, ListShape, Shape
 from lakeformat.types.unaligned import Bytes, Positions, at_every_byte
 
-__all__ = ["Lists", "Mask", "Numbers", "RecordReader", "Spans", "Values", "Window"]
+__all__ = ["ByteWindow", "FieldValues", "Lists", "Mask", "Numbers", "RecordReader", "Spans"]
 
 Mask: TypeAlias = NDArray[np.bool_]
 Numbers: TypeAlias = NDArray[np.int64]
@@ -62,14 +62,14 @@ class Lists:
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class FieldValues:
     """One field of all records; the value is null where ``present`` is False."""
 
     content: Numbers | Spans | Lists
     present: Mask | None = None
 
 
-class Window:
+class ByteWindow:
     """A range of the bytes of a file, and the ends of the numbers in it."""
 
     def __init__(self, data: Bytes, end: int) -> None:
@@ -108,7 +108,7 @@ class RecordReader:
     valid.
     """
 
-    window: Window
+    window: ByteWindow
     places: Positions
     """The current position in each record. Reading changes this array, so do not share it."""
     sound: Mask = field(init=False)
@@ -116,23 +116,23 @@ class RecordReader:
     def __post_init__(self) -> None:
         self.sound = np.ones(len(self.places), np.bool_)
 
-    def read(self, shape: Shape, keys: Collection[int] | None = None) -> Values:
+    def read(self, shape: Shape, keys: Collection[int] | None = None) -> FieldValues:
         """Read the next field of every record; ``shape`` is its form.
 
         With ``keys``, only the pairs of a list that have these keys are returned.
         """
         if shape.null_branch is None:
-            return Values(self._read(shape, keys))
+            return FieldValues(self._read(shape, keys))
         branches = self._number()
         self.sound &= (branches == 0) | (branches == 1)
         present = branches != shape.null_branch
         if present.all():
-            return Values(self._read(shape, keys))
+            return FieldValues(self._read(shape, keys))
         rows = np.flatnonzero(present)
         part = self._at(rows)
         content = part._read(shape, keys)
         self._return(rows, part)
-        return Values(_spread(content, rows, len(present)), present)
+        return FieldValues(_spread(content, rows, len(present)), present)
 
     def finish(self) -> Mask:
         """Return True for each record that is sound and ends inside of the window."""

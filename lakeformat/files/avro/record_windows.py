@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lakeformat.files.avro.avro_container import AvroBlocks, NotPlainError
-from lakeformat.files.avro.record_reader import Lists, RecordReader, Spans, Values, Window
+from lakeformat.files.avro.record_reader import ByteWindow, FieldValues, Lists, RecordReader, Spans
 from lakeformat.files.avro.record_shape import Atom, AtomShape, Shape
 from lakeformat.types.unaligned import Bytes, Positions, at_every_byte
 
@@ -65,7 +65,7 @@ class RecordFields:
         names = list(self.shapes)
         return names[names.index(self.text) :]
 
-    def read(self, reader: RecordReader, names: list[str]) -> dict[str, Values]:
+    def read(self, reader: RecordReader, names: list[str]) -> dict[str, FieldValues]:
         """Read the fields with the paths ``names``, which are next in ``reader``, of all
         records.
         """
@@ -88,7 +88,7 @@ class _Pattern:
         return places
 
 
-def read_windows(blocks: AvroBlocks, fields: RecordFields) -> Iterator[dict[str, Values]]:
+def read_windows(blocks: AvroBlocks, fields: RecordFields) -> Iterator[dict[str, FieldValues]]:
     """Yield the fields of many records at a time, by path.
 
     ``NotPlainError`` may be raised after some fields were yielded: then ignore them, and read the
@@ -103,7 +103,7 @@ def read_windows(blocks: AvroBlocks, fields: RecordFields) -> Iterator[dict[str,
     starts: list[Positions] = []
     start, size = 0, _WINDOW_BYTES
     while start < end:
-        window = Window(blocks.content[start:], min(size, end - start))
+        window = ByteWindow(blocks.content[start:], min(size, end - start))
         places, after, values = _read_window(window, fields, patterns)
         if len(places):
             starts.append(places + start)
@@ -118,7 +118,7 @@ def read_windows(blocks: AvroBlocks, fields: RecordFields) -> Iterator[dict[str,
 
 def _patterns(blocks: AvroBlocks, fields: RecordFields, firsts: Positions) -> set[_Pattern]:
     """Return the patterns of the texts in the first record of each block."""
-    window = Window(blocks.content, int(blocks.ends[-1]) if len(blocks.ends) else 0)
+    window = ByteWindow(blocks.content, int(blocks.ends[-1]) if len(blocks.ends) else 0)
     reader = RecordReader(window, firsts.copy())
     fields.read(reader, fields.before)
     places = np.minimum(reader.places, window.end)
@@ -132,8 +132,8 @@ def _patterns(blocks: AvroBlocks, fields: RecordFields, firsts: Positions) -> se
 
 
 def _read_window(
-    window: Window, fields: RecordFields, patterns: set[_Pattern]
-) -> tuple[Positions, int, dict[str, Values]]:
+    window: ByteWindow, fields: RecordFields, patterns: set[_Pattern]
+) -> tuple[Positions, int, dict[str, FieldValues]]:
     """Return the starts of all complete records in a window, the end of the last one, and their
     fields.
     """
@@ -154,7 +154,7 @@ def _read_window(
     return starts, int(ends[-1]), heads | {name: _first(v, count) for name, v in values.items()}
 
 
-def _first(values: Values, count: int) -> Values:
+def _first(values: FieldValues, count: int) -> FieldValues:
     content = values.content
     match content:
         case Spans():
@@ -165,7 +165,7 @@ def _first(values: Values, count: int) -> Values:
             content = Lists(counts, tuple(_first_items(each, total) for each in content.items))
         case _:
             content = content[:count]
-    return Values(content, None if values.present is None else values.present[:count])
+    return FieldValues(content, None if values.present is None else values.present[:count])
 
 
 def _first_items(items: Positions | Spans, total: int) -> Positions | Spans:

@@ -47,7 +47,7 @@ _ENCODING_KIND, _DICTIONARY_SIZE = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _ByteRange:
     start: int
     size: int
 
@@ -74,7 +74,7 @@ class _Stripe:
         self._stream = stream
         self._tail = tail
         self._offset = stripe.start
-        footer = self._read(_Place(stripe.footer_start, stripe.footer_size))
+        footer = self._read(_ByteRange(stripe.footer_start, stripe.footer_size))
         message = parse_message(footer)
         self.zones = writer_zones(message)
         self._encodings = [parse_message(part) for part in parts(message, _ENCODINGS)]
@@ -115,7 +115,7 @@ class _Stripe:
         if not is_direct and single(encoding, _DICTIONARY_SIZE) > found.count:
             raise self._error(number, f"a dictionary of {found.count} words, but announces more")
 
-    def _all_of(self, numbers: Iterable[int], found: RunSummary) -> list[_Place]:
+    def _all_of(self, numbers: Iterable[int], found: RunSummary) -> list[_ByteRange]:
         """Return the places of all streams of the types ``numbers``.
 
         If the sum of the lengths in ``found`` is at most ``FEW``, the list is empty: even wrong
@@ -151,11 +151,11 @@ class _Stripe:
         except (ValueError, IndexError) as reason:
             raise self._error(number, f"a damaged stream {kind}: {reason}") from None
 
-    def _read(self, place: _Place) -> bytes:
+    def _read(self, place: _ByteRange) -> bytes:
         self._stream.seek(place.start)
         return unpack(self._stream.read(place.size), self._tail.codec)
 
-    def _room(self, place: _Place, *, exact: bool) -> int:
+    def _room(self, place: _ByteRange, *, exact: bool) -> int:
         """Return the unpacked size of a stream in bytes; if not ``exact``, a cheaper upper
         bound.
         """
@@ -175,12 +175,12 @@ class _Stripe:
         return ValueError(f"the stripe at offset {self._offset} has in type {number} {what}")
 
 
-def _places(streams: Iterable[Message], stripe: Stripe) -> dict[tuple[int, int], _Place]:
+def _places(streams: Iterable[Message], stripe: Stripe) -> dict[tuple[int, int], _ByteRange]:
     """Return the place of each stream, by kind and type number.
 
     Streams follow each other without gaps from the start of the stripe.
     """
-    places: dict[tuple[int, int], _Place] = {}
+    places: dict[tuple[int, int], _ByteRange] = {}
     start = stripe.start
     for message in streams:
         size = single(message, _STREAM_LENGTH)
@@ -190,6 +190,6 @@ def _places(streams: Iterable[Message], stripe: Stripe) -> dict[tuple[int, int],
             raise ValueError(f"{stream} ends after the data of the stripe at offset {stripe.start}")
         if (kind, column) in places:
             raise ValueError(f"{stream} occurs twice in the stripe at offset {stripe.start}")
-        places[kind, column] = _Place(start, size)
+        places[kind, column] = _ByteRange(start, size)
         start += size
     return places

@@ -14,7 +14,7 @@ from lakeformat.files.parquet.thrift_compact import (
     Struct,
     StructWriter,
     ThriftKind,
-    Values,
+    ThriftList,
     parse_struct,
     serialize_number,
     serialize_struct,
@@ -67,7 +67,7 @@ class ColumnChunk:
         """Return a chunk with the same pages for the column with this name."""
         chunk = parse_struct(self.description)
         described = cast(Struct, chunk[_META_DATA][1])
-        described[_PATH] = ThriftKind.LIST, Values(ThriftKind.BINARY, [column.encode()])
+        described[_PATH] = ThriftKind.LIST, ThriftList(ThriftKind.BINARY, [column.encode()])
         return replace(self, description=serialize_struct(chunk))
 
 

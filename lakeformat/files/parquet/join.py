@@ -25,8 +25,8 @@ from lakeformat.files.parquet.pages import CODECS
 from lakeformat.files.parquet.thrift_compact import (
     Struct,
     ThriftKind,
+    ThriftList,
     Value,
-    Values,
     number_in,
     parse_struct,
     serialize_struct,
@@ -105,7 +105,7 @@ class RowGroups:
     def _nulls(self, group: Struct, column: str) -> int | None:
         for chunk in structs_in(group, _COLUMNS):
             described = _described(chunk)
-            path = cast(Values, described[_PATH][1]).items
+            path = cast(ThriftList, described[_PATH][1]).items
             if path == [column.encode()] and _STATISTICS in described:
                 statistics = cast(Struct, described[_STATISTICS][1])
                 return number_in(statistics, _NULLS) if _NULLS in statistics else None
@@ -206,7 +206,7 @@ def _footer(frame: Struct, groups: list[Value], rows: int) -> bytes:
     footer: Struct = {
         **frame,
         _ROWS: (ThriftKind.I64, rows),
-        _ROW_GROUPS: (ThriftKind.LIST, Values(ThriftKind.STRUCT, groups)),
+        _ROW_GROUPS: (ThriftKind.LIST, ThriftList(ThriftKind.STRUCT, groups)),
     }
     return serialize_struct(dict(sorted(footer.items())))
 

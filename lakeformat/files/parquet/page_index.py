@@ -13,7 +13,7 @@ from typing import cast
 from lakeformat.files.parquet.thrift_compact import (
     Struct,
     ThriftKind,
-    Values,
+    ThriftList,
     number_in,
     parse_struct,
     serialize_struct,
@@ -106,7 +106,7 @@ def set_bloom_filter(described: Struct, place: int, size: int) -> None:
 
 
 def _require_bounds(bounds: Struct, pages: int) -> None:
-    counts = {len(cast(Values, bounds[each][1]).items) for each in _OF_EACH_PAGE}
+    counts = {len(cast(ThriftList, bounds[each][1]).items) for each in _OF_EACH_PAGE}
     if counts != {pages}:
         raise ValueError(f"an index of {pages} pages has bounds of {counts}")
 

@@ -16,8 +16,8 @@ __all__ = [
     "Struct",
     "StructWriter",
     "ThriftKind",
+    "ThriftList",
     "Value",
-    "Values",
     "number_in",
     "parse_struct",
     "serialize_number",
@@ -46,14 +46,14 @@ class ThriftKind(IntEnum):
 
 
 @dataclass(slots=True)
-class Values:
+class ThriftList:
     """A list or set of values of one kind."""
 
     kind: ThriftKind
     items: list[Value]
 
 
-Value: TypeAlias = "int | float | bytes | Struct | Values"
+Value: TypeAlias = "int | float | bytes | Struct | ThriftList"
 Struct: TypeAlias = dict[int, tuple[ThriftKind, Value]]
 """The kind and the value of each member, by its number, in the order of the bytes."""
 
@@ -76,7 +76,7 @@ def number_in(members: Struct, number: int) -> int:
 
 def structs_in(members: Struct, number: int) -> list[Struct]:
     """Return the structs of the list in member ``number``."""
-    return cast(list[Struct], cast(Values, members[number][1]).items)
+    return cast(list[Struct], cast(ThriftList, members[number][1]).items)
 
 
 def parse_struct(content: bytes) -> Struct:
@@ -195,7 +195,7 @@ class _ThriftReader:
             header = self._byte()
             item, size = _KINDS.get(header & 15) or ThriftKind(header & 15), header >> 4
             size = self._unsigned() if size == _LONG else size
-            return Values(item, [self._value(item) for _ in range(size)])
+            return ThriftList(item, [self._value(item) for _ in range(size)])
         if kind is ThriftKind.DOUBLE:
             return float(_DOUBLE.unpack(self._bytes(_DOUBLE.size))[0])
         return self._byte()
@@ -240,7 +240,7 @@ def _put_struct(out: bytearray, members: Struct) -> None:
 
 def _put_value(out: bytearray, kind: ThriftKind, value: Value) -> None:
     match value:
-        case Values(kind=item, items=items):
+        case ThriftList(kind=item, items=items):
             _put_list_header(out, item, len(items))
             for part in items:
                 _put_value(out, item, part)

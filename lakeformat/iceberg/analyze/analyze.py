@@ -82,7 +82,9 @@ def analyze(
     if dry_run:
         return report
     name = f"{number}-{handle.environment.new_id()}.stats"
-    publish_statistics(handle, loaded, name, _Statistics(loaded, snapshot, fields, sketches).write)
+    publish_statistics(
+        handle, loaded, name, _ColumnSketches(loaded, snapshot, fields, sketches).write
+    )
     _log.info("analyzed %s: %s", handle.uri, what)
     return replace(report, reason=f"statistics published: {what}")
 
@@ -166,7 +168,7 @@ def _read(
 
 
 @dataclass(frozen=True, slots=True)
-class _Statistics:
+class _ColumnSketches:
     """The sketches of the columns at one snapshot."""
 
     loaded: LoadedMetadata

@@ -11,7 +11,7 @@ from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.executor import Executor, has_idle_cores, where_to_work
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.compact.group_commits import GroupCommits, earlier_parts
-from lakeformat.iceberg.compact.options import Wanted
+from lakeformat.iceberg.compact.options import CompactSelection
 from lakeformat.iceberg.compact.plan import CompactUnit, plan_compaction
 from lakeformat.iceberg.compact.report import (
     CompactReport,
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 def compact(
     handle: TableHandle,
-    wanted: Wanted,
+    wanted: CompactSelection,
     *,
     commit: CommitId | None = None,
     executor: str | Executor | None = None,
@@ -55,17 +55,17 @@ def compact(
         assert earlier.snapshot is not None
         return _replayed(handle.uri, wanted, earlier.snapshot)
     _log.info("compaction of %s begins", handle.uri)
-    report = _Compaction(handle, wanted, commit, chosen, on_progress).until_done()
+    report = _FileGroupCompaction(handle, wanted, commit, chosen, on_progress).until_done()
     _log.info("compaction of %s ends: %s", handle.uri, report.reason)
     return report
 
 
 @dataclass(slots=True)
-class _Compaction:
+class _FileGroupCompaction:
     """One compaction from its first plan to its report."""
 
     handle: TableHandle
-    wanted: Wanted
+    wanted: CompactSelection
     commit: CommitId | None
     executor: str | Executor
     on_progress: OnUnit | None
@@ -169,7 +169,7 @@ class _Compaction:
         return self.handle.environment.now_millis()
 
 
-def _replayed(table: str, wanted: Wanted, published: Snapshot) -> CompactReport:
+def _replayed(table: str, wanted: CompactSelection, published: Snapshot) -> CompactReport:
     found = published.snapshot_id
     return CompactReport(
         table=table,

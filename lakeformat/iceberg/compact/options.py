@@ -14,7 +14,7 @@ from lakeformat.tables.arguments import Partitions
 from lakeformat.types.closest import closest
 from lakeformat.types.type_rules import require_list
 
-__all__ = ["STRATEGIES", "CompactOptions", "Wanted", "wanted_files"]
+__all__ = ["STRATEGIES", "CompactOptions", "CompactSelection", "compact_selection"]
 
 STRATEGIES: Mapping[str, tuple[int, int | None]] = {
     "minor": (5, None),
@@ -80,7 +80,7 @@ class CompactOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class CompactSelection:
     """The options of a compaction, and the conditions that choose its files."""
 
     options: CompactOptions
@@ -94,9 +94,9 @@ class Wanted:
         return self.options.strategy
 
 
-def wanted_files(
+def compact_selection(
     where: Where | None, partitions: Partitions | None, options: Mapping[str, Any]
-) -> Wanted:
+) -> CompactSelection:
     """Return the checked arguments of a caller; raise ``InvalidRequestError`` for an option that
     Iceberg tables do not have.
     """
@@ -110,7 +110,7 @@ def wanted_files(
                 f"{closest(name, known)}"
             )
     given = {name: value for name, value in options.items() if name not in of_paimon}
-    return Wanted(_with_strategy(CompactOptions(**given)), where, partitions)
+    return CompactSelection(_with_strategy(CompactOptions(**given)), where, partitions)
 
 
 def _with_strategy(options: CompactOptions) -> CompactOptions:

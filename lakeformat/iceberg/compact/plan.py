@@ -13,7 +13,7 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.compact.file_order import FileOrder, file_order
 from lakeformat.iceberg.compact.groups import FileGroup, expected_files, file_groups
-from lakeformat.iceberg.compact.options import Wanted
+from lakeformat.iceberg.compact.options import CompactSelection
 from lakeformat.iceberg.compact.settings import CompactSettings, compact_settings
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.partition_type import partition_type
@@ -143,7 +143,7 @@ class CompactPlan:
 
 
 def plan_compaction(
-    handle: TableHandle, wanted: Wanted, *, without: Collection[int] = ()
+    handle: TableHandle, wanted: CompactSelection, *, without: Collection[int] = ()
 ) -> CompactPlan:
     """Plan a compaction of the newest snapshot of the branch; no data file is read.
 

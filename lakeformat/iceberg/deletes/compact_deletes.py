@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 _WITH_VECTORS = 3
 """The first format version with deletion vectors."""
 
-_Made = tuple[FileToChange, DeletionVector]
+_NewVector = tuple[FileToChange, DeletionVector]
 
 
 def compact_deletes(
@@ -54,7 +54,7 @@ def compact_deletes(
     A repeated call with the same ``commit`` publishes nothing again. After a conflict everything is
     planned again.
     """
-    work = _Work(handle, convert_equality, rewrite_all, commit)
+    work = _DeleteCompaction(handle, convert_equality, rewrite_all, commit)
     if dry_run:
         return deletes_report(handle.uri, work.plan(), None, dry_run=True)
     handle.pointer.require_writable()
@@ -67,7 +67,7 @@ def compact_deletes(
 
 
 @dataclass(slots=True)
-class _Work:
+class _DeleteCompaction:
     """One compaction of delete files, from its plan to its commit."""
 
     handle: TableHandle
@@ -75,7 +75,7 @@ class _Work:
     rewrite_all: bool
     commit: CommitId | None
     planned: DeletePlan | None = None
-    _made: list[_Made] = field(default_factory=list)
+    _made: list[_NewVector] = field(default_factory=list)
     _published: PublishedChange | None = None
 
     def plan(self) -> DeletePlan:
@@ -98,7 +98,7 @@ class _Work:
         )
         return self._published
 
-    def _plan_round(self) -> Round[FileToChange, _Made] | None:
+    def _plan_round(self) -> Round[FileToChange, _NewVector] | None:
         self._made.clear()
         self.planned = plan = self.plan()
         if not plan.files and not plan.dangling:
@@ -141,7 +141,7 @@ class _SameRows:
         return replace(self.delta(base), operation="replace")
 
 
-def _deleted_rows(plan: DeletePlan, file: FileToChange) -> _Made:
+def _deleted_rows(plan: DeletePlan, file: FileToChange) -> _NewVector:
     """Return a data file with the positions of its rows that the replaced delete files delete."""
     if plan.with_keys and any(each.equality_ids for each in file.split.deletes):
         if (count := file.split.file.record_count) is None:
@@ -155,7 +155,7 @@ def _deleted_rows(plan: DeletePlan, file: FileToChange) -> _Made:
     return file, found or DeletionVector.of([])
 
 
-def _written(plan: DeletePlan, made: Sequence[_Made], handle: TableHandle) -> list[pa.Table]:
+def _written(plan: DeletePlan, made: Sequence[_NewVector], handle: TableHandle) -> list[pa.Table]:
     """Write new delete files; return their entries, with the sequence numbers of the replaced
     ones.
     """

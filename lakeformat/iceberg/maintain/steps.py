@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from lakeformat.iceberg.compact.compact import compact
-from lakeformat.iceberg.compact.options import Wanted, wanted_files
+from lakeformat.iceberg.compact.options import CompactSelection, compact_selection
 from lakeformat.iceberg.compact.plan import plan_compaction
 from lakeformat.iceberg.deletes.compact_deletes import compact_deletes
 from lakeformat.iceberg.expire.expire import ExpiryRequest, expire_snapshots
@@ -69,7 +69,7 @@ def _compact_deletes(subject: Subject, request: MaintainRequest) -> StepReport:
 
 def _compact(subject: Subject, request: MaintainRequest) -> StepReport:
     """Rewrite the data files that are due by the rules of Java's ``rewrite_data_files``."""
-    wanted = wanted_files(None, None, {"strategy": "minor"})
+    wanted = compact_selection(None, None, {"strategy": "minor"})
     if request.dry_run:
         return _planned_compaction(subject, wanted)
     report = compact(
@@ -81,7 +81,7 @@ def _compact(subject: Subject, request: MaintainRequest) -> StepReport:
     return of_compaction(report, "no group of files is due")
 
 
-def _planned_compaction(subject: Subject, wanted: Wanted) -> StepReport:
+def _planned_compaction(subject: Subject, wanted: CompactSelection) -> StepReport:
     plan = plan_compaction(subject.handle, wanted)
     if not plan.units:
         return not_needed(COMPACT, "no group of files is due")

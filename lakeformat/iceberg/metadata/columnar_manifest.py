@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lakeformat.files.avro.avro_container import NotPlainError
 from lakeformat.files.avro.record_arrow import to_arrow
-from lakeformat.files.avro.record_reader import Values
+from lakeformat.files.avro.record_reader import FieldValues
 from lakeformat.files.avro.record_shape import Shape, shapes_of
 from lakeformat.files.avro.record_windows import RecordFields, read_windows
 from lakeformat.iceberg.arrow_types import to_arrow_type
@@ -58,7 +58,7 @@ def columnar_entries(
 
 
 def _column(
-    field: pa.Field, path: str, shapes: Mapping[str, Shape], values: Mapping[str, Values]
+    field: pa.Field, path: str, shapes: Mapping[str, Shape], values: Mapping[str, FieldValues]
 ) -> pa.Array:
     """Return one field of all entries as a column."""
     count = _count(values)
@@ -75,7 +75,7 @@ def _column(
 
 
 def _partition(
-    partition: StructType, shapes: Mapping[str, Shape], values: Mapping[str, Values]
+    partition: StructType, shapes: Mapping[str, Shape], values: Mapping[str, FieldValues]
 ) -> pa.Array:
     arrow_type, count = to_arrow_type(partition), _count(values)
     columns = []
@@ -90,7 +90,7 @@ def _partition(
     return pa.StructArray.from_arrays(columns, fields=list(arrow_type))
 
 
-def _count(values: Mapping[str, Values]) -> int:
+def _count(values: Mapping[str, FieldValues]) -> int:
     found = values[_FOUND_BY].content
     assert hasattr(found, "starts")
     return len(found.starts)

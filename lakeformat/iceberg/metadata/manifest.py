@@ -129,13 +129,13 @@ def read_each(
     together.
     """
     specs: dict[int, _Spec] = {}
-    waiting: list[_Manifest] = []
+    waiting: list[_UnpackedManifest] = []
     for listed in manifests.to_pylist():
         spec_id = listed["partition_spec_id"]
         if spec_id not in specs:
             specs[spec_id] = _spec_of(places, metadata, listed)
         uri = listed["manifest_path"]
-        found = _Manifest(listed, read_record_file(places.read(uri), uri))
+        found = _UnpackedManifest(listed, read_record_file(places.read(uri), uri))
         if waiting and not _is_like(found, waiting):
             last = waiting[0].listed["partition_spec_id"]
             yield last, _read_like(waiting, specs[last], statistics_of)
@@ -164,7 +164,7 @@ class _Spec:
 
 
 @dataclass(frozen=True, slots=True)
-class _Manifest:
+class _UnpackedManifest:
     """A decompressed manifest, and its row in the manifest list."""
 
     listed: Mapping[str, Any]
@@ -188,7 +188,7 @@ def _spec_of(places: FilePlaces, metadata: TableMetadata, listed: Mapping[str, A
     return _Spec(spec.spec_id, partition, _unknown_fields(spec))
 
 
-def _is_like(manifest: _Manifest, group: Sequence[_Manifest]) -> bool:
+def _is_like(manifest: _UnpackedManifest, group: Sequence[_UnpackedManifest]) -> bool:
     """Return True if a manifest is small and similar, so that it is decoded together with
     ``group``.
     """
@@ -203,7 +203,7 @@ def _is_like(manifest: _Manifest, group: Sequence[_Manifest]) -> bool:
 
 
 def _read_like(
-    manifests: Sequence[_Manifest], spec: _Spec, statistics_of: Collection[int] | None
+    manifests: Sequence[_UnpackedManifest], spec: _Spec, statistics_of: Collection[int] | None
 ) -> pa.Table:
     """Return the entries of similar manifests, decoded together; one by one if an error occurs."""
     if len(manifests) > 1:
@@ -217,14 +217,14 @@ def _read_like(
 
 
 def _read_manifest(
-    manifest: _Manifest, spec: _Spec, statistics_of: Collection[int] | None
+    manifest: _UnpackedManifest, spec: _Spec, statistics_of: Collection[int] | None
 ) -> pa.Table:
     parts = _by_column(manifest.file, spec, statistics_of) or _by_record(manifest.file, spec)
     return _completed(parts, spec, [manifest])
 
 
 def _completed(
-    parts: Iterable[Mapping[str, pa.Array]], spec: _Spec, manifests: Sequence[_Manifest]
+    parts: Iterable[Mapping[str, pa.Array]], spec: _Spec, manifests: Sequence[_UnpackedManifest]
 ) -> pa.Table:
     """Return the entries of manifests, with inherited numbers filled in."""
     schema = entry_schema(spec.partition)
@@ -283,7 +283,7 @@ def _shown(columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
     return columns | {_SPEC_ID.name: spec_ids, "file_format": formats}
 
 
-def _check(found: pa.Table, manifests: Sequence[_Manifest]) -> None:
+def _check(found: pa.Table, manifests: Sequence[_UnpackedManifest]) -> None:
     uri, listed = manifests[0].file.uri, manifests[0].listed
     allowed = (DATA,) if listed["content"] == 0 else (POSITION_DELETES, EQUALITY_DELETES)
     for name, known in (("status", (EXISTING, ADDED, DELETED)), ("content", allowed)):

@@ -39,7 +39,7 @@ _GZIP = 16 + zlib.MAX_WBITS
 
 
 @dataclass(frozen=True, slots=True)
-class _Numbered:
+class _NumberedFile:
     name: str
     number: int
 
@@ -126,9 +126,9 @@ def _follow_hint(storage: Storage, root: str) -> str | None:
     return newest
 
 
-def _numbered(name: str) -> _Numbered | None:
+def _numbered(name: str) -> _NumberedFile | None:
     found = _NAME.fullmatch(name)
-    return None if found is None else _Numbered(name, int(found[1] or found[2]))
+    return None if found is None else _NumberedFile(name, int(found[1] or found[2]))
 
 
 def _unpacked(content: bytes, uri: str) -> bytes:

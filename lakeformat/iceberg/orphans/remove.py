@@ -76,7 +76,7 @@ class OrphanOptions:
 
 
 @dataclass(slots=True)
-class _Search:
+class _OrphanSearch:
     """The files of a table, and the orphan files among them."""
 
     listing: TableListing
@@ -114,7 +114,7 @@ def remove_orphans(
     floor = options.floor(handle.environment.now_millis())
     listing = list_files(before.places, before.metadata)
     floor = floor.behind(_lag(before, listing.files))
-    search = _Search(listing, floor, References.of(handle))
+    search = _OrphanSearch(listing, floor, References.of(handle))
     _find(search)
     objection = _objection(search, options.max_share)
     if objection is not None and not dry_run:
@@ -135,7 +135,7 @@ def remove_orphans(
     return report
 
 
-def _find(search: _Search) -> None:
+def _find(search: _OrphanSearch) -> None:
     """Divide unreferenced files into orphan files, young files, and files of unknown age."""
     references, storage = search.references, search.references.current.places.storage
     newest = number_of(references.current.path)
@@ -180,7 +180,7 @@ def _kind(below: str) -> FileClass:
     return FileClass.DATA if name.endswith((".parquet", ".orc", ".avro")) else FileClass.OTHER
 
 
-def _objection(search: _Search, max_share: float) -> str | None:
+def _objection(search: _OrphanSearch, max_share: float) -> str | None:
     """Return the reason to refuse a removal of this size; None if it is allowed."""
     orphans, files = search.orphans, search.listing.files
     if not orphans or max_share == 1:
@@ -204,7 +204,7 @@ def _bytes(files: Sequence[FileInfo]) -> int:
 
 
 def _report(
-    search: _Search, deleter: Deleter, *, dry_run: bool, objection: str | None
+    search: _OrphanSearch, deleter: Deleter, *, dry_run: bool, objection: str | None
 ) -> OrphanReport:
     deleted, floor, orphans = deleter.deleted, search.floor, search.orphans
     return OrphanReport(
@@ -236,7 +236,7 @@ def _report(
     )
 
 
-def _named(search: _Search) -> list[OrphanFile]:
+def _named(search: _OrphanSearch) -> list[OrphanFile]:
     """Return the first orphan files, each with the snapshot that was the newest when it was
     written.
     """
@@ -259,14 +259,14 @@ def _named(search: _Search) -> list[OrphanFile]:
     return found
 
 
-def _left_out(search: _Search) -> tuple[str, ...]:
+def _left_out(search: _OrphanSearch) -> tuple[str, ...]:
     """Return the directories outside of the table where its properties let writers put files."""
     loaded = search.references.current
     named = (loaded.metadata.properties.get(name) for name in _DATA_PATHS)
     return tuple({each: None for each in named if each and loaded.places.path_below(each) is None})
 
 
-def _reason(search: _Search, deleter: Deleter, *, dry_run: bool) -> str:
+def _reason(search: _OrphanSearch, deleter: Deleter, *, dry_run: bool) -> str:
     files = counted(len(search.listing.files), "file")
     others = search.listing.tables
     skipped = f"; skipped {counted(len(others), 'directory', 'directories')} of other tables"

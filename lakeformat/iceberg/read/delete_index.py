@@ -45,7 +45,7 @@ _FILE_COLUMNS = (
 
 
 @dataclass(slots=True)
-class _Numbered:
+class _DeletesBySequence:
     """Delete files, sorted by sequence number."""
 
     files: list[DeleteFile] = field(default_factory=list)
@@ -76,9 +76,9 @@ class DeleteIndex:
     fields: Mapping[int, Field]
     """All columns of the table, to decode the bounds of keys."""
     _vectors: dict[str, DeleteFile] = field(default_factory=dict)
-    _of_files: dict[str, _Numbered] = field(default_factory=dict)
-    _positions: dict[str, _Numbered] = field(default_factory=dict)
-    _equality: dict[str, _Numbered] = field(default_factory=dict)
+    _of_files: dict[str, _DeletesBySequence] = field(default_factory=dict)
+    _positions: dict[str, _DeletesBySequence] = field(default_factory=dict)
+    _equality: dict[str, _DeletesBySequence] = field(default_factory=dict)
     key_ids: frozenset[int] = frozenset()
     """The ids of the columns that equality deletes compare."""
     files: int = 0
@@ -107,7 +107,7 @@ class DeleteIndex:
         for row, scope, path, keys in zip(rows, places, paths, ranges, strict=True):
             if row["content"] == EQUALITY_DELETES:
                 scope = EVERYWHERE if everywhere else scope
-                listed = self._equality.setdefault(scope, _Numbered())
+                listed = self._equality.setdefault(scope, _DeletesBySequence())
                 file = _delete_file(row, scope, None)
                 listed.ranges.append(keys.only(file.equality_ids))
             else:
@@ -146,7 +146,7 @@ class DeleteIndex:
                 found += group[key].from_number(number)
         return tuple(found)
 
-    def _place_of(self, file: DeleteFile) -> _Numbered:
+    def _place_of(self, file: DeleteFile) -> _DeletesBySequence:
         if file.is_vector:
             if file.data_file is None:
                 raise CorruptTableError(
@@ -165,10 +165,10 @@ class DeleteIndex:
                     f"{RESTORE}"
                 )
             self._vectors[file.data_file] = file
-            return _Numbered()
+            return _DeletesBySequence()
         if file.data_file is not None:
-            return self._of_files.setdefault(file.data_file, _Numbered())
-        return self._positions.setdefault(file.scope, _Numbered())
+            return self._of_files.setdefault(file.data_file, _DeletesBySequence())
+        return self._positions.setdefault(file.scope, _DeletesBySequence())
 
 
 def file_format(written: str, path: str) -> FileFormat:

@@ -62,7 +62,7 @@ def write_position_files(
     file is left.
     """
     metadata = loaded.metadata
-    writer = _Writer(loaded, environment.new_id(), directory, name_of)
+    writer = _PositionDeleteWriter(loaded, environment.new_id(), directory, name_of)
     try:
         made = [*map(writer.write, _groups(metadata, files))]
     except BaseException:
@@ -92,7 +92,7 @@ def _groups(
     yield from (sorted(each, key=lambda pair: pair[0].path.encode()) for each in by_scope.values())
 
 
-class _Writer:
+class _PositionDeleteWriter:
     """Writes the delete files of one change."""
 
     def __init__(

@@ -129,7 +129,7 @@ class _NewFiles:
         work = UnitWork(
             plan=plan,
             method=method_of(metadata, MERGE),
-            find=_Search(plan.scan, keys),
+            find=_KeySearch(plan.scan, keys),
             update=None,
             environment=self.handle.environment,
             is_dry_run=False,
@@ -146,7 +146,7 @@ class _NewFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class _Search:
+class _KeySearch:
     """Finds the stored rows that have a key of the new files."""
 
     scan: Scan

@@ -104,10 +104,10 @@ def run_change(
     began = handle.environment.now_millis()
     if (earlier := earlier_commit(handle, handle.load(), request.commit)) is not None:
         return replayed_report(handle, request, earlier)
-    attempts: list[_Attempt] = []
+    attempts: list[_RowDeltaAttempt] = []
 
     def plan() -> Round[ChangeUnit, ChangedUnit] | None:
-        attempts.append(_Attempt(handle, request, prepare()))
+        attempts.append(_RowDeltaAttempt(handle, request, prepare()))
         return attempts[-1].plan()
 
     carry_out(
@@ -163,7 +163,7 @@ def replayed_report(
 
 
 @dataclass(slots=True)
-class _Attempt:
+class _RowDeltaAttempt:
     """One attempt: a plan for one snapshot, its files and its commit."""
 
     handle: TableHandle

@@ -139,10 +139,10 @@ class TableUpkeep(TableHistory):
         """Return the groups of files that ``compact`` would rewrite, with reasons; no data file is
         read.
         """
-        from lakeformat.iceberg.compact.options import wanted_files
+        from lakeformat.iceberg.compact.options import compact_selection
         from lakeformat.iceberg.compact.plan import plan_compaction
 
-        return plan_compaction(self._handle, wanted_files(where, partitions, options))
+        return plan_compaction(self._handle, compact_selection(where, partitions, options))
 
     def compact(
         self,
@@ -185,9 +185,9 @@ class TableUpkeep(TableHistory):
         after each group.
         """
         from lakeformat.iceberg.compact.compact import compact
-        from lakeformat.iceberg.compact.options import wanted_files
+        from lakeformat.iceberg.compact.options import compact_selection
 
-        wanted = wanted_files(where, partitions, options)
+        wanted = compact_selection(where, partitions, options)
         return compact(
             self._handle, wanted, commit=commit, executor=executor, on_progress=on_progress
         )

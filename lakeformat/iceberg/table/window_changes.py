@@ -42,7 +42,7 @@ _INSERTED = pa.scalar("+I", pa.string())
 
 
 @dataclass(frozen=True, slots=True)
-class _Window:
+class _SnapshotRange:
     """The snapshots before and at the end of a window, by id; None is before the first snapshot."""
 
     loaded: LoadedMetadata
@@ -81,7 +81,7 @@ def window_changes(
         raise InvalidRequestError(f"mode must be one of {', '.join(MODES)}, got {mode!r}")
     if mode == _AUTO:
         mode = _DIFF if _is_tag(loaded, after) and _is_tag(loaded, upto) else _CHANGELOG
-    window = _Window(
+    window = _SnapshotRange(
         loaded,
         _snapshot_id(loaded, history, after),
         _head(history) if upto is None else _snapshot_id(loaded, history, upto),
@@ -106,7 +106,7 @@ def _by_commit(commits: Sequence[TableState], asked: AskedRows) -> Iterator[pa.R
 
 
 def _appended(
-    window: _Window,
+    window: _SnapshotRange,
     history: BranchHistory,
     columns: Sequence[str] | None,
     where: Where | None,

@@ -19,7 +19,7 @@ __all__ = ["ManifestFiles"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Manifest:
+class _WrittenManifest:
     uri: str
     length: int
     entries: pa.Table
@@ -36,7 +36,7 @@ class ManifestFiles:
         self._places = loaded.places
         self._directory = metadata_location(loaded.metadata)
         self._unique = environment.new_id()
-        self._manifests: dict[tuple[int, Hashable], _Manifest] = {}
+        self._manifests: dict[tuple[int, Hashable], _WrittenManifest] = {}
         self._lists: list[str] = []
 
     def manifest(
@@ -57,7 +57,7 @@ class ManifestFiles:
             uri = f"{self._directory}/{self._unique}-m{len(self._manifests)}.avro"
             found = entries()
             content = writer.encode(found)
-            self._manifests[named] = _Manifest(uri, len(content), found, writer)
+            self._manifests[named] = _WrittenManifest(uri, len(content), found, writer)
             self._write(uri, content)
         made = self._manifests[named]
         return made.writer.describe(made.uri, made.length, made.entries, snapshot)

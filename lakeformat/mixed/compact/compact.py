@@ -55,13 +55,13 @@ def compact_mixed(
     if earlier is not None:
         assert earlier.snapshot is not None
         return replayed_report(pair.base.uri, strategy, earlier.snapshot)
-    report = _Compaction(pair, load, strategy, commit, chosen, on_progress).until_done()
+    report = _NodeCompaction(pair, load, strategy, commit, chosen, on_progress).until_done()
     _log.info("compaction of %s: %s", pair.base.uri, report.reason)
     return report
 
 
 @dataclass(slots=True)
-class _Compaction:
+class _NodeCompaction:
     """One compaction from its plan to its report."""
 
     pair: StorePair

@@ -22,7 +22,7 @@ __all__ = ["NodeWriter"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _NodeAndKind:
     """The last part of the key of rows in memory: a node and a kind."""
 
     node: TreeNode
@@ -32,7 +32,7 @@ class _Place:
         return f"{self.node.id}-{self.kind}".encode()
 
     @classmethod
-    def decode(cls, encoded: bytes) -> _Place:
+    def decode(cls, encoded: bytes) -> _NodeAndKind:
         node, kind = encoded.decode().split("-")
         return cls(TreeNode.of_id(int(node)), FileKind(kind))
 
@@ -77,13 +77,13 @@ class NodeWriter(TableWriter):
         if len(used) > 1:
             rows = rows.take(array_of(np.argsort(nodes, kind="stable")))
         for index in used:
-            place = _Place(TreeNode(self._mask, index), self._kind)
+            place = _NodeAndKind(TreeNode(self._mask, index), self._kind)
             of_node = rows.slice(int(ends[index] - sizes[index]), int(sizes[index]))
             super()._hold(PartitionedRows((*part.key, place.encode()), part.partition, of_node))
 
     def _file_name(self, key: tuple[bytes | None, ...], count: int) -> str:
         assert key[-1] is not None
-        place = _Place.decode(key[-1])
+        place = _NodeAndKind.decode(key[-1])
         return str(
             FileName(place.node, place.kind, self._transaction, 0, 0, self._operation, count)
         )

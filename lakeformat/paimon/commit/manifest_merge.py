@@ -132,7 +132,7 @@ def merge_manifests(
     the caller can delete all of them after a failure.
     """
     types = partition_types(handle)
-    writer = _Writer(handle, types, new_name)
+    writer = _MergedManifestWriter(handle, types, new_name)
     if merge.is_full:
         return _merge_fully(handle, manifests, merge, writer)
     merged: list[ManifestMeta] = []
@@ -157,7 +157,7 @@ def _merge_fully(
     handle: TableHandle,
     manifests: Sequence[ManifestMeta],
     merge: ManifestMerge,
-    writer: _Writer,
+    writer: _MergedManifestWriter,
 ) -> list[ManifestMeta]:
     """Rewrite the chosen manifests, and every other manifest that names a file which they
     delete.
@@ -186,7 +186,7 @@ def _replaced(
     parts: dict[int, ManifestColumns],
     kept: dict[int, NDArray[np.bool_]],
     rewritten: set[int],
-    writer: _Writer,
+    writer: _MergedManifestWriter,
 ) -> Iterator[ManifestMeta]:
     """Yield the whole list, with new manifests in the place of each run of rewritten ones.
 
@@ -223,7 +223,7 @@ def _bytes_per_entry(manifests: Sequence[ManifestMeta]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class _Writer:
+class _MergedManifestWriter:
     """Writes entries to manifests of about the target size."""
 
     handle: TableHandle

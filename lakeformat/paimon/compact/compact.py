@@ -103,7 +103,7 @@ def run_plans(
         )
     chosen = where_to_work(executor)
     identity = None if commit is None else find_earlier_tries(handle, commit)
-    run = _Compaction(handle, strategy, plan, chosen, on_progress, ends_at_once, identity)
+    run = _BucketCompaction(handle, strategy, plan, chosen, on_progress, ends_at_once, identity)
     _log.info("%s compaction of %s begins", strategy, handle.uri)
     report = run.until_done()
     _log.info("%s compaction of %s ends: %s", strategy, handle.uri, report.reason)
@@ -116,7 +116,7 @@ def run_plans(
 
 
 @dataclass(slots=True)
-class _Compaction:
+class _BucketCompaction:
     """One compaction from its first plan to its report."""
 
     handle: TableHandle

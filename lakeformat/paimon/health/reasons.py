@@ -59,7 +59,7 @@ def find_reasons(
     found = [
         *_of_lost_files(table, storage, snapshots),
         *(_of_runs if handle.schema.primary_keys else _of_small_files)(handle, table, files, worst),
-        *_of_waiting_rows(handle, table, files),
+        *_of_invisible_rows(handle, table, files),
         *_of_deletes(handle, table, files, deletes),
         *history_reasons(handle, files, snapshots, storage, overdue),
         *([] if other is None else [Reason(other.finding, other.advice)]),
@@ -180,7 +180,7 @@ def _of_small_files(
     )
 
 
-def _of_waiting_rows(handle: TableHandle, table: str, files: FileFacts) -> Iterator[Reason]:
+def _of_invisible_rows(handle: TableHandle, table: str, files: FileFacts) -> Iterator[Reason]:
     if skips_level_zero(handle.schema) and files.level_0_files:
         yield Reason(
             f"until a compaction, batch reads do not see {_many(files.level_0_rows or 0, 'row')} "

@@ -141,7 +141,7 @@ def remove_orphans(
 
 
 @dataclass(slots=True)
-class _Plan:
+class _PlannedRemovals:
     """The planned removals of one run."""
 
     floor: AgeFloor
@@ -167,10 +167,10 @@ class _Plan:
         return Removal(candidate.storage, candidate.path, candidate.kind, reason, candidate.size)
 
 
-def _plan(scan: OrphanScan, floor: AgeFloor) -> _Plan:
+def _plan(scan: OrphanScan, floor: AgeFloor) -> _PlannedRemovals:
     references = scan.references
     times = sorted((time, number) for number, time in references.times.items())
-    plan = _Plan(floor, times, str(references.looked_through))
+    plan = _PlannedRemovals(floor, times, str(references.looked_through))
     for candidates in scan.candidates():
         plan.files += len(candidates)
         plan.bytes += sum(each.size for each in candidates)
@@ -189,7 +189,9 @@ def _plan(scan: OrphanScan, floor: AgeFloor) -> _Plan:
     return plan
 
 
-def _remove(handle: TableHandle, plan: _Plan, scan: OrphanScan, deleter: Deleter) -> set[str]:
+def _remove(
+    handle: TableHandle, plan: _PlannedRemovals, scan: OrphanScan, deleter: Deleter
+) -> set[str]:
     """Delete the planned files in batches, except those that got a reference since the plan.
 
     Return the bucket directories that lost files.
@@ -202,7 +204,9 @@ def _remove(handle: TableHandle, plan: _Plan, scan: OrphanScan, deleter: Deleter
     return emptied
 
 
-def _objection(handle: TableHandle, scan: OrphanScan, plan: _Plan, max_share: float) -> str | None:
+def _objection(
+    handle: TableHandle, scan: OrphanScan, plan: _PlannedRemovals, max_share: float
+) -> str | None:
     """Return the error message that refuses the removal, because its share of the table is too
     large.
 
@@ -228,7 +232,7 @@ def _objection(handle: TableHandle, scan: OrphanScan, plan: _Plan, max_share: fl
 
 def _report(
     handle: TableHandle,
-    plan: _Plan,
+    plan: _PlannedRemovals,
     scan: OrphanScan,
     deleter: Deleter,
     *,
@@ -265,7 +269,7 @@ def _report(
     )
 
 
-def _reason(plan: _Plan, scan: OrphanScan, deleter: Deleter, *, dry_run: bool) -> str:
+def _reason(plan: _PlannedRemovals, scan: OrphanScan, deleter: Deleter, *, dry_run: bool) -> str:
     files = counted(scan.files, "file")
     if not plan.files:
         return f"no orphans: each of {files} is referenced or newer than the age limit"

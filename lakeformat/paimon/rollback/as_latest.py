@@ -111,7 +111,7 @@ def publish_return(
             handle.layout.snapshot_directory,
             handle.environment.sleep_seconds,
         ):
-            snapshot = _build(handle, plan, files, _Who.of(handle, commit, name))
+            snapshot = _build(handle, plan, files, _RollbackIdentity.of(handle, commit, name))
             _publish(handle, plan, snapshot, is_repeatable=commit is not None)
     write_hints(handle.storage, handle.layout, snapshot.id)
     handle.observe_commit()
@@ -182,7 +182,7 @@ def _files_back(handle: TableHandle, plan: Return) -> Iterator[Removal]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Who:
+class _RollbackIdentity:
     """The commit user and identifier of a rollback, and the tag that keeps the restored files."""
 
     commit: CommitId | None
@@ -191,7 +191,7 @@ class _Who:
     tag: str | None
 
     @classmethod
-    def of(cls, handle: TableHandle, commit: CommitId | None, tag: str | None) -> _Who:
+    def of(cls, handle: TableHandle, commit: CommitId | None, tag: str | None) -> _RollbackIdentity:
         """Return the user and identifier of ``commit``; without ``commit``, a new user."""
         if commit is not None:
             return cls(commit, commit.user, commit.identifier, tag)
@@ -199,7 +199,9 @@ class _Who:
         return cls(None, f"{prefix}_{unique}" if prefix else unique, BATCH_IDENTIFIER, tag)
 
 
-def _build(handle: TableHandle, plan: Return, files: AttemptFiles, who: _Who) -> Snapshot:
+def _build(
+    handle: TableHandle, plan: Return, files: AttemptFiles, who: _RollbackIdentity
+) -> Snapshot:
     """Return the new snapshot, with the target's schema, statistics, watermark and row count."""
     head, target = plan.head, plan.target.snapshot
     base = files.write_list(_base(handle, plan, files))

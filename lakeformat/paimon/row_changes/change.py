@@ -56,7 +56,7 @@ OnProgress = Callable[[CompactProgress], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Request:
+class _RowChange:
     operation: RowOperation
     where: Where | None
     new_values: NewValues | None = None
@@ -84,7 +84,7 @@ def delete_rows(
         )
     return _changed(
         handle,
-        _Request(
+        _RowChange(
             operation=RowOperation.DELETE,
             where=where,
             commit=commit,
@@ -109,7 +109,7 @@ def update_rows(
     """
     return _changed(
         handle,
-        _Request(
+        _RowChange(
             operation=RowOperation.UPDATE,
             where=where,
             new_values=new_values,
@@ -120,7 +120,7 @@ def update_rows(
     )
 
 
-def _changed(handle: TableHandle, request: _Request) -> RowChangeReport:
+def _changed(handle: TableHandle, request: _RowChange) -> RowChangeReport:
     if request.on_progress is not None and not callable(request.on_progress):
         raise InvalidRequestError(
             f"on_progress must be a function of one argument, got {request.on_progress!r}"
@@ -134,7 +134,7 @@ def _changed(handle: TableHandle, request: _Request) -> RowChangeReport:
     return replace(report, millis=handle.environment.now_millis() - began)
 
 
-def _until_done(handle: TableHandle, request: _Request) -> RowChangeReport:
+def _until_done(handle: TableHandle, request: _RowChange) -> RowChangeReport:
     """Find and replace the rows and commit; start again if another commit changed the same
     files.
     """
@@ -158,7 +158,7 @@ def _until_done(handle: TableHandle, request: _Request) -> RowChangeReport:
     return replace(last.result or last.report(rows=0), attempts=len(attempts))
 
 
-def _replay(handle: TableHandle, request: _Request) -> RowChangeReport | None:
+def _replay(handle: TableHandle, request: _RowChange) -> RowChangeReport | None:
     if request.commit is None:
         return None
     kinds = (CommitKind.APPEND, CommitKind.OVERWRITE)
@@ -171,7 +171,7 @@ def _replay(handle: TableHandle, request: _Request) -> RowChangeReport | None:
     return _replayed(handle, request, found.id)
 
 
-def _replayed(handle: TableHandle, request: _Request, number: int) -> RowChangeReport:
+def _replayed(handle: TableHandle, request: _RowChange, number: int) -> RowChangeReport:
     return RowChangeReport(
         table=handle.uri,
         operation=request.operation,
@@ -212,7 +212,7 @@ class _ChangeAttempt:
     """
 
     handle: TableHandle
-    request: _Request
+    request: _RowChange
     snapshot: Snapshot | None
     where: PredicateFilter | None
     assignments: Assignments | None
@@ -224,7 +224,7 @@ class _ChangeAttempt:
     _files_read: int = 0
 
     @classmethod
-    def on_newest(cls, handle: TableHandle, request: _Request) -> _ChangeAttempt:
+    def on_newest(cls, handle: TableHandle, request: _RowChange) -> _ChangeAttempt:
         snapshot = latest_snapshot(handle.storage, handle.layout)
         # the schema is read after the snapshot, so no file has a newer schema
         handle = newest_schema(handle)

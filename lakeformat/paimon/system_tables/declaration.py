@@ -16,7 +16,7 @@ from lakeformat.types.types import DataField, DataType
 __all__ = ["SystemColumn", "SystemTableDeclaration", "column", "declare"]
 
 R = TypeVar("R", bound=Sized)
-Values: TypeAlias = Any
+ColumnValues: TypeAlias = Any
 """The values of a column: a ``pyarrow.Array``, or a list of Python values."""
 
 
@@ -28,7 +28,7 @@ class SystemColumn(Generic[R]):
 
     name: str
     type: DataType
-    fill: Callable[[R], Values]
+    fill: Callable[[R], ColumnValues]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class SystemTableDeclaration(Generic[R]):
         return TableSchema(id=0, fields=fields, highest_field_id=len(fields) - 1)
 
 
-def column(name: str, type_text: str, fill: str | Callable[[R], Values]) -> SystemColumn[R]:
+def column(name: str, type_text: str, fill: str | Callable[[R], ColumnValues]) -> SystemColumn[R]:
     """Return a column; ``fill`` is a function that returns its values, or the path of an attribute.
 
     A path such as ``"file.row_count"`` is read from each row.

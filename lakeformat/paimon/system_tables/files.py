@@ -28,7 +28,7 @@ from lakeformat.types.value_text import internal_text, join_texts
 __all__ = ["FILES"]
 
 
-class _Files(LiveFiles):
+class _SnapshotFiles(LiveFiles):
     """The live files of one snapshot, with the values that only ``$files`` shows."""
 
     @cached_property
@@ -128,22 +128,22 @@ def _format(ending: str) -> str:
         return ending.rpartition(".")[2]
 
 
-def _number(name: str) -> Callable[[_Files], pa.Array]:
+def _number(name: str) -> Callable[[_SnapshotFiles], pa.Array]:
     return lambda files: files.numbers(name)
 
 
-def _statistics(show: Callable[[FileStatistics], pa.Array]) -> Callable[[_Files], pa.Array]:
+def _statistics(show: Callable[[FileStatistics], pa.Array]) -> Callable[[_SnapshotFiles], pa.Array]:
     return lambda files: files.shown_statistics(show)
 
 
 FILES = declare(
     "files",
-    _Files,
+    _SnapshotFiles,
     [
         column("partition", "STRING", lambda files: files.partitions.in_braces()),
         column("bucket", "INT NOT NULL", _number("bucket")),
-        column("file_path", "STRING NOT NULL", _Files.addresses),
-        column("file_format", "STRING NOT NULL", _Files.formats),
+        column("file_path", "STRING NOT NULL", _SnapshotFiles.addresses),
+        column("file_format", "STRING NOT NULL", _SnapshotFiles.formats),
         column("schema_id", "BIGINT NOT NULL", _number("schema_id")),
         column("level", "INT NOT NULL", _number("level")),
         column("record_count", "BIGINT NOT NULL", _number("row_count")),
@@ -157,7 +157,7 @@ FILES = declare(
         column("max_sequence_number", "BIGINT", _number("max_sequence_number")),
         column("creation_time", "TIMESTAMP(3)", _number("creation_time")),
         column("deleteRowCount", "BIGINT", _number("delete_row_count")),
-        column("file_source", "STRING", _Files.sources),
+        column("file_source", "STRING", _SnapshotFiles.sources),
         column("first_row_id", "BIGINT", _number("first_row_id")),
         column("write_cols", "ARRAY<STRING>", lambda files: files.texts("write_cols")),
     ],

@@ -12,7 +12,7 @@ from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.read.changes.changes import Changes
 from lakeformat.paimon.read.changes.rows import ROW_KIND, ChangedRows, changed_rows
 from lakeformat.paimon.read.changes.state_rows import StateRows
-from lakeformat.paimon.read.changes.window import Window
+from lakeformat.paimon.read.changes.window import SnapshotWindow
 from lakeformat.paimon.read.scan import Scan
 from lakeformat.paimon.read.where import row_filter
 from lakeformat.paimon.schema import TableSchema
@@ -53,7 +53,7 @@ class RowTable:
     name: str
     fields: Callable[[TableSchema], tuple[DataField, ...]]
     scan: Callable[[TableHandle, Snapshot | None, RowSelection], Scan | Rows]
-    changes: Callable[[TableHandle, Window, RowSelection], Rows] | None = None
+    changes: Callable[[TableHandle, SnapshotWindow, RowSelection], Rows] | None = None
 
     def schema(self, table: TableSchema) -> TableSchema:
         """Return the schema of the system table of a table with the schema ``table``."""
@@ -88,7 +88,7 @@ def _scan_audit_log(handle: TableHandle, snapshot: Snapshot | None, asked: RowSe
     return Rows(rows.asked.schema, rows.read, asked.limit)
 
 
-def _change_audit_log(handle: TableHandle, window: Window, asked: RowSelection) -> Rows:
+def _change_audit_log(handle: TableHandle, window: SnapshotWindow, asked: RowSelection) -> Rows:
     return Changes(handle, window, _audited(handle, asked), keep_deletes=True)
 
 
@@ -97,7 +97,7 @@ def _scan_binlog(handle: TableHandle, snapshot: Snapshot | None, asked: RowSelec
     return _packed(_scan_audit_log(handle, snapshot, replace(asked, limit=None)), asked)
 
 
-def _change_binlog(handle: TableHandle, window: Window, asked: RowSelection) -> Rows:
+def _change_binlog(handle: TableHandle, window: SnapshotWindow, asked: RowSelection) -> Rows:
     _refuse_condition(asked)
     return _packed(_change_audit_log(handle, window, asked), asked)
 

@@ -21,7 +21,7 @@ def pyiceberg_table(loaded: LoadedMetadata) -> StaticTable:
     """Open the table that a metadata file describes, as a PyIceberg table that cannot be
     changed.
     """
-    files = _Files(loaded.places)
+    files = _ReadOnlyFileIO(loaded.places)
     address = loaded.metadata_file
     return StaticTable(
         identifier=("published", address),
@@ -32,7 +32,7 @@ def pyiceberg_table(loaded: LoadedMetadata) -> StaticTable:
     )
 
 
-class _File(InputFile):  # type: ignore[misc]
+class _ReadOnlyFile(InputFile):  # type: ignore[misc]
     def __init__(self, location: str, places: FilePlaces) -> None:
         super().__init__(location)
         self._places = places
@@ -50,13 +50,13 @@ class _File(InputFile):  # type: ignore[misc]
         return storage.open_input(path)
 
 
-class _Files(FileIO):  # type: ignore[misc]
+class _ReadOnlyFileIO(FileIO):  # type: ignore[misc]
     def __init__(self, places: FilePlaces) -> None:
         super().__init__()
         self._places = places
 
     def new_input(self, location: str) -> InputFile:
-        return _File(location, self._places)
+        return _ReadOnlyFile(location, self._places)
 
     def new_output(self, location: str) -> OutputFile:
         raise UnsupportedError(f"{location} cannot be written: a check changes nothing")

@@ -30,7 +30,7 @@ class SqlDatabase:
             self._engine = _engine(address, pool_size=pool_size, pool_pre_ping=True)
             self._apart = _engine(address, poolclass=NullPool)
         self._prepare: Callable[[], None] | None = None
-        _Forks.watch(self._engine)
+        _ForkedConnections.watch(self._engine)
         finalize(self, self._engine.dispose)  # a catalog is dropped rather than closed
 
     def __repr__(self) -> str:
@@ -139,7 +139,7 @@ class SqlDatabase:
         self._engine.dispose()
 
 
-class _Forks:
+class _ForkedConnections:
     """Gives a forked process its own connections; shared ones would mix the answers of two
     processes.
     """

@@ -130,7 +130,7 @@ class LockRows:
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
+class _LockExpressions:
     now: str
     age: str
     shown: str
@@ -138,13 +138,13 @@ class _Words:
     token: str
 
 
-_SQLITE = _Words(
+_SQLITE = _LockExpressions(
     now="strftime('%Y-%m-%d %H:%M:%S', 'now')",
     age="strftime('%s', 'now') - strftime('%s', acquired_at)",
     shown="CAST(acquired_at AS TEXT)",
     token=":token",
 )
-_POSTGRESQL = _Words(
+_POSTGRESQL = _LockExpressions(
     now="to_char(timezone('UTC', clock_timestamp()), 'YYYY-MM-DD HH24:MI:SS')",
     age="EXTRACT(EPOCH FROM timezone('UTC', clock_timestamp()) - acquired_at)",
     shown="to_char(acquired_at, 'YYYY-MM-DD HH24:MI:SS.US')",

@@ -72,7 +72,7 @@ def run_checks(
     ``executor`` reads the rows in parallel, except for ``unique``, which runs in this process; None
     runs all checks in this process.
     """
-    run = _Run(rows, checks, executor)
+    run = _RowCheckRun(rows, checks, executor)
     nulls = {name: run.no_nulls(name) for name in checks.not_null}
     values = {name: run.accepted(name) for name in checks.accepted_values}
     times = [run.time(name) for name in checks.freshness]
@@ -93,7 +93,7 @@ def run_checks(
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _RowCheckRun:
     rows: CheckedRows
     checks: Checks
     executor: Executor | None

@@ -228,7 +228,7 @@ def test_of_many_tables_the_report_stands_beside_the_error(damaged):
 @pytest.mark.parametrize("words", [("compact", "shop.events"), ("compact-database", "shop")])
 def test_a_compaction_that_is_left_unfinished_is_no_success(catalog, monkeypatch, words):
     monkeypatch.setattr(compaction, "_ROUNDS", 1)
-    monkeypatch.setattr(compaction._Compaction, "_places_to_plan", lambda *_: {(b"", 0)})
+    monkeypatch.setattr(compaction._BucketCompaction, "_places_to_plan", lambda *_: {(b"", 0)})
     shown = runner.invoke(app, ["-w", catalog.location, *words])
     assert shown.exit_code == 1
     assert "more may be due after 1 rounds: compact again" in shown.stdout

@@ -165,7 +165,7 @@ class _Rescale:
     outcomes: dict[bytes, RescaledPartition] = field(default_factory=dict)
     _wanted: list[bytes] | None = None
     """The partitions (framed binary rows) to plan again; None before the first plan."""
-    _made: _Made = field(init=False)
+    _made: _UnpublishedPartitions = field(init=False)
 
     def planned(self) -> list[RescaledPartition]:
         return [*map(_planned, again_if_overtaken(self.handle, self._units))]
@@ -201,7 +201,7 @@ class _Rescale:
         parts = _parts(due, scan, in_one=self.executor == "serial")
         if not isinstance(self.executor, str):
             parts.sort(key=lambda part: -part.bytes)
-        self._made = _Made(with_buckets(handle, self.count), due, parts)
+        self._made = _UnpublishedPartitions(with_buckets(handle, self.count), due, parts)
         work = Rewriting(handle, scan, snapshot.id, self.count)
         return Round(units=parts, work=work)
 
@@ -231,7 +231,7 @@ class _Rescale:
         self._wanted = [*self._made.refused]
 
 
-class _Made:
+class _UnpublishedPartitions:
     """The messages of partitions that are not published yet."""
 
     def __init__(

@@ -13,7 +13,7 @@ from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.read.changes.files import ChangedFiles, ChangeFiles
 from lakeformat.paimon.read.changes.rows import ChangedRows
 from lakeformat.paimon.read.changes.state_diff import StateDiff
-from lakeformat.paimon.read.changes.window import ChangeMode, Window, read_change
+from lakeformat.paimon.read.changes.window import ChangeMode, SnapshotWindow, read_change
 from lakeformat.tables.results import Rows
 
 __all__ = ["Changes", "ChangesPart"]
@@ -30,7 +30,12 @@ class Changes(Rows):
     """
 
     def __init__(
-        self, handle: TableHandle, window: Window, asked: ChangedRows, *, keep_deletes: bool = False
+        self,
+        handle: TableHandle,
+        window: SnapshotWindow,
+        asked: ChangedRows,
+        *,
+        keep_deletes: bool = False,
     ) -> None:
         super().__init__(asked.schema, self._changes)
         self._handle = handle

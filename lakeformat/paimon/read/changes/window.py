@@ -27,7 +27,7 @@ from lakeformat.types.type_rules import is_whole_number
 
 __all__ = [
     "ChangeMode",
-    "Window",
+    "SnapshotWindow",
     "find_window",
     "read_change",
 ]
@@ -46,7 +46,7 @@ class ChangeMode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class SnapshotWindow:
     """The snapshots from ``after + 1`` to ``upto``, both inclusive."""
 
     mode: ChangeMode
@@ -62,7 +62,9 @@ class Window:
         return range(self.after + 1, self.upto + 1)
 
 
-def find_window(handle: TableHandle, after: WindowEnd, upto: WindowEnd | None, mode: str) -> Window:
+def find_window(
+    handle: TableHandle, after: WindowEnd, upto: WindowEnd | None, mode: str
+) -> SnapshotWindow:
     """Return the window for both ends as the caller gave them; ``upto=None`` is the newest
     snapshot.
 
@@ -74,7 +76,7 @@ def find_window(handle: TableHandle, after: WindowEnd, upto: WindowEnd | None, m
         return ends.states(after, upto)
     first, last = ends.start(after), ends.end(upto)
     ends.check(first, last)
-    return Window(chosen, first, last)
+    return SnapshotWindow(chosen, first, last)
 
 
 def read_change(handle: TableHandle, snapshot_id: int) -> Snapshot:
@@ -153,7 +155,7 @@ class _Ends:
                 f"{self._there()}"
             )
 
-    def states(self, after: WindowEnd, upto: WindowEnd | None) -> Window:
+    def states(self, after: WindowEnd, upto: WindowEnd | None) -> SnapshotWindow:
         """Return the window of a comparison; a tagged snapshot can be compared after it has
         expired.
         """
@@ -161,7 +163,7 @@ class _Ends:
         first, last = (0 if state is None else state.id for state in (before, now))
         if last < first:
             self.check(first, last)
-        return Window(self._mode, first, last, before, now)
+        return SnapshotWindow(self._mode, first, last, before, now)
 
     def _state(self, name: str, end: WindowEnd | None) -> Snapshot | None:
         handle = self._handle

@@ -98,7 +98,7 @@ class _Pruner:
         conditions = self._on_partitions
         if conditions and manifests:
             stats = [manifest.partition_stats for manifest in manifests]
-            known = _Statistics(
+            known = _MinMaxStatistics(
                 BytesColumn.of([each.min_values for each in stats]),
                 BytesColumn.of([each.max_values for each in stats]),
                 ListColumn.of_numbers([each.null_counts for each in stats]),
@@ -114,7 +114,7 @@ class _Pruner:
         mask &= HashedBuckets(self.schema, self.conditions).mask(columns)
         if self._on_partitions:
             values, ones = columns.partition, np.ones(len(columns), np.int64)
-            mask &= _Statistics(values, values, None, ones).may_meet(
+            mask &= _MinMaxStatistics(values, values, None, ones).may_meet(
                 self._on_partitions, self._partition_fields
             )
         return mask
@@ -169,7 +169,7 @@ class _Pruner:
         return any(least <= bucket <= most for bucket in self.buckets)
 
     def _by_keys(self, columns: ManifestColumns, fields: Sequence[DataField]) -> Mask:
-        stats = _Statistics(
+        stats = _MinMaxStatistics(
             columns.key_min_values,
             columns.key_max_values,
             columns.key_null_counts,
@@ -191,7 +191,7 @@ class _Pruner:
             covered = list(fields) if names is None else _named(fields, names)
             conditions = self._usable(self._on_values, covered)
             part = columns.take(rows)
-            stats = _Statistics(
+            stats = _MinMaxStatistics(
                 part.value_min_values,
                 part.value_max_values,
                 part.value_null_counts,
@@ -231,7 +231,7 @@ def _position(column: str, covered: Sequence[DataField]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Statistics:
+class _MinMaxStatistics:
     """Minima and maxima of files or manifests as framed binary rows, and their null counts.
 
     If ``nulls`` is None, ``least`` and ``most`` are the same exact values.

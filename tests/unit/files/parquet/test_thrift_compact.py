@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lakeformat.files.parquet.thrift_compact import (
     ThriftKind,
-    Values,
+    ThriftList,
     parse_struct,
     serialize_struct,
 )
@@ -39,7 +39,7 @@ def lists(values):
     """Lists and sets of one kind, the empty and the long ones too."""
     kinds = st.sampled_from([ThriftKind.LIST, ThriftKind.SET])
     many = values.flatmap(
-        lambda one: st.integers(0, 20).map(lambda count: Values(one[0], [one[1]] * count))
+        lambda one: st.integers(0, 20).map(lambda count: ThriftList(one[0], [one[1]] * count))
     )
     return st.tuples(kinds, many)
 

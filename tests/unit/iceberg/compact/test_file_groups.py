@@ -7,7 +7,7 @@ import pytest
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.files.file_format import FileFormat
 from lakeformat.iceberg.compact.groups import file_groups
-from lakeformat.iceberg.compact.options import CompactOptions, wanted_files
+from lakeformat.iceberg.compact.options import CompactOptions, compact_selection
 from lakeformat.iceberg.compact.settings import compact_settings
 from lakeformat.iceberg.read.data_file import DataFile, DeleteFile, FileSplit
 from lakeformat.iceberg.read.planned_files import PlannedFile
@@ -107,9 +107,11 @@ def test_options_that_do_not_fit_are_refused(options, message):
 
 def test_unknown_options_and_those_of_paimon_are_refused_by_name():
     with pytest.raises(InvalidRequestError, match="did you mean 'min_input_files'"):
-        wanted_files(None, None, {"min_input_file": 2})
+        compact_selection(None, None, {"min_input_file": 2})
     with pytest.raises(UnsupportedError, match="does not take buckets: choose files with where"):
-        wanted_files(None, None, {"buckets": [1]})
-    assert wanted_files(None, None, {"buckets": None}).options == CompactOptions(strategy="minor")
+        compact_selection(None, None, {"buckets": [1]})
+    assert compact_selection(None, None, {"buckets": None}).options == CompactOptions(
+        strategy="minor"
+    )
     with pytest.raises(InvalidRequestError, match="minor, binpack, full, sort, zorder, got 'some'"):
-        wanted_files(None, None, {"strategy": "some"})
+        compact_selection(None, None, {"strategy": "some"})

@@ -1,0 +1,32 @@
+"""Each private class has a name of its own, which says what it is."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("lakeformat", "spark_jobs", "airflow_provider_lake")
+SAY_NOTHING = {
+    *("_Attempt", "_Data", "_File", "_Files", "_Info", "_Item", "_Place", "_Plan", "_Request"),
+    *("_Run", "_Search", "_State", "_Statistics", "_Values", "_Window", "_Work", "_Writer"),
+}
+
+
+def private_classes() -> dict[str, list[str]]:
+    """The files that define each private class, by its name."""
+    found = defaultdict(list)
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_bytes())):
+                if isinstance(node, ast.ClassDef) and node.name.startswith("_"):
+                    found[node.name].append(str(path.relative_to(ROOT)))
+    return found
+
+
+def test_no_two_private_classes_share_a_name_and_each_name_says_what_it_is():
+    found = private_classes()
+    assert found
+    assert not {name: files for name, files in found.items() if len(files) > 1}
+    assert not {name: found[name] for name in SAY_NOTHING & found.keys()}
