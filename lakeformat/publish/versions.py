@@ -16,7 +16,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError, LakeError, NotFoundError
-from lakeformat.iceberg.commit.create_once import create_once
 from lakeformat.iceberg.commit.directory_pointer import write_hint
 from lakeformat.iceberg.commit.old_metadata import delete_old_metadata
 from lakeformat.iceberg.create.new_table import location_at
@@ -35,6 +34,7 @@ from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.publish.identity import IDENTITY
 from lakeformat.publish.own_files import own_files
 from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
+from lakeformat.tables.create_once import create_once
 
 __all__ = ["FIRST_NUMBER", "Newest", "PublishedVersions"]
 

@@ -1,4 +1,4 @@
-"""Each private class has a name of its own, which says what it is."""
+"""Each private class has its own name, and the name describes the class."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("lakeformat", "spark_jobs", "airflow_provider_lake")
-SAY_NOTHING = {
+VAGUE = {
     *("_Attempt", "_Data", "_File", "_Files", "_Info", "_Item", "_Place", "_Plan", "_Request"),
     *("_Run", "_Search", "_State", "_Statistics", "_Values", "_Window", "_Work", "_Writer"),
 }
@@ -25,8 +25,8 @@ def private_classes() -> dict[str, list[str]]:
     return found
 
 
-def test_no_two_private_classes_share_a_name_and_each_name_says_what_it_is():
+def test_no_two_private_classes_share_a_name_and_no_name_is_vague():
     found = private_classes()
     assert found
     assert not {name: files for name, files in found.items() if len(files) > 1}
-    assert not {name: found[name] for name in SAY_NOTHING & found.keys()}
+    assert not {name: found[name] for name in VAGUE & found.keys()}

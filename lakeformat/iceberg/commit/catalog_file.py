@@ -7,12 +7,12 @@ import re
 
 from lakeformat.environment import Environment
 from lakeformat.errors import CommitOutcomeUnknownError, UnavailableError
-from lakeformat.iceberg.commit.create_once import create_once
 from lakeformat.iceberg.file_places import FilePlaces
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.metadata_file import METADATA, decode_metadata
 from lakeformat.iceberg.metadata.metadata_json import encode_metadata, file_ending
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.tables.create_once import create_once
 
 __all__ = ["METADATA_PATH", "metadata_directory", "write_catalog_file"]
 

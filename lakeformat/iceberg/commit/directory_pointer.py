@@ -12,7 +12,6 @@ from contextlib import AbstractContextManager
 
 from lakeformat.environment import Environment
 from lakeformat.errors import CommitOutcomeUnknownError, LakeError, UnsupportedError
-from lakeformat.iceberg.commit.create_once import create_once
 from lakeformat.iceberg.commit.old_metadata import delete_old_metadata
 from lakeformat.iceberg.commit.place_check import is_in_place
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata, load_metadata
@@ -29,6 +28,7 @@ from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.storage import ExternalRoots, Storage
 from lakeformat.storage.creation_proof import ProvesCreation
 from lakeformat.storage.turns import turn
+from lakeformat.tables.create_once import create_once
 from lakeformat.types.sentence import sentence
 
 __all__ = ["DirectoryPointer", "write_hint"]

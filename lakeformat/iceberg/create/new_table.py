@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import AlreadyExistsError, InvalidRequestError
-from lakeformat.iceberg.commit.create_once import create_once
 from lakeformat.iceberg.commit.directory_pointer import write_hint
 from lakeformat.iceberg.create.arrow_schema import new_schema
 from lakeformat.iceberg.create.transform_terms import new_sort_order, new_spec
@@ -22,6 +21,7 @@ from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.sort_order import SortOrder
 from lakeformat.iceberg.types import Type, inner_fields
 from lakeformat.storage import Storage
+from lakeformat.tables.create_once import create_once
 
 __all__ = ["create_at_path", "location_at", "new_table_metadata"]
 

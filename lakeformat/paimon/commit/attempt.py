@@ -21,7 +21,7 @@ from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.commit.conflict_text import Committer
 from lakeformat.paimon.commit.conflicts import without_duplicates
 from lakeformat.paimon.commit.new_files import NewFileCheck
-from lakeformat.paimon.commit.publish import PublishOutcome, check_place, publish
+from lakeformat.paimon.commit.publish import check_place, publish
 from lakeformat.paimon.commit.read_snapshot_check import ReadSnapshotCheck, Touches
 from lakeformat.paimon.commit.row_tracking import number_rows
 from lakeformat.paimon.commit.same_table import SameTable
@@ -38,6 +38,7 @@ from lakeformat.paimon.metadata.snapshot_directory import (
 from lakeformat.paimon.metadata.statistics import read_statistics
 from lakeformat.paimon.partition_filter import PartitionFilter
 from lakeformat.tables.commit_id import CommitId
+from lakeformat.tables.create_once import PublishOutcome
 
 __all__ = ["Attempts", "CommitIntent"]
 

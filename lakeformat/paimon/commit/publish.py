@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes a snapshot; finds out if it is published when the storage gave no answer."""
+"""Publishes a snapshot, and checks that it follows the one on which it was built."""
 
 from __future__ import annotations
 
-import logging
-from enum import Enum
-
-from lakeformat.errors import CorruptTableError, LakeError, UnavailableError
+from lakeformat.errors import CorruptTableError
 from lakeformat.paimon.commit.ancestry import is_built_on
 from lakeformat.paimon.commit.same_table import is_same_table
 from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta
@@ -14,52 +11,18 @@ from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.fence import is_fenced, write_fence
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import (
-    publish_snapshot,
     read_snapshot_if_present,
     snapshot_ids,
 )
+from lakeformat.tables.create_once import PublishOutcome, try_to_create
 
-__all__ = ["PublishOutcome", "check_place", "publish"]
-
-_log = logging.getLogger(__name__)
-_TRIES = 3
-
-
-class PublishOutcome(Enum):
-    """The result of an attempt to publish a snapshot."""
-
-    COMMITTED = "the snapshot is published"
-    LOST = "another writer's snapshot has the number"
-    UNKNOWN = "the storage gave no answer"
+__all__ = ["check_place", "publish"]
 
 
 def publish(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:
-    """Publish a snapshot; without an answer of the storage, read the file back.
-
-    If this raises, nothing was published.
-    """
-    is_open = False
-    for _ in range(_TRIES):
-        try:
-            if publish_snapshot(handle.storage, handle.layout, snapshot):
-                return PublishOutcome.COMMITTED
-        except LakeError as error:
-            if not isinstance(error, UnavailableError) or error.nothing_was_written:
-                if is_open:
-                    return PublishOutcome.UNKNOWN
-                raise  # it is certain that nothing was written
-            is_open = True
-            _log.warning(
-                "the storage did not confirm snapshot %d of %s: %s. The file is read to find out "
-                "if it was written",
-                snapshot.id,
-                handle.uri,
-                error,
-            )
-        outcome = _read_back(handle, snapshot)
-        if outcome is not PublishOutcome.UNKNOWN:
-            return outcome
-    return PublishOutcome.UNKNOWN
+    """Publish a snapshot; if this raises, nothing was published."""
+    path = handle.layout.snapshot(snapshot.id)
+    return try_to_create(handle.storage, path, snapshot.to_json())
 
 
 def check_place(
@@ -110,13 +73,3 @@ def _read_or_damaged(handle: TableHandle, head: Snapshot) -> Snapshot | None:
         return read_snapshot_if_present(handle.storage, handle.layout, head.id)
     except CorruptTableError:
         return head
-
-
-def _read_back(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:
-    try:
-        found = read_snapshot_if_present(handle.storage, handle.layout, snapshot.id)
-    except LakeError:
-        return PublishOutcome.UNKNOWN
-    if found is None:
-        return PublishOutcome.UNKNOWN  # a later attempt may publish the same content
-    return PublishOutcome.COMMITTED if found.uuid == snapshot.uuid else PublishOutcome.LOST

@@ -24,7 +24,6 @@ from lakeformat.paimon.commit.attempt import Attempts, CommitIntent
 from lakeformat.paimon.commit.commit_report import CommitReport, committed
 from lakeformat.paimon.commit.conflict_text import described, named
 from lakeformat.paimon.commit.identity import EarlierCommits, require_same
-from lakeformat.paimon.commit.publish import PublishOutcome
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import (
@@ -34,6 +33,7 @@ from lakeformat.paimon.metadata.snapshot_directory import (
     write_hints,
 )
 from lakeformat.storage.turns import turn
+from lakeformat.tables.create_once import PublishOutcome
 
 __all__ = ["publish_once", "wait_to_retry"]
 

@@ -14,7 +14,7 @@ from lakeformat.files.column_statistics import (
 )
 from lakeformat.paimon.binary_row import decode_row, encode_row, frame_row, unframe_row
 from lakeformat.paimon.datafile.evolution import find_sources
-from lakeformat.paimon.datafile.system_fields import is_system_column
+from lakeformat.paimon.datafile.system_fields import KEY_PREFIX, SYSTEM_COLUMNS
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.metadata.simple_stats import SimpleStats
 from lakeformat.paimon.options import TableOptions
@@ -50,7 +50,7 @@ def column_modes(
         own = options.of_column(type(options).column_statistics_mode, column)
         if own is not None:
             modes.append(StatisticsMode.parse(own))
-        elif is_system_column(column) or column in key_columns:
+        elif column.startswith(KEY_PREFIX) or column in SYSTEM_COLUMNS or column in key_columns:
             modes.append(KEY_MODE)
             continue
         elif 0 <= limit <= counted:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from lakeformat.types.types import DataField, TypeName, atomic, with_nullability
 
-__all__ = ["KEY_PREFIX", "SEQUENCE_NUMBER", "VALUE_KIND", "is_system_column", "key_field"]
+__all__ = ["KEY_PREFIX", "SEQUENCE_NUMBER", "SYSTEM_COLUMNS", "VALUE_KIND", "key_field"]
 
 KEY_PREFIX = "_KEY_"
 _KEY_ID_START = 1_073_741_823
@@ -20,15 +20,11 @@ SEQUENCE_NUMBER = DataField(
 VALUE_KIND = DataField(2_147_483_645, "_VALUE_KIND", atomic(TypeName.TINYINT, nullable=False))
 """The kind of a row: 0 insert, 1 update before, 2 update after, 3 delete."""
 
-_OTHERS = ("_LEVEL", "rowkind", "_ROW_ID")
+SYSTEM_COLUMNS = frozenset({SEQUENCE_NUMBER.name, VALUE_KIND.name, "_LEVEL", "rowkind", "_ROW_ID"})
+"""Columns of files that are not columns of the table; so are names with ``KEY_PREFIX``."""
 
 
 def key_field(field: DataField) -> DataField:
     """Return the file's key column (``_KEY_<name>``) for a column of the primary key."""
     key_type = with_nullability(field.type, nullable=False)
     return replace(field, id=_KEY_ID_START + field.id, name=KEY_PREFIX + field.name, type=key_type)
-
-
-def is_system_column(name: str) -> bool:
-    """Return True for a column of files that is not a column of the table."""
-    return name.startswith(KEY_PREFIX) or name in (SEQUENCE_NUMBER.name, VALUE_KIND.name, *_OTHERS)

@@ -17,7 +17,7 @@ from lakeformat.errors import (
     LakeError,
 )
 from lakeformat.paimon.commit.attempt_files import AttemptFiles
-from lakeformat.paimon.commit.publish import PublishOutcome, check_place, publish
+from lakeformat.paimon.commit.publish import check_place, publish
 from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta
 from lakeformat.paimon.deletion.parallel import in_parallel
 from lakeformat.paimon.expiry_race import again_if_overtaken, is_overtaken
@@ -28,6 +28,7 @@ from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot, write_hints
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.tables.commit_id import BATCH_IDENTIFIER
+from lakeformat.tables.create_once import PublishOutcome
 from lakeformat.tables.report import Report
 from lakeformat.types.count_text import counted
 

@@ -16,7 +16,7 @@ from lakeformat.errors import (
 )
 from lakeformat.paimon.commit.attempt_files import AttemptFiles, WrittenList
 from lakeformat.paimon.commit.manifest_merge import merge_manifests, pick_deletions
-from lakeformat.paimon.commit.publish import PublishOutcome, check_place, publish
+from lakeformat.paimon.commit.publish import check_place, publish
 from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta, as_deletes
 from lakeformat.paimon.deletion import Candidates, FileClass, Removal
 from lakeformat.paimon.deletion.parallel import in_parallel
@@ -34,6 +34,7 @@ from lakeformat.paimon.tags.in_use import protection_name
 from lakeformat.paimon.tags.source import Origin
 from lakeformat.storage.turns import turn
 from lakeformat.tables.commit_id import BATCH_IDENTIFIER, CommitId
+from lakeformat.tables.create_once import PublishOutcome
 from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.tables.reference_reports import RollbackReport
 from lakeformat.types.count_text import counted

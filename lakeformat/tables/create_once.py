@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Creates a file that only one writer can create, even if the answer of the storage is lost.
+
+A commit of any format is published by the creation of one such file.
+"""
+
+from __future__ import annotations
+
+import logging
+from enum import Enum
+
+from lakeformat.errors import CommitOutcomeUnknownError, LakeError, UnavailableError
+from lakeformat.storage import Storage
+from lakeformat.storage.base import LARGE_FILE
+
+__all__ = ["PublishOutcome", "create_once", "try_to_create"]
+
+_log = logging.getLogger(__name__)
+_TRIES = 3
+
+
+class PublishOutcome(Enum):
+    """The result of an attempt to publish a file under a name that writers compete for."""
+
+    COMMITTED = "the file is published"
+    LOST = "another writer's file has the name"
+    UNKNOWN = "the storage gave no answer"
+
+
+def try_to_create(storage: Storage, path: str, content: bytes) -> PublishOutcome:
+    """Create a file whose content no other writer has.
+
+    If the answer of the storage is lost, the file is read to see who wrote it. If this raises, this
+    call has not created the file.
+    """
+    is_open = False
+    for _ in range(_TRIES):
+        try:
+            is_created = storage.create(path, content)
+        except LakeError as error:
+            if not isinstance(error, UnavailableError) or error.nothing_was_written:
+                if is_open:
+                    return PublishOutcome.UNKNOWN
+                raise
+            is_open = True
+            _log.warning(
+                "the storage did not confirm %s: %s. The file is read to find out if it is written",
+                storage.uri(path),
+                error,
+            )
+        else:
+            if is_created:
+                return PublishOutcome.COMMITTED
+            if not is_open:
+                return PublishOutcome.LOST
+        if (outcome := _read_back(storage, path, content)) is not PublishOutcome.UNKNOWN:
+            return outcome
+    return PublishOutcome.UNKNOWN
+
+
+def create_once(storage: Storage, path: str, content: bytes) -> bool:
+    """Create a file as ``try_to_create`` does; return False if another writer created it.
+
+    ``CommitOutcomeUnknownError`` means that the file may exist with this content.
+    """
+    outcome = try_to_create(storage, path, content)
+    if outcome is PublishOutcome.UNKNOWN:
+        raise CommitOutcomeUnknownError(
+            f"the commit of {storage.uri(path)} got no answer from the storage and may have been "
+            "published. Look for the change in the table before you retry; with a CommitId just "
+            "retry: it publishes once. No file was removed"
+        )
+    return outcome is PublishOutcome.COMMITTED
+
+
+def _read_back(storage: Storage, path: str, content: bytes) -> PublishOutcome:
+    try:
+        found = storage.read(path, LARGE_FILE)
+    except LakeError:  # if the file is missing, the caller tries to create it again
+        return PublishOutcome.UNKNOWN
+    return PublishOutcome.COMMITTED if found == content else PublishOutcome.LOST
