@@ -21,14 +21,22 @@ __all__ = ["jobs_page"]
 _SHARED = (JobRequest, TableRequest, CommitKeys)
 
 _HEAD = """\
-A job is a function and a command: call `spark_jobs.compact.run(request)` in your process, or run
-`python -m spark_jobs.compact --request …` or `spark-submit … compact --request …`.
-[Shipping](shipping.md) explains how to run it on a cluster.
+A job does one operation on a table, such as a compaction, for a scheduler or a cluster. This page
+lists each job with the keys of its request. In Airflow use the [operators](operators.md), which
+take the same keys as arguments.
 
-The request is a JSON object, or the path or URI of a file with one. An unknown key is refused by
-name, and one error lists everything that is wrong with a request. `run` takes a dict of the same
-keys, or the typed request, such as
-`spark_jobs.job_requests.compact.CompactRequest(warehouse="warehouse", table="shop.orders")`.
+Each job is a function and a command:
+
+- in your process: `spark_jobs.compact.run(request)`
+- as a command: `python -m spark_jobs.compact --request …`
+- on a cluster: `spark-submit … compact --request …`, see [shipping](shipping.md)
+
+`--request` takes a JSON object, or the path or URI of a file with one. `run` takes a dict with the
+same keys, or the typed request, such as
+`spark_jobs.job_requests.compact.CompactRequest(warehouse="warehouse", table="shop.orders")`. An
+unknown key is refused, and one error lists everything that is wrong with a request.
+
+The commands have these options:
 
 | option | effect |
 |---|---|
@@ -36,11 +44,12 @@ keys, or the typed request, such as
 `message`, `exit_code` and the result of the part that was finished, if any |
 | `--catalog-options-env NAME` | reads `catalog_options` from an environment variable, so that no \
 argument shows a secret |
-| `--source-options-env NAME` | the same for `source_options` |
+| `--source-options-env NAME` | reads `source_options` in the same way |
 | `--watch-parent`, or `LAKE_WATCH_PARENT=1` | ends the job when its parent process dies |
 
-During the work a job prints `LAKE_PROGRESS {"done": …, "total": …, "unit": …}` lines to standard
-output, and at its end one line `LAKE_REPORT {…}` with the result:
+During the work the command prints lines `LAKE_PROGRESS {"done": …, "total": …, "unit": …}` to
+standard output. At its end it prints one line `LAKE_REPORT {…}` with the result, which `run`
+returns:
 
 | member | meaning |
 |---|---|

@@ -44,7 +44,9 @@ class CheckRequest(TableRequest):
     rows.
     """
     replaces: Numbered | None = None
-    """With ``staged``: the snapshot whose rows the commit will replace; ``unique`` ignores them."""
+    """With ``staged``: the snapshot whose rows the commit will replace; ``unique`` does not compare
+    with these rows.
+    """
     where: str | None = None
     """Only rows that meet this SQL condition."""
     min_rows: RowCount | None = None

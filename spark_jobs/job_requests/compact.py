@@ -43,9 +43,9 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     """Only these buckets of each partition."""
     order_by: ColumnNames | None = None
     """With strategy ``full``, sort all rows of the chosen partitions by these columns; only for
-    tables without primary key. For an Iceberg table also terms such as
-    ``day(ts) desc nulls last``; there strategy ``sort`` without ``order_by`` takes the table's
-    sort order, and ``zorder`` needs ``order_by``.
+    tables without primary key. For an Iceberg table an item may also be a term such as
+    ``day(ts) desc nulls last``. Its strategy ``zorder`` needs ``order_by``; its strategy ``sort``
+    uses the table's sort order by default.
     """
     order_strategy: OrderStrategy | None = None
     """``order`` sorts by the first column of ``order_by``, then the next; ``zorder`` and
@@ -110,7 +110,7 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
 
 @dataclass(frozen=True, kw_only=True)
 class ChangelogRequest(CommitRequest, PartitionsRequest):
-    """Bring the changelog of a table up to date: compact the files with rows that it lacks."""
+    """Bring the changelog of a table up to date: compact the files whose rows are not in it yet."""
 
     idle: Duration | None = None
     """Only partitions without a write for this long, such as ``"1 h"``."""

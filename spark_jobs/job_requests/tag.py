@@ -53,8 +53,8 @@ class TagRequest(TableRequest):
     """``delete``: ignore a tag that does not exist."""
     force: bool = False
     """``delete``, ``replace``: also a tag at which a branch began, or one that keeps files which a
-    rollback restored. The latter is refused anyway if the table has more than 100 snapshots and
-    changelogs.
+    rollback restored. In a table with more than 100 snapshots and changelogs, this second kind of
+    tag is refused even with ``force``.
     """
     dry_run: bool = False
     """``delete``: only report what would be deleted."""
