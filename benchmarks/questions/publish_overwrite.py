@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.publication import publish_first, publishing_second
 from benchmarks.question import Question
 from benchmarks.sample_manifest import write_sample_snapshot
 from lakeformat.environment import SYSTEM
@@ -21,8 +22,6 @@ from lakeformat.paimon.metadata.manifest import FileKind, ManifestEntry, write_m
 from lakeformat.paimon.metadata.manifest_list import ManifestMeta, summarise
 from lakeformat.paimon.metadata.simple_stats import SimpleStats
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.publish.publish import publish_head
-from lakeformat.publish.versions import FIRST_NUMBER
 from lakeformat.storage import LocalStorage
 from lakeformat.types.types import STRING, DataField, TypeName, atomic
 
@@ -33,8 +32,6 @@ PER_MANIFEST = 10_000
 SMALL_PARTITIONS = 1
 MILLIS = 1_700_000_000_000
 TYPES = [atomic(TypeName.BIGINT), STRING]
-
-Work = Callable[[], dict[str, str]]
 
 
 def _write(folder: Path, files: int) -> None:
@@ -55,9 +52,7 @@ def _write(folder: Path, files: int) -> None:
             for start in range(0, len(made), PER_MANIFEST)
         ]
         write_sample_snapshot(handle, 1, [], manifests, time_millis=MILLIS, rows=len(made))
-        publish_head(handle, None, follows_upkeep=False)
-        published = (each.name for each in (folder / name / "metadata").iterdir())
-        (folder / f"{name}.txt").write_text("\n".join(published))
+        publish_first(handle)
         changes = [_entry(FileKind.DELETE, *each) for each in names[:FILES_OF_PARTITION]]
         changes += [_entry(FileKind.ADD, 0, f"new-{each}.parquet") for each in range(10)]
         delta = [_manifest(handle, "manifest-changes", changes)]
@@ -106,22 +101,8 @@ def _handle(folder: Path) -> TableHandle:
     return TableHandle(LocalStorage(), TableLayout(str(folder)), schema, SYSTEM)
 
 
-def _publishing(data: Path, folder: Path, *, table: str) -> Work:
-    """Return a candidate that publishes snapshot 2; the files of an earlier round are deleted."""
-    handle = _handle(data / table)
-    kept = set((data / f"{table}.txt").read_text().split())
-    for each in (data / table / "metadata").iterdir():
-        if each.name not in kept:
-            each.unlink()
-    hint = data / table / "metadata" / "version-hint.text"
-    hint.write_text(str(FIRST_NUMBER))
-
-    def work() -> dict[str, str]:
-        report = publish_head(handle, None, follows_upkeep=False)
-        assert not report.rebuilt
-        return {"published": str(report.published)}
-
-    return work
+def _publishing(data: Path, folder: Path, *, table: str) -> Callable[[], dict[str, str]]:
+    return publishing_second(_handle(data / table))
 
 
 QUESTION: Question[Path, dict[str, str]] = Question(

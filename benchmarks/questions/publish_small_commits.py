@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from benchmarks.publication import publish_first, publishing_second
 from benchmarks.question import Question
 from benchmarks.sample_manifest import write_sample_snapshot
 from lakeformat.environment import SYSTEM
@@ -26,8 +27,6 @@ from lakeformat.paimon.metadata.manifest_list import ManifestMeta, summarise
 from lakeformat.paimon.metadata.simple_stats import EMPTY_STATS
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.write.vector_file import write_vector_file
-from lakeformat.publish.publish import publish_head
-from lakeformat.publish.versions import FIRST_NUMBER
 from lakeformat.storage import LocalStorage
 from lakeformat.types.types import DataField, TypeName, atomic
 
@@ -38,8 +37,6 @@ PER_MANIFEST = 10_000
 REPLACED = 100
 MILLIS = 1_700_000_000_000
 INT = atomic(TypeName.INT)
-
-Work = Callable[[], dict[str, str]]
 
 
 def _write(folder: Path, files: int) -> None:
@@ -90,10 +87,7 @@ def _snapshots(
     write_sample_snapshot(
         handle, 1, [], base, time_millis=MILLIS, rows=len(added), index_manifest=first
     )
-    publish_head(handle, None, follows_upkeep=False)
-    metadata = Path(handle.layout.root) / "metadata"
-    kept = "\n".join(each.name for each in metadata.iterdir())
-    Path(f"{handle.layout.root}.txt").write_text(kept)
+    publish_first(handle)
     write_sample_snapshot(
         handle,
         2,
@@ -154,22 +148,8 @@ def _handle(folder: Path) -> TableHandle:
     return TableHandle(LocalStorage(), TableLayout(str(folder)), schema, SYSTEM)
 
 
-def _publishing(data: Path, folder: Path, *, table: str) -> Work:
-    """Return a candidate that publishes snapshot 2; the files of an earlier round are deleted."""
-    handle = _handle(data / table)
-    kept = set((data / f"{table}.txt").read_text().split())
-    for each in (data / table / "metadata").iterdir():
-        if each.name not in kept:
-            each.unlink()
-    hint = data / table / "metadata" / "version-hint.text"
-    hint.write_text(str(FIRST_NUMBER))
-
-    def work() -> dict[str, str]:
-        report = publish_head(handle, None, follows_upkeep=False)
-        assert not report.rebuilt
-        return {"published": str(report.published)}
-
-    return work
+def _publishing(data: Path, folder: Path, *, table: str) -> Callable[[], dict[str, str]]:
+    return publishing_second(_handle(data / table))
 
 
 QUESTION: Question[Path, dict[str, str]] = Question(
