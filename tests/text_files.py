@@ -239,7 +239,7 @@ CASES = {
     "an empty JSON file": Case("a.json", "", []),
     "blank lines of JSON": Case("a.json", "\n \n", []),
     "a header alone": Case("a.csv", "id,s\n", []),
-    "an array of JSON": Case("a.json", '[{"id": 1}]\n', "line 1 of .* must be one JSON object"),
+    "an array of JSON": Case("a.json", '[{"id": 1}]\n', "line 1, .*, is not a JSON object"),
     "no JSON": Case("a.json", '{"id": 1}\n{"id": }\n', "row 2 is not JSON: "),
     "a text in JSON for a number": Case(
         "a.json",

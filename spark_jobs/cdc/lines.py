@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,33 +11,17 @@ import pyarrow as pa
 import pyarrow.json
 
 import lakeformat as lake
+from lakeformat.files.foreign.json_lines import object_blocks
 
 __all__ = ["blocks_of", "lines_where", "parse_block"]
 
-_BLOCK_BYTES = 16 << 20
-_MARK = b"\xef\xbb\xbf"
-_NO_OBJECT = re.compile(rb"(?m)^(?![ \t]*\{)(?=.*\S).*|^.*[^\s}][ \t\r]*$")
+_TOMBSTONE = b"null"
+"""A message of Kafka that only repeats the deletion of the message before it."""
 
 
 def blocks_of(path: str) -> Iterator[bytes]:
-    """Yield blocks of whole lines, without empty lines and tombstones; raise
-    ``InvalidRequestError`` for a line that is not a JSON object.
-
-    Lines are checked first, because Arrow's JSON reader crashes on a line that is not a JSON
-    object.
-    """
-    rest = b""
-    with open(path, "rb") as file:
-        is_first = True
-        while chunk := file.read(_BLOCK_BYTES):
-            chunk = chunk.removeprefix(_MARK) if is_first else chunk
-            is_first = False
-            head, line_end, tail = (rest + chunk).rpartition(b"\n")
-            rest = tail
-            if block := _objects(head + line_end, path):
-                yield block
-    if block := _objects(rest, path):
-        yield block
+    """Yield blocks of messages, each in a line of its own, without tombstones."""
+    return object_blocks(path, ignored={_TOMBSTONE})
 
 
 def parse_block(block: bytes, rows: pa.Schema | None = None) -> pa.Table:
@@ -70,15 +53,3 @@ def lines_where(block: bytes, mask: pa.Array, path: str) -> bytes:
     lengths = np.diff(ends, prepend=0)
     kept: bytes = data[np.repeat(mask.to_numpy(zero_copy_only=False), lengths)].tobytes()
     return kept
-
-
-def _objects(block: bytes, path: str) -> bytes:
-    # A tombstone of Kafka only repeats the deletion of the message before it.
-    lines = b"\n".join(line for line in block.split(b"\n") if line.strip() not in (b"", b"null"))
-    if found := _NO_OBJECT.search(lines):
-        shown = found[0].strip()[:60].decode(errors="replace")
-        raise lake.InvalidRequestError(
-            f"cannot read {path}: the line {shown!r} is not a JSON object. Write one message, a "
-            "JSON object, to each line"
-        )
-    return lines

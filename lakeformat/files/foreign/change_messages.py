@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import BinaryIO, Final, Literal, TypeAlias
 
+from lakeformat.files.foreign.json_lines import BYTE_ORDER_MARK
 from lakeformat.files.foreign.plain_copy import Opener
 
 __all__ = ["MessageFormat", "message_format", "message_format_at"]
@@ -44,4 +45,4 @@ def message_format_at(path: str, opener: Opener | None = None) -> MessageFormat 
     file: BinaryIO
     with open(path, "rb") if opener is None else opener(path) as file:
         head = file.read(_HEAD_BYTES)
-    return message_format(head.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")[0])
+    return message_format(head.removeprefix(BYTE_ORDER_MARK).lstrip().partition(b"\n")[0])

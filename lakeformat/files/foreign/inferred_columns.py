@@ -22,6 +22,7 @@ from lakeformat.files.foreign import text_checks
 from lakeformat.files.foreign.column_mapping import ColumnMapping
 from lakeformat.files.foreign.csv_rows import naming_rows, open_csv, require_named_columns
 from lakeformat.files.foreign.dialect import CSV_AND_PLAIN, SourceFormat, TextDialect
+from lakeformat.files.foreign.json_lines import require_objects
 from lakeformat.files.foreign.json_rows import is_blank, open_json, read_json
 from lakeformat.files.foreign.plain_copy import Opener, plain_copy
 from lakeformat.files.foreign.rows import naming
@@ -29,7 +30,6 @@ from lakeformat.files.foreign.text_checks import (
     not_utf_8,
     read_growing,
     require_closed_quotes,
-    require_objects,
     times_as_text,
 )
 

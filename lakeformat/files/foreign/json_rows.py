@@ -16,12 +16,12 @@ import pyarrow as pa
 from pyarrow import json as arrow_json
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.files.foreign.json_lines import require_objects
 from lakeformat.files.foreign.text_checks import (
     cast_text,
     first_refused,
     not_utf_8,
     read_growing,
-    require_objects,
     times_as_text,
     type_name,
 )

@@ -24,7 +24,6 @@ __all__ = [
     "not_utf_8",
     "read_growing",
     "require_closed_quotes",
-    "require_objects",
     "times_as_text",
     "type_name",
 ]
@@ -40,8 +39,6 @@ OpenReader: TypeAlias = Callable[[int], AbstractContextManager[Batches]]
 """A function that opens a file from its start; its argument is the size of Arrow's blocks in
 bytes.
 """
-
-_MARK = b"\xef\xbb\xbf"
 
 
 def cast_text(values: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -92,22 +89,6 @@ def not_utf_8(path: str, reason: object) -> InvalidRequestError:
     return InvalidRequestError(
         f"cannot read {path}: it is not UTF-8 ({reason}): give its encoding, such as latin-1"
     )
-
-
-def require_objects(path: str) -> None:
-    """Raise ``InvalidRequestError`` if a line of a JSON file is not an object.
-
-    Arrow would crash, or return rows of nulls.
-    """
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, 1):
-            text = (line.removeprefix(_MARK) if number == 1 else line).strip()
-            if text and not (text.startswith(b"{") and text.endswith(b"}")):
-                shown = text[:40].decode(errors="replace")
-                raise InvalidRequestError(
-                    f"line {number} of {path} is {shown!r}: each line must be one JSON object, "
-                    'such as {"k": 1}'
-                )
 
 
 def require_closed_quotes(path: str, dialect: TextDialect) -> None:

@@ -68,9 +68,7 @@ def test_a_quote_that_is_never_closed_is_refused_by_its_line(read, content, line
     ],
 )
 def test_a_line_of_json_that_is_no_object_is_refused_by_its_number(read, content, line):
-    with pytest.raises(
-        lake.InvalidRequestError, match=rf"line {line} of .* must be one JSON object"
-    ):
+    with pytest.raises(lake.InvalidRequestError, match=rf"line {line}, .* is not a JSON object"):
         read("rows.json", content)
 
 

@@ -551,6 +551,6 @@ def test_packed_messages_are_read(catalog, stock, ingest, tmp_path):
 
 
 def test_blocks_end_with_lines(catalog, stock, ingest, monkeypatch):
-    monkeypatch.setattr("spark_jobs.cdc.lines._BLOCK_BYTES", 100)
+    monkeypatch.setattr("lakeformat.files.foreign.json_lines._BLOCK_BYTES", 100)
     ingest("debezium", *ONE_STORY["debezium"])
     assert rows(catalog) == [("date", 9), ("pear", 5)]
