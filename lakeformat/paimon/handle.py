@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lakeformat.environment import Environment
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.paimon.layout import DATABASE_SUFFIX, MAIN_BRANCH, TableLayout
+from lakeformat.paimon.metadata.schema_file import latest_schema_id, read_schema
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.options.foreign import Trait
 from lakeformat.paimon.options.kinds import UNAWARE_BUCKET
@@ -31,6 +32,7 @@ __all__ = [
     "require_no_chain",
     "require_writable",
     "traits_of",
+    "with_newest_schema",
 ]
 
 CHAIN_TABLE = "chain-table.enabled"
@@ -137,6 +139,17 @@ class TableHandle:
     def argument(self) -> str:
         """The table's name, quoted for a shell, for commands in messages."""
         return shlex.quote(self.name)
+
+
+def with_newest_schema(handle: TableHandle) -> TableHandle:
+    """Return the handle with the newest schema of its branch; unchanged if the branch has none.
+
+    Call this after you read a snapshot: then no file of the snapshot has a newer schema.
+    """
+    newest = latest_schema_id(handle.storage, handle.layout)
+    if newest is None or newest == handle.schema.id:
+        return handle
+    return replace(handle, schema=read_schema(handle.storage, handle.layout, newest))
 
 
 def is_unaware(handle: TableHandle) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from lakeformat.errors import LakeError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
-from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.handle import TableHandle, with_newest_schema
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.table import Table
 from lakeformat.publish.identity import IDENTITY
 from lakeformat.publish.place import versions_of
-from lakeformat.publish.published_table import newest_schema, require_published_table
+from lakeformat.publish.published_table import require_published_table
 from lakeformat.publish.requirements import unpublishable_reason
 from lakeformat.publish.targets.entry import Targets
 from lakeformat.publish.targets.followers import entries_of, entry_lag, targets_of
@@ -66,7 +66,7 @@ def _finding(
         return _in_catalogs(handle, newest, head.id, targets)
     if shown.snapshot_id < head.id:
         missing = counted(head.id - shown.snapshot_id, "snapshot")
-        cause = unpublishable_reason(newest_schema(handle).schema)
+        cause = unpublishable_reason(with_newest_schema(handle).schema)
         failure = "" if cause is None else f"; its publication fails: {cause}"
         return (
             f"the Iceberg metadata is {missing} behind: it shows snapshot {shown.snapshot_id}, and "

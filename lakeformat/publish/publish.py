@@ -20,7 +20,7 @@ from lakeformat.iceberg.metadata.updates import following
 from lakeformat.iceberg.partition_spec import FIRST_FIELD_ID
 from lakeformat.iceberg.write.manifest_files import ManifestFiles
 from lakeformat.iceberg.write.new_entries import delete_files
-from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.handle import TableHandle, with_newest_schema
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import (
     latest_snapshot,
@@ -36,7 +36,7 @@ from lakeformat.publish.next_state import NextState
 from lakeformat.publish.place import location_of_table, versions_of
 from lakeformat.publish.published_deletes import PublishedDeletes
 from lakeformat.publish.published_schemas import PublishedSchemas
-from lakeformat.publish.published_table import newest_schema, require_published_table
+from lakeformat.publish.published_table import require_published_table
 from lakeformat.publish.rebuild import Rebuild
 from lakeformat.publish.report import PublishReport
 from lakeformat.publish.requirements import require_publishable
@@ -80,7 +80,7 @@ def publish_head(
 
     With ``follows_upkeep`` also publish the tags, and remove expired snapshots.
     """
-    return _Publication(newest_schema(handle), targets, follows_upkeep=follows_upkeep).run()
+    return _Publication(with_newest_schema(handle), targets, follows_upkeep=follows_upkeep).run()
 
 
 class _Publication:

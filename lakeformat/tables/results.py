@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-__all__ = ["Results", "Rows"]
+__all__ = ["Results", "Rows", "total_up_to"]
 
 
 class Results(ABC):
@@ -82,3 +82,13 @@ class Rows(Results):
     def count(self) -> int:
         """Read all rows and return their number."""
         return sum(batch.num_rows for batch in self.to_batches())
+
+
+def total_up_to(limit: int | None, counts: Iterable[int]) -> int:
+    """Return the sum of the row counts, at most ``limit``; later counts are not computed."""
+    found = 0
+    for count in () if limit == 0 else counts:
+        found += count
+        if limit is not None and found >= limit:
+            return limit
+    return found

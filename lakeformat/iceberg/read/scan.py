@@ -32,7 +32,7 @@ from lakeformat.iceberg.types import Field
 from lakeformat.rows.conditions.filter import PredicateFilter
 from lakeformat.rows.groups import Positions
 from lakeformat.rows.prune import Conjunction
-from lakeformat.tables.results import Results
+from lakeformat.tables.results import Results, total_up_to
 from lakeformat.tables.scan_arguments import limited, project
 from lakeformat.tables.scan_report import ScanReport
 from lakeformat.types.arrow_memory import array_of
@@ -163,13 +163,8 @@ class Scan(Results):
         For files without equality deletes, in a scan without conditions, the number is taken from
         metadata. Then a missing data file is not noticed.
         """
-        found = 0
         self._deleted.expect(self.splits())
-        for split in self.splits():
-            if self._limit is not None and found >= self._limit:
-                break
-            found += self._count(split)
-        return found if self._limit is None else min(found, self._limit)
+        return total_up_to(self._limit, map(self._count, self.splits()))
 
     def known_count(self, split: FileSplit) -> int | None:
         """Return the number of rows of a split if metadata has it; None if the rows must be

@@ -8,14 +8,14 @@ from typing import Any
 from lakeformat.iceberg.branch_history import BranchHistory, BranchSnapshot, history_of
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.tables.listed_history import ListedHistory
 from lakeformat.tables.position import AnyPosition, Position
 from lakeformat.tables.since import Since
-from lakeformat.tables.table import Table
 
 __all__ = ["TableHistory"]
 
 
-class TableHistory(Table):
+class TableHistory(ListedHistory[BranchSnapshot]):
     """The methods of a table for the snapshots and positions of its branch."""
 
     def __init__(self, handle: TableHandle) -> None:
@@ -25,24 +25,6 @@ class TableHistory(Table):
     def location(self) -> str:
         """The URI of the table."""
         return self._handle.uri
-
-    def snapshots(self, *, after: AnyPosition | None = None) -> list[BranchSnapshot]:
-        """Return the snapshots of the branch that have not expired, oldest first.
-
-        With ``after`` only those after that position.
-        """
-        history = self._history()
-        return [*history.snapshots] if after is None else history.between(after, None)
-
-    def latest_snapshot(self, known: BranchSnapshot | None = None) -> BranchSnapshot | None:
-        """Return the newest snapshot of the branch; None if it has none.
-
-        If ``known`` is still the newest, it is returned. Metadata is read again only if it has
-        changed.
-        """
-        found = self.snapshots()
-        newest = found[-1] if found else None
-        return known if newest == known else newest
 
     def position(self, named: Any = None) -> Position:
         """Return the newest position of the branch; with ``named``, convert a stored position.

@@ -23,7 +23,7 @@ from lakeformat.mixed.read.store_files import StoreFile
 from lakeformat.mixed.stores.file_offset import FILE_OFFSET
 from lakeformat.rows.conditions.filter import PredicateFilter
 from lakeformat.rows.groups import Positions
-from lakeformat.tables.results import Results
+from lakeformat.tables.results import Results, total_up_to
 from lakeformat.tables.scan_arguments import limited, project
 from lakeformat.tables.scan_report import ScanReport
 from lakeformat.types.arrow_memory import array_of
@@ -110,12 +110,7 @@ class MixedScan(Results):
 
     def count(self) -> int:
         """Return the number of rows; from metadata for nodes without conditions and deletes."""
-        found = 0
-        for split in self.splits():
-            if self._limit is not None and found >= self._limit:
-                break
-            found += self._count(split)
-        return found if self._limit is None else min(found, self._limit)
+        return total_up_to(self._limit, map(self._count, self.splits()))
 
     def explain(self) -> MixedScanPlan:
         """Explain what the scan would read of each store. No data file is read."""

@@ -19,6 +19,7 @@ from lakeformat.mixed.table.mixed_history import MixedHistory, MixedSnapshot, mi
 from lakeformat.mixed.table.not_here import NOT_HERE, REFUSED_ARGUMENTS
 from lakeformat.mixed.table.table_optimizing import require_arguments
 from lakeformat.mixed.table.table_upkeep import TableUpkeep
+from lakeformat.tables.listed_history import ListedHistory
 from lakeformat.tables.position import AnyPosition, Position
 from lakeformat.tables.since import Since
 from lakeformat.tables.table import offering_arguments, refuse_operation
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["MixedTable"]
 
 
-class MixedTable(TableUpkeep):
+class MixedTable(TableUpkeep, ListedHistory[MixedSnapshot]):
     """A Mixed table: two Iceberg tables that are read as one; every call uses their newest
     metadata.
     """
@@ -92,23 +93,6 @@ class MixedTable(TableUpkeep):
         return read_only_store(replace(self._pair.base, pointer=self._pair.change), CHANGE)
 
     # ------------------------------------------------------------------ history
-
-    def snapshots(self, *, after: AnyPosition | None = None) -> list[MixedSnapshot]:
-        """Return the snapshots of both stores that have not expired, oldest first.
-
-        With ``after`` only those after that position.
-        """
-        history = self._history()
-        return [*history.snapshots] if after is None else history.between(after, None)
-
-    def latest_snapshot(self, known: MixedSnapshot | None = None) -> MixedSnapshot | None:
-        """Return the newest snapshot of the table; None if it has none.
-
-        If ``known`` is still the newest, it is returned.
-        """
-        found = self.snapshots()
-        newest = found[-1] if found else None
-        return known if newest == known else newest
 
     def position(self, named: Any = None) -> Position:
         """Return the newest position; with ``named``, convert a stored position or a snapshot id.

@@ -18,8 +18,7 @@ from lakeformat.paimon.analyze.column import ColumnSummary, can_be_analyzed
 from lakeformat.paimon.commit.commit import CommitOptions, commit_statistics
 from lakeformat.paimon.commit.earlier_result import find_commit
 from lakeformat.paimon.expiry_race import again_if_overtaken
-from lakeformat.paimon.handle import TableHandle, require_allowed
-from lakeformat.paimon.metadata.schema_file import latest_schema_id, read_schema
+from lakeformat.paimon.handle import TableHandle, require_allowed, with_newest_schema
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.metadata.statistics import ColumnStatistics, TableStatistics
@@ -56,7 +55,7 @@ def analyze(
     publishes nothing.
     """
     is_empty = latest_snapshot(handle.storage, handle.layout) is None
-    handle = _newest_schema(handle)
+    handle = with_newest_schema(handle)
     _chosen(handle, columns)
     if not dry_run:
         require_allowed(handle, Operation.COMMIT)
@@ -89,17 +88,6 @@ def analyze(
     )
     _log.info("analyze of %s: %s", handle.name, reason)
     return report
-
-
-def _newest_schema(handle: TableHandle) -> TableHandle:
-    """Return the handle with the newest schema.
-
-    Read it after the snapshot: then no file of the snapshot has a newer schema.
-    """
-    newest = latest_schema_id(handle.storage, handle.layout)
-    if newest is None or newest == handle.schema.id:
-        return handle
-    return replace(handle, schema=read_schema(handle.storage, handle.layout, newest))
 
 
 def _chosen(
@@ -138,7 +126,7 @@ def _newest(
         raise NotFoundError(
             f"{handle.uri} was dropped while its rows were counted: nothing was published"
         )
-    handle = _newest_schema(handle)
+    handle = with_newest_schema(handle)
     chosen, skipped = _chosen(handle, columns)
     return _statistics(handle, head, chosen, on_progress), skipped
 

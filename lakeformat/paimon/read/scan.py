@@ -37,7 +37,7 @@ from lakeformat.paimon.read.where import row_filter
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.conditions.filter import PredicateFilter, Where
 from lakeformat.rows.prune import Conjunction
-from lakeformat.tables.results import Results
+from lakeformat.tables.results import Results, total_up_to
 from lakeformat.tables.scan_arguments import limited, project
 from lakeformat.tables.scan_plan import ScanPlan
 from lakeformat.tables.scan_report import ScanReport
@@ -149,12 +149,7 @@ class Scan(Results):
 
         Without reading data files, a missing one is not noticed.
         """
-        found = 0
-        for split in self.splits():
-            if self._limit is not None and found >= self._limit:
-                break
-            found += self._count(split)
-        return found if self._limit is None else min(found, self._limit)
+        return total_up_to(self._limit, map(self._count, self.splits()))
 
     def meeting(self, where: Where) -> Scan:
         """Return a new scan with one more condition."""

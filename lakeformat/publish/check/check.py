@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from lakeformat.errors import NotFoundError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
-from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.handle import TableHandle, with_newest_schema
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
 from lakeformat.paimon.read.scan import Scan
 from lakeformat.paimon.table import Table
@@ -24,7 +24,7 @@ from lakeformat.publish.check.readers import READERS, Reader
 from lakeformat.publish.check.report import PublicationCheckReport, ReaderCheck
 from lakeformat.publish.lag import lag_of
 from lakeformat.publish.place import versions_of
-from lakeformat.publish.published_table import newest_schema, require_published_table
+from lakeformat.publish.published_table import require_published_table
 from lakeformat.publish.targets.followers import targets_of
 from lakeformat.rows.paired_rows import paired_rows
 from lakeformat.rows.row_hashes import Hashes, row_hashes
@@ -43,7 +43,7 @@ def check_publication(table: Table, readers: Sequence[Reader] = READERS) -> Publ
     The expected rows are those of the published files; this library reads them without the Iceberg
     metadata. Nothing is changed. Memory grows by 32 bytes for each row of the table.
     """
-    handle = newest_schema(require_published_table(table))
+    handle = with_newest_schema(require_published_table(table))
     newest = versions_of(handle).shown()
     shown = None if newest is None else newest.metadata.current_snapshot
     outstanding = lag_of(handle, targets_of(handle)).finding
