@@ -95,24 +95,10 @@ class PartitionThere:
         if self.done:
             table.require("partition_marks")
             return self._marked(name, table)
-        if table.format == "iceberg":
-            return self._in_files(name, table)
-        plan = table.plan_drop_partitions([self.partition])  # reads only
-        if not plan.partitions:
+        found = table.partition_rows(self.partition)
+        if not found.rows:
             return None
-        rows = {partition.path: partition.rows for partition in plan.partitions}
-        return {"table": name, "snapshot_id": plan.snapshot_id, "partitions": rows}
-
-    def _in_files(self, name: str, table: Any) -> dict[str, Any] | None:
-        """Return the number of rows in the partition's files, for tables that do not list
-        partitions (Iceberg); deleted rows are counted, too.
-        """
-        scan = table.scan(partitions=[dict(self.partition)])
-        rows = sum(split.file.record_count or 0 for split in scan.splits())
-        if not rows:
-            return None
-        path = "/".join(f"{column}={value}" for column, value in self.partition.items())
-        return {"table": name, "snapshot_id": scan.snapshot_id, "partitions": {path: rows}}
+        return {"table": name, "snapshot_id": found.snapshot_id, "partitions": dict(found.rows)}
 
     def _marked(self, name: str, table: Table) -> dict[str, Any] | None:
         report = table.mark_partitions_done(

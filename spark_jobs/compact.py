@@ -6,7 +6,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from lakeformat.tables.arguments import only_for
 from spark_jobs.job_requests.compact import CompactRequest
 from spark_jobs.job_requests.request import JsonObject
 from spark_jobs.runtime.command import run_command
@@ -47,7 +46,7 @@ def _compact(wanted: CompactRequest, spark: SparkSession | None) -> Outcome:
             buckets=wanted.buckets,
             order_by=wanted.order_by,
             order_strategy=wanted.order_strategy,
-            **only_for("iceberg", table, max_commits=wanted.max_commits),
+            **table.given_arguments(JOB.operation, max_commits=wanted.max_commits),
         )
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spark_jobs.job_requests.expire_snapshots import ExpireSnapshotsRequest
 from spark_jobs.job_requests.request import JsonObject
@@ -13,6 +13,8 @@ from spark_jobs.runtime.job import Job, JobResult, Outcome, newest_snapshot, wan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from lakeformat.tables.expire_report import AnyExpireReport
 
 __all__ = ["JOB", "main", "run"]
 
@@ -38,24 +40,17 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _act(wanted: ExpireSnapshotsRequest) -> Outcome:
     table = wanted_table(wanted, JOB.operation)
-    report: Any = table.expire_snapshots(
+    report: AnyExpireReport = table.expire_snapshots(
         retain_max=wanted.retain_max,
         retain_min=wanted.retain_min,
         older_than=wanted.older_than,
         limit=wanted.limit,
         dry_run=wanted.dry_run,
     )
-    stalled = []
-    if table.format in ("iceberg", "mixed"):
-        done = report.has_work
-    else:
-        consumers = report.stalled_consumers
-        stalled = [f"{each.finding}: {each.advice(wanted.table)}" for each in consumers]
-        done = bool(report.snapshots or report.changelogs or report.consumers or report.finished)
     return Outcome(
-        reason="; ".join([*report.lines, *stalled]),
+        reason="; ".join([*report.lines, *report.advice(wanted.table)]),
         report=report.to_dict(),
-        skipped=not done,
+        skipped=not report.has_work,
         newest_before=newest_snapshot(table),
     )
 

@@ -55,11 +55,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _ingest(wanted: IngestRequest, spark: SparkSession | None) -> Outcome:
-    from spark_jobs.ingestion.iceberg_requests import refuse_for_iceberg
     from spark_jobs.ingestion.schema_change import hinting_at_change
     from spark_jobs.runtime.spark_session import sessions
 
-    refuse_for_iceberg(wanted)
     catalog = open_warehouse(wanted)
     with sessions(spark, f"ingest {wanted.table}") as started, hinting_at_change(wanted):
         if wanted.source_table is not None:
@@ -137,7 +135,7 @@ def _ingest_rows(
 ) -> Outcome:
     """Ingest all rows of the source, or those of the files ``paths``, in one commit."""
     from spark_jobs.frames.publish import publish
-    from spark_jobs.ingestion.iceberg_requests import key_of_rows, new_writer
+    from spark_jobs.ingestion.row_key import key_of_rows, new_writer
     from spark_jobs.ingestion.row_sources import rows_of, target_table
     from spark_jobs.runtime.new_table import dropping_if_empty
 
@@ -198,12 +196,14 @@ def _done_before(table: Table, commit: CommitId, wanted: IngestRequest) -> Outco
 
 def _existing_table(catalog: Catalog, wanted: IngestRequest) -> Table | None:
     from lakeformat import NotFoundError
+    from spark_jobs.ingestion.row_key import require_key_of_new_table
     from spark_jobs.runtime.new_table import refuse_contradiction
 
     try:
         table = catalog.table(wanted.table)
     except NotFoundError as reason:
         if wanted.create:
+            require_key_of_new_table(catalog, wanted)
             return None
         raise NotFoundError(
             f"{sentence(reason)} With create=True the job creates it from the columns of the source"

@@ -16,7 +16,7 @@ from spark_jobs.runtime.tasks import executor_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakeformat import DiscardReport
+    from lakeformat import DiscardReport, Table
 
 __all__ = ["JOB", "main", "run"]
 
@@ -40,8 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _act(wanted: RemoveOrphansRequest, spark: SparkSession | None) -> Outcome:
     table = wanted_table(wanted, JOB.operation)
-    if table.format == "iceberg":
-        _require_no_foreign_keys(wanted)
+    _require_taken_keys(table, wanted)
     since = wanted.staged_older_than
     staged = [] if since is None else table.staged.discard(older_than=since, dry_run=wanted.dry_run)
     name = f"remove orphans of {wanted.table}"
@@ -63,16 +62,17 @@ def _act(wanted: RemoveOrphansRequest, spark: SparkSession | None) -> Outcome:
     )
 
 
-def _require_no_foreign_keys(wanted: RemoveOrphansRequest) -> None:
-    """Raise ``UnsupportedError`` for a key that an Iceberg table lacks, before Spark is started."""
-    for key, is_given in (
-        ("engine", wanted.engine != "python"),
-        ("external_paths", wanted.external_paths),
+def _require_taken_keys(table: Table, wanted: RemoveOrphansRequest) -> None:
+    """Raise ``UnsupportedError`` for a key that the table lacks, before Spark is started."""
+    refused = table.refused_arguments.get(JOB.operation, {})
+    for key, argument, is_given in (
+        ("engine", "executor", wanted.engine != "python"),
+        ("external_paths", "external_paths", bool(wanted.external_paths)),
     ):
-        if is_given:
+        if is_given and argument in refused:
             raise UnsupportedError(
-                f"{wanted.table} is an Iceberg table, whose orphans are searched in its directory "
-                f"and by this process: leave out the key {key!r}"
+                f"{wanted.table} is {table.kind}, whose orphans are searched in its directory and "
+                f"by this process: leave out the key {key!r}"
             )
 
 

@@ -137,7 +137,7 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         self._check_arguments()
 
     def _adds_rows(self, table: Table) -> bool:
-        return self.overwrite is None and table.format != "mixed"  # whose rows replace by key
+        return self.overwrite is None and "replace_commit" not in table.instead
 
     def _run(self, request: JobRequest, context: Context) -> JobResult:
         """Call the function, commit its rows, and return the result of a job."""

@@ -35,7 +35,7 @@ def check_steps(table: str, lake_conn_id: str, steps: Mapping[str, Mapping[str, 
         ]
     if lacking:
         raise AirflowFailException(
-            f"{table} is an {found.format.capitalize()} table, whose maintenance lacks "
+            f"{table} is {found.kind}, whose maintenance lacks "
             f"{'; '.join(lacking)}: remove this from the steps of the table in its policy. "
             "No step was run"
         )

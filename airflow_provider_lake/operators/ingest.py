@@ -25,10 +25,7 @@ from spark_jobs.job_requests.ingest import (
 )
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
-
     from lakeformat import Table
-    from spark_jobs.job_requests.common import JobRequest
 
 __all__ = ["LakeIngestOperator"]
 
@@ -218,17 +215,8 @@ class LakeIngestOperator(LakeJobOperator):
                 "the checkpoint are not ingested again, cleared or not"
             )
 
-    def _request(self, context: Context) -> JobRequest:
-        """Return the request; raise ``UnsupportedError`` if an Iceberg table cannot take it."""
-        from spark_jobs.ingestion.iceberg_requests import refuse_for_iceberg
-
-        request = super()._request(context)
-        assert isinstance(request, IngestRequest)
-        refuse_for_iceberg(request)
-        return request
-
     def _adds_rows(self, table: Table) -> bool:
-        replaces = self.overwrite is not None or table.format == "mixed"
+        replaces = self.overwrite is not None or "replace_commit" in table.instead
         return not replaces and self.source_table is None and not self.stage
 
     def _is_repeated(self) -> bool:

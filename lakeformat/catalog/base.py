@@ -219,6 +219,13 @@ class Catalog(CatalogPlaces):
             if not missing_ok or self._is_listed(parsed):
                 raise
 
+    def drop_new_table(self, name: str) -> bool:
+        """Delete a table that has no snapshot; return False for any other."""
+        if self.table(name).latest_snapshot() is not None:
+            return False
+        self.drop_table(name)
+        return True
+
     def rename_table(self, old: str, new: str, *, force: bool = False) -> Table:
         """Rename a table, in the same database or into another one.
 

@@ -15,6 +15,7 @@ from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import InvalidRequestError, LakeError, NotFoundError
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout, database_directory
 from lakeformat.paimon.metadata.branch_directory import require_branch
+from lakeformat.paimon.table import Table
 from lakeformat.storage import Storage
 from lakeformat.storage.links import within
 from lakeformat.types.closest import closest
@@ -24,6 +25,9 @@ __all__ = ["CatalogPlaces"]
 
 class CatalogPlaces(ABC):
     """The names in one warehouse directory, and their storages and directories."""
+
+    table_class = Table
+    """The class of new tables; its ``instead`` names the operations that they lack."""
 
     def __init__(
         self,

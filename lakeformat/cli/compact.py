@@ -23,7 +23,6 @@ from lakeformat.cli.warehouse import (
 )
 from lakeformat.errors import CommitConflictError, InvalidRequestError, LakeError, NotFoundError
 from lakeformat.executor import require_executor
-from lakeformat.tables.arguments import only_for
 
 if TYPE_CHECKING:
     import lakeformat as lake
@@ -139,7 +138,7 @@ def compact(
         "buckets": _numbers(buckets) if buckets else None,
         "order_by": _keys(order_by) if order_by else None,
         "order_strategy": order_strategy,
-        **only_for("iceberg", found, max_commits=max_commits),
+        **found.given_arguments("compact", max_commits=max_commits),
     }
     require_executor(executor)
     if plan:

@@ -5,21 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.errors import InvalidRequestError
 from lakeformat.tables.position import Position
 from lakeformat.types.type_rules import is_list
-
-if TYPE_CHECKING:
-    from lakeformat.tables.table import Table
 
 __all__ = [
     "Overwritten",
     "PartitionSpec",
     "Partitions",
     "WindowEnd",
-    "only_for",
     "partitions_to_drop",
 ]
 
@@ -61,18 +57,3 @@ def partitions_to_drop(partitions: object) -> list[PartitionSpec]:
             f"delete all rows, use truncate(). Got {partitions!r}"
         )
     return specs
-
-
-def only_for(table_format: str, table: Table, **options: Any) -> dict[str, Any]:
-    """Return the options that are not None.
-
-    If there are any and the table has another format than ``table_format``, ``UnsupportedError`` is
-    raised.
-    """
-    given = {name: value for name, value in options.items() if value is not None}
-    if given and table.format != table_format:
-        raise UnsupportedError(
-            f"{', '.join(given)} is for tables of the format {table_format!r}, and "
-            f"{table.location} has the format {table.format!r}: leave it out"
-        )
-    return given

@@ -22,12 +22,15 @@ if TYPE_CHECKING:
 
     from lakeformat.executor import Executor
     from lakeformat.rows.conditions.filter import Where
+    from lakeformat.tables.arguments import PartitionSpec
     from lakeformat.tables.checks import CheckRequest, Columns
     from lakeformat.tables.commit_id import CommitId
     from lakeformat.tables.moment import Moment
+    from lakeformat.tables.partition_rows import PartitionRows
     from lakeformat.tables.reference_reports import RollbackReport
     from lakeformat.tables.rollback_request import RollbackRequest
     from lakeformat.tables.row_checks.check_report import CheckReport
+    from lakeformat.tables.wanted_table import WantedTable
 
 __all__ = ["OPERATIONS", "Table", "offering_arguments", "refuse_operation"]
 
@@ -37,11 +40,13 @@ R = TypeVar("R")
 OPERATIONS = frozenset(
     {
         "analyze",
+        "analyze_partitions",
         "branches",
         "changes",
         "check",
         "commit",
         "compact",
+        "compact_deletes",
         "compact_manifests",
         "consumers",
         "drop_partitions",
@@ -49,6 +54,8 @@ OPERATIONS = frozenset(
         "expire_snapshots",
         "health",
         "maintain",
+        "partition_rows",
+        "plan_optimizing",
         "remove_orphans",
         "rescale",
         "rollback",
@@ -99,6 +106,9 @@ class Table(ABC):
     refused_arguments: ClassVar[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
     """For each operation: the arguments that the format lacks, and what to use instead of each."""
 
+    is_system_table: ClassVar[bool] = False
+    """True if the rows are metadata or another view of a table, as in ``shop.orders$files``."""
+
     @property
     def operations(self) -> frozenset[str]:
         """The names of the operations that this table has."""
@@ -109,10 +119,64 @@ class Table(ABC):
         if operation in self.instead:
             raise refuse_operation(self, operation)
 
+    def require_arguments(self, operation: str, **given: Any) -> None:
+        """Raise ``UnsupportedError`` if the format lacks an argument of an operation that is not
+        None.
+        """
+        for name, advice in self.refused_arguments.get(operation, {}).items():
+            if given.get(name) is not None:
+                raise UnsupportedError(
+                    f"{self.location} is {self.kind}, whose {operation} does not take {name}: "
+                    f"{advice}"
+                )
+
+    def given_arguments(self, operation: str, **options: Any) -> dict[str, Any]:
+        """Return the arguments of an operation that are not None; check them as
+        ``require_arguments`` does.
+        """
+        self.require_arguments(operation, **options)
+        return {name: value for name, value in options.items() if value is not None}
+
+    @property
+    def kind(self) -> str:
+        """The format with an article, such as "an Iceberg table", for messages."""
+        article = "an" if self.format[0] in "aeiou" else "a"
+        return f"{article} {self.format.capitalize()} table"
+
     @property
     @abstractmethod
     def location(self) -> str:
         """The URI of the table."""
+
+    @property
+    def locations(self) -> list[str]:
+        """The URIs of the table's directories: ``location``, and of a Mixed table both stores."""
+        return [self.location]
+
+    @property
+    @abstractmethod
+    def schema_id(self) -> int:
+        """The id of the schema."""
+
+    @property
+    @abstractmethod
+    def key_columns(self) -> list[str]:
+        """The columns that identify a row: the primary key, or the identifier fields of an Iceberg
+        table; empty if there are none.
+        """
+
+    @property
+    @abstractmethod
+    def why_changes_delete(self) -> str | None:
+        """The reason why changes of the table may delete rows, such as "has a primary key"; None if
+        they only add rows.
+        """
+
+    @abstractmethod
+    def contradictions(self, wanted: WantedTable) -> list[str]:
+        """Return what differs between this table and the description of a new one, one text each;
+        empty if the table is as wanted.
+        """
 
     @abstractmethod
     def position(self, named: Any = None) -> Position:
@@ -265,16 +329,16 @@ class Table(ABC):
             properties: Mapping[str, str] | None = None,
         ) -> Any: ...
 
+        def partition_rows(self, partition: PartitionSpec) -> PartitionRows: ...
+
 
 def refuse_operation(table: Table, operation: str) -> UnsupportedError:
     """Return the error for an operation that the table's format lacks, with what to use instead."""
-    article = "an" if table.format[0] in "aeiou" else "a"
     instead = table.instead.get(operation, "table.operations lists the available operations")
-    kind = f"{article} {table.format.capitalize()} table"
     refusal = UnsupportedError(
-        f"{table.location} is {kind}, which has no operation {operation!r}: {instead}"
+        f"{table.location} is {table.kind}, which has no operation {operation!r}: {instead}"
     )
-    refusal.lacks = f"{kind} has no operation {operation!r}: {instead}"
+    refusal.lacks = f"{table.kind} has no operation {operation!r}: {instead}"
     return refusal
 
 

@@ -82,6 +82,19 @@ class TableSuite:
             with pytest.raises(lake.UnsupportedError, match=f"has no operation '{name}': "):
                 getattr(table, name)
 
+    def test_each_refused_argument_is_named_with_advice(self, table: Any) -> None:
+        for operation, refused in table.refused_arguments.items():
+            table.require_arguments(operation, **dict.fromkeys(refused))
+            for name, advice in refused.items():
+                with pytest.raises(lake.UnsupportedError) as error:
+                    table.require_arguments(operation, **{name: 1})
+                assert f"{operation} does not take {name}: {advice}" in str(error.value)
+
+    # Descriptions
+
+    def test_its_location_is_one_of_its_directories(self, table: Any) -> None:
+        assert table.location in table.locations
+
     def test_it_is_a_table_of_its_format(self, table: Any) -> None:
         assert isinstance(table, lake.Table)
         assert table.format == table.format.lower() != ""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 import pyarrow as pa
 
@@ -109,16 +109,17 @@ def plan_changes(
     changes: Rows = table.changes(
         after, upto, mode, columns=columns, where=where, partitions=partitions
     )
-    if not (isinstance(table, lake.Table) and isinstance(changes, lake.Changes)):
+    if not isinstance(changes, lake.Changes):
         # Of $binlog, one reader joins the old and the new row of an update; of an Iceberg table,
         # it finds the rows that a commit only moved.
         return plan_results(changes, with_kind=with_kind)
+    options = cast("lake.Table", table).options
     schema, skipped = _shape(changes.schema, with_kind)
     parts = pack_in_order(
         [(part, part.size_bytes) for part in changes.parts()],
         at_once=at_once,
-        target_bytes=table.options.source_split_target_size_bytes,
-        least_bytes=table.options.source_split_open_file_cost_bytes,
+        target_bytes=options.source_split_target_size_bytes,
+        least_bytes=options.source_split_open_file_cost_bytes,
     )
     return ReadPlan(schema, parts, partial(_read_results, ToSpark(schema), skipped))
 

@@ -70,11 +70,8 @@ def has_ordered_rows(schema: TableSchema) -> bool:
     return bool(schema.primary_keys) or schema.table_options.bucket != UNAWARE_BUCKET
 
 
-def keyed_rows(
-    table: lake.IcebergTable, columns: Collection[str], key: Sequence[str]
-) -> TableSchema:
-    """Return the schema by which changes of an Iceberg table are routed: all rows of a key to one
-    task.
+def keyed_rows(table: lake.Table, columns: Collection[str], key: Sequence[str]) -> TableSchema:
+    """Return the schema by which rows to upsert are routed: all rows of a key to one task.
 
     It has only the ``columns`` of the rows, because the writer fills in all other columns.
     """

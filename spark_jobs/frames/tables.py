@@ -123,8 +123,8 @@ def find_readable_table(
 
 
 def require_streamed(table: AnyTable) -> Any:
-    """Return a Paimon or Iceberg table; ``UnsupportedError`` for a table of another format."""
-    if isinstance(table, lake.Table | lake.IcebergTable):
+    """Return the table; ``UnsupportedError`` if its format has no streams of changes."""
+    if "stream" in table.operations:
         return table
     raise lake.UnsupportedError(
         f"{table.location} has the format {table.format!r}, from which Spark does not "

@@ -12,8 +12,8 @@ import pyarrow as pa
 import lakeformat as lake
 from lakeformat.catalog.row_schema import row_schema
 from spark_jobs.cdc.recognition import applying, message_format_of
-from spark_jobs.ingestion.iceberg_requests import is_iceberg, keys_of_messages
 from spark_jobs.ingestion.new_column_texts import column_texts
+from spark_jobs.ingestion.row_key import keys_of_messages
 from spark_jobs.ingestion.schema_change import changes_for_types
 from spark_jobs.ingestion.source_files import SourceFiles, find_paths, find_source
 from spark_jobs.runtime.progress import report_progress
@@ -127,22 +127,13 @@ def rows_of(
 
         return SqlRows(wanted)
     if wanted.holds_messages:
-        return MessageRows(wanted, _keys(table, wanted), paths, executor)
+        return MessageRows(wanted, keys_of_messages(table, wanted), paths, executor)
     assert wanted.source is not None
     options = wanted.catalog_options
     files = find_source(
         wanted.source, wanted.file_format, paths, options, wanted.dialect, wanted.mapping
     )
     return FileRows(files, wanted.on_schema_change)
-
-
-def _keys(table: lake.Table | None, wanted: IngestRequest) -> list[str]:
-    """Return the columns of the key by which messages change rows; empty for a table without
-    a key.
-    """
-    if is_iceberg(wanted):
-        return keys_of_messages(table, wanted)
-    return [*(wanted.primary_key or () if table is None else table.schema.primary_keys)]
 
 
 def target_table(

@@ -108,7 +108,7 @@ class _InTasks:
         else:
             read = partial(_read_messages, rows.files)
             frame, read_rows = parts_frame(session, rows.files.paths, read)
-            if isinstance(table, lake.IcebergTable):
+            if "upsert" in table.operations:
                 keyed = keyed_rows(table, rows.files.columns.by_name, rows.files.keys)
         return write_in_tasks(
             frame, table, read_rows, kinds=rows.kinds, overwrite=overwrite, keyed=keyed

@@ -68,7 +68,10 @@ def _ingest_changes(
     """Read the changes that the consumer has not read yet, commit them, and move the consumer."""
     assert wanted.source_table is not None
     assert wanted.consumer is not None
+    if table is not None:
+        _require_changes(table)
     source = catalog.table(wanted.source_table)
+    _require_changes(source)
     table = _fitted(catalog, table or _create_like(catalog, source, wanted), source, wanted.table)
     if done := _done_by_run(table, wanted):
         return done
@@ -93,6 +96,14 @@ def _ingest_changes(
     return Outcome.of_commit(
         table, report, before, more={"next_snapshot": _position(source, wanted.consumer)}
     )
+
+
+def _require_changes(table: lake.Table) -> None:
+    if advice := table.instead.get("ingest_changes"):
+        raise lake.UnsupportedError(
+            f"{table.location} is {table.kind}, for which the job does not take 'source_table': "
+            f"{advice}"
+        )
 
 
 def _commit(

@@ -75,7 +75,7 @@ class LakeStreamReader(DataSourceStreamReader):
             raise lake.InvalidRequestError(
                 f"max-snapshots-per-batch must be at least 1, got {self._most}"
             )
-        if (why := _why_deletes(self._table)) and not asked.is_kind_given:
+        if (why := self._table.why_changes_delete) and not asked.is_kind_given:
             raise lake.InvalidRequestError(
                 f"{self._table.location} {why}, so a stream of it includes deleted "
                 "rows: set option('rowkind', 'true') to get the kind of each row in a first column "
@@ -285,13 +285,6 @@ class RefusedStreamReader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         raise self._reason
-
-
-def _why_deletes(table: lake.Table | lake.IcebergTable) -> str | None:
-    """Return the reason why changes of a table may delete rows; None if they only add rows."""
-    if isinstance(table, lake.IcebergTable):
-        return "is an Iceberg table, of which each commit may delete rows"
-    return "has a primary key" if table.schema.primary_keys else None
 
 
 def _shown(position: Position | None) -> str:

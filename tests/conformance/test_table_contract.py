@@ -7,6 +7,7 @@ import pytest
 import lakeformat as lake
 from lakeformat.tables.table import OPERATIONS
 from lakeformat.tables.table import Table as AnyTable
+from lakeformat.tables.wanted_table import WantedTable
 from lakeformat.testing.table_suite import TableSuite
 
 
@@ -53,7 +54,8 @@ class TestListedTable(TableSuite):
 
 def test_a_paimon_table_has_all_operations(catalog):
     table = catalog.create_table("shop.orders", [("id", "BIGINT")])
-    assert (table.format, table.operations) == ("paimon", OPERATIONS - {"upsert"})
+    of_others = {"analyze_partitions", "compact_deletes", "plan_optimizing", "upsert"}
+    assert (table.format, table.operations) == ("paimon", OPERATIONS - of_others)
     assert table.system_table("files").operations == {"scan"}
 
 
@@ -69,3 +71,25 @@ def test_an_operation_that_a_format_lacks_is_refused_by_name(catalog):
     words = "is an Iceberg table, which has no operation 'tags': keep a snapshot with a branch"
     with pytest.raises(lake.UnsupportedError, match=words):
         _ = table.tags
+
+
+@pytest.mark.parametrize("kind", ["paimon", "iceberg", "mixed"])
+def test_a_table_is_compared_with_the_description_of_a_new_one(tmp_path, kind):
+    format_ = "paimon" if kind == "paimon" else "iceberg"
+    catalog = lake.open_catalog(str(tmp_path), format=format_)
+    catalog.create_database("shop")
+    more = {"format": "mixed"} if kind == "mixed" else {}
+    columns = [("id", "BIGINT"), ("dt", "STRING")]
+    table = catalog.create_table(
+        "shop.orders", columns, primary_key=["id", "dt"], partition_by=["dt"], **more
+    )
+    assert (table.format, sorted(table.key_columns)) == (kind, ["dt", "id"])
+    as_it_is = WantedTable(primary_key=["id", "dt"], partition_by=["dt"])
+    assert table.contradictions(as_it_is) == table.contradictions(WantedTable()) == []
+    other = WantedTable(primary_key=["id"], partition_by=["id"], options={"write.x": "1"})
+    key, partitions, option = table.contradictions(other)
+    assert key.startswith("primary_key is [")
+    assert key.endswith("and ['id'] in the request")
+    assert partitions == "partition_by is ['dt'] in the table and ['id'] in the request"
+    assert option == "option 'write.x' is not set in the table and '1' in the request"
+    assert catalog.drop_new_table("shop.orders") is True

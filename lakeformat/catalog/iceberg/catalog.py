@@ -44,6 +44,7 @@ class IcebergCatalog:
     """The databases and Iceberg tables that one metastore lists."""
 
     format = "iceberg"
+    table_class = IcebergTable
 
     def __init__(
         self, metastore: Metastore, location: str, environment: Environment = SYSTEM
@@ -285,8 +286,8 @@ class IcebergCatalog:
         )
 
     def drop_new_table(self, name: str) -> bool:
-        """Remove a table that has no snapshot and no files except metadata; return False for any
-        other.
+        """Remove a table without a snapshot and without files other than metadata; else return
+        False.
         """
         parsed = self._plain_name(name)
         stores = stores_to_drop(self._metastore, parsed)

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lakeformat.tables.deleter import Deleted
+from lakeformat.tables.expire_report import AnyExpireReport
 from lakeformat.tables.removal import Removal
-from lakeformat.tables.report import Report
 from lakeformat.types.count_text import counted
 
 __all__ = ["IcebergExpireReport"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IcebergExpireReport(Report):
+class IcebergExpireReport(AnyExpireReport):
     """The report of an expiry, or of its dry run."""
 
     table: str
@@ -39,14 +39,14 @@ class IcebergExpireReport(Report):
     """In a dry run, the files that would be deleted."""
 
     @property
+    def has_work(self) -> bool:
+        """True if the expiry removed something or, in a dry run, would remove something."""
+        return bool(self.snapshots or self.references)
+
+    @property
     def is_complete(self) -> bool:
         """True if every planned file was deleted; files that remain are orphan files."""
         return not self.deleted.failures
-
-    @property
-    def has_work(self) -> bool:
-        """True if something expired, or would expire in a dry run."""
-        return bool(self.snapshots or self.references)
 
     @property
     def lines(self) -> tuple[str, ...]:

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from lakeformat.iceberg.table.change_stream import ChangeStream
     from lakeformat.iceberg.table.consumers import TableConsumers
     from lakeformat.rows.conditions.filter import Where
-    from lakeformat.tables.arguments import Partitions, WindowEnd
+    from lakeformat.tables.arguments import Partitions, PartitionSpec, WindowEnd
     from lakeformat.tables.moment import Moment
+    from lakeformat.tables.partition_rows import PartitionRows
     from lakeformat.tables.results import Rows
 
 __all__ = ["TableReads"]
@@ -97,6 +98,17 @@ class TableReads(TableHistory):
         state = TableState(loaded.places, loaded.metadata, found.snapshot, loaded.metadata.schema)
         asked = row_filter(loaded.metadata, state.schema, where, None)
         return Scan(state, columns, asked)
+
+    def partition_rows(self, partition: PartitionSpec) -> PartitionRows:
+        """Return the rows in the files of the partitions that match; deleted rows are counted,
+        too.
+        """
+        from lakeformat.tables.partition_rows import PartitionRows
+
+        scan = self.scan(partitions=[partition])
+        rows = sum(split.file.record_count or 0 for split in scan.splits())
+        path = "/".join(f"{column}={value}" for column, value in partition.items())
+        return PartitionRows(scan.snapshot_id, {path: rows} if rows else {})
 
     @offering_arguments
     def changes(

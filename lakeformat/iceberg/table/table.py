@@ -29,12 +29,14 @@ from lakeformat.tables.position import MAIN_BRANCH
 
 if TYPE_CHECKING:
     from lakeformat.iceberg.table.system_table import IcebergSystemTable
+    from lakeformat.tables.wanted_table import WantedTable
 
 __all__ = ["IcebergTable", "load_iceberg_table"]
 
 
 _INSTEAD = {
     "expire_partitions": "drop_partitions([...]) deletes the partitions that you name",
+    "plan_optimizing": "plan_compaction() shows what a compaction would do",
 }
 
 
@@ -82,6 +84,31 @@ class IcebergTable(
     def schema(self) -> Schema:
         """The current columns."""
         return self._loaded().metadata.schema
+
+    @property
+    def schema_id(self) -> int:
+        """The id of the current schema."""
+        return self.schema.schema_id
+
+    @property
+    def key_columns(self) -> list[str]:
+        """The names of the identifier fields; empty if there are none."""
+        schema = self.schema
+        names = map(schema.name_of, schema.identifier_field_ids)
+        return [name for name in names if name is not None]
+
+    @property
+    def why_changes_delete(self) -> str:
+        """The reason why changes of the table may delete rows."""
+        return "is an Iceberg table, of which each commit may delete rows"
+
+    def contradictions(self, wanted: WantedTable) -> list[str]:
+        """Return what differs between this table and the description of a new one, one text
+        each.
+        """
+        from lakeformat.iceberg.create.contradictions import contradictions
+
+        return contradictions(self._loaded().metadata, self.key_columns, wanted)
 
     @property
     def format_version(self) -> int:

@@ -10,6 +10,7 @@ __all__ = ["WITHOUT_MEANING"]
 
 WITHOUT_MEANING: Final[Mapping[str, str]] = {
     "changelog": "it has no changelog files; table.changes(position) reads its changes",
+    "ingest_changes": "read table.changes(…) in a function, and write the rows with table.write",
     "partition_marks": "leave out 'done' to wait for rows, or let the writer tag a snapshot",
     "publish": "readers of Iceberg read it in place, so nothing needs to be published",
     "rescale": "its buckets are partitions; run ALTER TABLE … REPLACE PARTITION FIELD in Spark",

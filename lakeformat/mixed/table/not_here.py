@@ -22,10 +22,12 @@ _CHANGES = (
 
 NOT_HERE: Final[Mapping[str, str]] = {
     "analyze": _OPTIMIZE,
+    "analyze_partitions": _OPTIMIZE,
     "branches": _HISTORY,
     "changelog": _CHANGES,
     "changes": _CHANGES,
     "commit": _COMMIT,
+    "compact_deletes": _OPTIMIZE,
     "compact_manifests": _OPTIMIZE,
     "consumers": _CHANGES,
     "delete": _WRITE,
@@ -33,10 +35,14 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "expire_partitions": _EXPIRE,
     "health": "system_table('files') has the files of both stores; explain() of a scan counts them",
     "maintain": _OPTIMIZE,
+    "ingest_changes": "read table.change.changes(position) in a function, and write the rows with "
+    "table.write",
     "partition_marks": "check the rows that must have arrived, with check(...)",
+    "partition_rows": "check the rows that must have arrived, with check(...)",
     "plan_drop_partitions": "check the rows that must have arrived, with check(...)",
     "publish": "readers of Iceberg read each of its stores in place",
     "remove_orphans": _EXPIRE,
+    "replace_commit": "a row replaces the row of its key, so the same rows can be written again",
     "rescale": "set the property 'change.file-index.hash-bucket' or 'base.file-index.hash-bucket' "
     "in both stores: existing files remain valid",
     "rollback": _HISTORY,
@@ -56,6 +62,7 @@ REFUSED_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     "compact": {
         "buckets": _EVERY_PARTITION,
         "idle": _EVERY_PARTITION,
+        "max_commits": "leave it out, because one commit publishes all merged rows",
         "order_by": _ORDER,
         "order_strategy": _ORDER,
         "partitions": _EVERY_PARTITION,

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from lakeformat.tables.moment import Moment
     from lakeformat.tables.row_checks.check_report import CheckReport
     from lakeformat.tables.run_record import RunRecord, RunRecords
+    from lakeformat.tables.wanted_table import WantedTable
     from lakeformat.tables.write_report import WriteReport
 
 __all__ = ["MixedTable"]
@@ -58,14 +59,42 @@ class MixedTable(TableUpkeep, ListedHistory[MixedSnapshot]):
         return self._pair.base.uri
 
     @property
+    def locations(self) -> list[str]:
+        """The URIs of the base store and of the change store."""
+        return [self.base.location, self.change.location]
+
+    @property
     def schema(self) -> Schema:
         """The current columns."""
         return self._loaded().base.metadata.schema
 
     @property
+    def schema_id(self) -> int:
+        """The id of the current schema."""
+        return self.schema.schema_id
+
+    @property
     def primary_key(self) -> list[str]:
         """The names of the key columns."""
         return [each.name for each in self._loaded().key]
+
+    @property
+    def key_columns(self) -> list[str]:
+        """The names of the key columns."""
+        return self.primary_key
+
+    @property
+    def why_changes_delete(self) -> str:
+        """The reason why changes of the table may delete rows."""
+        return "has a primary key"
+
+    def contradictions(self, wanted: WantedTable) -> list[str]:
+        """Return what differs between this table and the description of a new one, one text
+        each.
+        """
+        from lakeformat.iceberg.create.contradictions import contradictions
+
+        return contradictions(self._loaded().base.metadata, self.primary_key, wanted)
 
     @property
     def format_version(self) -> int:

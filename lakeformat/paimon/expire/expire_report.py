@@ -9,14 +9,14 @@ from typing import Any
 
 from lakeformat.paimon.consumers import StalledConsumer
 from lakeformat.paimon.deletion import Deleted, Removal
-from lakeformat.tables.report import Report
+from lakeformat.tables.expire_report import AnyExpireReport
 from lakeformat.types.count_text import counted
 
 __all__ = ["ExpireReport"]
 
 
 @dataclass(frozen=True, slots=True)
-class ExpireReport(Report):
+class ExpireReport(AnyExpireReport):
     """The result of an expiry, or of its dry run."""
 
     table: str
@@ -52,6 +52,11 @@ class ExpireReport(Report):
     """The files that a dry run would delete; empty if the call has an ``on_progress``."""
 
     @property
+    def has_work(self) -> bool:
+        """True if the expiry removed something or, in a dry run, would remove something."""
+        return bool(self.snapshots or self.changelogs or self.consumers or self.finished)
+
+    @property
     def is_complete(self) -> bool:
         """True if every planned file was removed; otherwise the next run tries again."""
         return not self.deleted.failures
@@ -60,6 +65,10 @@ class ExpireReport(Report):
     def lines(self) -> tuple[str, ...]:
         """One line for each change that the expiry made or, in a dry run, would make."""
         return tuple(_lines(self))
+
+    def advice(self, table: str) -> list[str]:
+        """Return the consumers that prevent further expiry, each with the command that ends it."""
+        return [f"{each.finding}: {each.advice(table)}" for each in self.stalled_consumers]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON, without the list of files."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lakeformat.rows.conditions.filter import Where
     from lakeformat.tables.arguments import Partitions, PartitionSpec
     from lakeformat.tables.compact_manifests_report import CompactManifestsReport
+    from lakeformat.tables.partition_rows import PartitionRows
     from lakeformat.tables.past_time import PastTime
 
 __all__ = ["TablePartitions"]
@@ -106,6 +107,13 @@ class TablePartitions(TableReads):
         from lakeformat.paimon.partitions.drop import plan_drop_partitions
 
         return plan_drop_partitions(self._handle, partitions)
+
+    def partition_rows(self, partition: PartitionSpec) -> PartitionRows:
+        """Return the rows of the partitions that match, by partition; nothing is changed."""
+        from lakeformat.tables.partition_rows import PartitionRows
+
+        plan = self.plan_drop_partitions([partition])
+        return PartitionRows(plan.snapshot_id, {each.path: each.rows for each in plan.partitions})
 
     def mark_partitions_done(
         self,

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from lakeformat.rows.conditions.filter import Where
     from lakeformat.tables.arguments import Partitions, WindowEnd
     from lakeformat.tables.moment import Moment
+    from lakeformat.tables.wanted_table import WantedTable
 
 __all__ = ["TableReads"]
 
@@ -54,6 +55,29 @@ class TableReads:
     def schema(self) -> TableSchema:
         """The schema of the table: columns, keys and options."""
         return self._handle.schema
+
+    @property
+    def schema_id(self) -> int:
+        """The id of the schema."""
+        return self.schema.id
+
+    @property
+    def key_columns(self) -> list[str]:
+        """The columns of the primary key; empty if there is none."""
+        return [*self.schema.primary_keys]
+
+    @property
+    def why_changes_delete(self) -> str | None:
+        """The reason why changes of the table may delete rows; None if they only add rows."""
+        return "has a primary key" if self.schema.primary_keys else None
+
+    def contradictions(self, wanted: WantedTable) -> list[str]:
+        """Return what differs between this table and the description of a new one, one text
+        each.
+        """
+        from lakeformat.paimon.schema_changes.contradictions import contradictions
+
+        return contradictions(self.schema, wanted)
 
     @property
     def options(self) -> TableOptions:

@@ -103,7 +103,19 @@ class Table(
 
     format = "paimon"
     instead = MappingProxyType(
-        {"upsert": "write(rows) replaces rows by the primary key of the table"}
+        {
+            "analyze_partitions": "analyze(columns) counts rows and values of the whole table",
+            "compact_deletes": "compact() removes the rows that deletion vectors hide",
+            "plan_optimizing": "plan_compaction() shows what a compaction would do",
+            "upsert": "write(rows) replaces rows by the primary key of the table",
+        }
+    )
+    refused_arguments = MappingProxyType(
+        {
+            "compact": {
+                "max_commits": "leave it out: finished buckets are published as they are done"
+            }
+        }
     )
 
     def __repr__(self) -> str:
@@ -336,6 +348,8 @@ def _refusal(member: object) -> object:
 @_only_reads
 class ReadOnlyTable(Table):
     """A read-only table that shows data of another table."""
+
+    is_system_table = True
 
     def __init__(self, handle: TableHandle, name: str) -> None:
         super().__init__(handle)

@@ -150,6 +150,7 @@ def test_a_mixed_table_has_the_operations_that_it_can_do_and_refuses_the_others_
         "check",
         "compact",
         "expire_snapshots",
+        "plan_optimizing",
         "scan",
         "system_table",
         "upsert",

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The differences between a schema and the description of a new table."""
+
+from __future__ import annotations
+
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.tables.wanted_table import WantedTable, difference
+
+__all__ = ["contradictions"]
+
+_KEY_OPTIONS = {"primary-key": "primary_key", "partition": "partition_by"}
+"""Options with lists of columns, by which the columns may be given instead of as arguments."""
+
+
+def contradictions(schema: TableSchema, wanted: WantedTable) -> list[str]:
+    """Return what differs between a schema and the description of a new table, one text each."""
+    options = dict(wanted.options)
+    keys = {
+        name: options.pop(option).replace(" ", "").split(",")
+        for option, name in _KEY_OPTIONS.items()
+        if option in options
+    }
+    for name, given in (
+        ("primary_key", wanted.primary_key),
+        ("partition_by", wanted.partition_by),
+    ):
+        if given is not None:
+            keys[name] = [*given]
+    there = {"primary_key": [*schema.primary_keys], "partition_by": [*schema.partition_keys]}
+    differing = schema.table_options.differing(options)
+    return [
+        *(
+            difference(name, there[name], given)
+            for name, given in keys.items()
+            if there[name] != given
+        ),
+        *(
+            difference(f"option {key!r}", current, value)
+            for key, (current, value) in differing.items()
+        ),
+    ]

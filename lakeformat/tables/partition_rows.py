@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of the partitions that a partition spec matches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+__all__ = ["PartitionRows"]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRows:
+    """The rows of the partitions that a partition spec matches, counted from metadata."""
+
+    snapshot_id: int | None
+    """The newest snapshot, in which they were counted; None if the table has none."""
+    rows: Mapping[str, int]
+    """The number of rows by partition, such as ``dt=2024-01-01``; deleted and replaced rows of live
+    files are counted, too.
+    """

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The description of a new table, and how an existing table differs from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+__all__ = ["WantedTable", "difference"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedTable:
+    """The description of a new table, to compare with an existing one."""
+
+    primary_key: Sequence[str] | None = None
+    """The columns of the key; None if any key fits."""
+    partition_by: Sequence[str] | None = None
+    """The partition columns and transforms; None if any fit."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """The table options or properties that must have these values."""
+
+
+def difference(what: str, there: object, wanted: object) -> str:
+    """Return a difference as text; ``there`` is the value of the table, None if it is not set."""
+    state = "not set" if there is None else repr(there)
+    return f"{what} is {state} in the table and {wanted!r} in the request"

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The key by which the rows of the job ``ingest`` replace or delete rows of its table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from lakeformat.errors import InvalidRequestError
+
+if TYPE_CHECKING:
+    from lakeformat import Catalog, Table
+    from spark_jobs.job_requests.ingest import IngestRequest
+
+__all__ = ["key_of_rows", "keys_of_messages", "new_writer", "require_key_of_new_table"]
+
+
+def key_of_rows(table: Table, wanted: IngestRequest) -> list[str] | None:
+    """Return the key by which the rows of a request are upserted; None if they are written.
+
+    Change messages are upserted if the format has upserts, as Iceberg has.
+    """
+    if wanted.upsert_by is None and not (wanted.holds_messages and _has_upsert(table)):
+        return None
+    return keys_of_messages(table, wanted)
+
+
+def new_writer(table: Any, upsert_by: Sequence[str] | None) -> Any:
+    """Return a writer of rows that are staged; ``upsert_by`` is their key if they are upserted."""
+    return table.new_writer() if upsert_by is None else table.new_writer(upsert_by=upsert_by)
+
+
+def keys_of_messages(table: Table | None, wanted: IngestRequest) -> list[str]:
+    """Return the columns of the key by which messages change rows: if they are upserted,
+    ``upsert_by`` of the request, else the key of the table.
+
+    ``table`` is None if the job creates it; then ``primary_key`` is the key. The list is empty for
+    a Paimon table without a primary key.
+    """
+    if table is None:
+        return [*(wanted.upsert_by or wanted.primary_key or ())]
+    if not _has_upsert(table):
+        return table.key_columns
+    keys = table.key_columns if wanted.upsert_by is None else [*wanted.upsert_by]
+    if not keys:
+        raise _without_key(wanted)
+    return keys
+
+
+def require_key_of_new_table(catalog: Catalog, wanted: IngestRequest) -> None:
+    """Raise ``InvalidRequestError`` if messages are upserted into a new table and the request names
+    no key.
+    """
+    is_upserted = wanted.holds_messages and "upsert" not in catalog.table_class.instead
+    if is_upserted and not (wanted.upsert_by or wanted.primary_key):
+        raise _without_key(wanted)
+
+
+def _has_upsert(table: Table) -> bool:
+    return "upsert" in table.operations
+
+
+def _without_key(wanted: IngestRequest) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"{wanted.table} has no identifier fields, so the key of its rows is not known: name its "
+        "columns, as in upsert_by=['id'], or with create=True in primary_key"
+    )
