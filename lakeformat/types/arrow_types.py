@@ -39,6 +39,7 @@ _FIXED: dict[TypeName, pa.DataType] = {
     TypeName.DATE: pa.date32(),
     # Files keep milliseconds whatever precision the column declares.
     TypeName.TIME: pa.time32("ms"),
+    TypeName.TIME_MICROS: pa.time64("us"),
 }
 
 # Paimon has no unsigned types: the next wider signed type holds every value.

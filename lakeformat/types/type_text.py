@@ -272,7 +272,8 @@ class _TypeParser:
         try:
             return TypeName(word)
         except ValueError:
-            names = sorted({*map(str, TypeName), *_ALIASES, *_CONSTRUCTED, "STRING", "BYTES"})
+            written = {*map(str, TypeName)} - {TypeName.TIME_MICROS}
+            names = sorted({*written, *_ALIASES, *_CONSTRUCTED, "STRING", "BYTES"})
             known = closest(word, names) or f"; the types are {', '.join(names)}"
             reason = f"unknown type {word!r}{known}"
             raise _UnknownTypeError(f"not a type: {self._text!r}: {reason}", self._text) from None

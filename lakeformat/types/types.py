@@ -57,6 +57,8 @@ class TypeName(StrEnum):
     BLOB = "BLOB"
     GEOMETRY = "GEOMETRY"
     GEOGRAPHY = "GEOGRAPHY"
+    TIME_MICROS = "TIME(6)"
+    """Iceberg's ``time``, for conditions; files of Paimon keep milliseconds of every TIME."""
 
 
 @dataclass(frozen=True, slots=True)

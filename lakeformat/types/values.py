@@ -12,6 +12,7 @@ FLOAT, DOUBLE                  ``float``
 DECIMAL                        ``decimal.Decimal`` with the scale of the type
 DATE                           ``int``, days since 1970
 TIME                           ``int``, milliseconds of the day
+Iceberg's time                 ``int``, microseconds of the day
 TIMESTAMP of both kinds        ``int``, nanoseconds since 1970, negative before
 CHAR, VARCHAR                  ``str``
 BINARY, VARBINARY, BLOB,       ``bytes``
@@ -123,6 +124,8 @@ def _atomic_from_arrow(column: pa.Array, data_type: AtomicType) -> list[Value]:
         return [None if count is None else count * unit for count in counts]
     if name in (TypeName.DATE, TypeName.TIME):
         column = column.cast(pa.int32())
+    elif name is TypeName.TIME_MICROS:
+        column = column.cast(pa.int64())
     values: list[Value] = column.to_pylist()
     if name is TypeName.VARIANT:
         return [None if v is None else Variant(v["value"], v["metadata"]) for v in values]
@@ -198,6 +201,8 @@ def _atomic_for_arrow(value: Any, data_type: AtomicType) -> Any:
             raise ValueError(f"a timestamp is {rest} ns finer than the type")
     elif data_type.name is TypeName.TIME and not 0 <= value < MILLIS_PER_DAY:
         raise ValueError(f"millisecond of the day is out of range: {value}")
+    elif data_type.name is TypeName.TIME_MICROS and not 0 <= value < 1000 * MILLIS_PER_DAY:
+        raise ValueError(f"microsecond of the day is out of range: {value}")
     elif data_type.name is TypeName.FLOAT:
         struct.pack("<f", value)  # raises where Arrow would make infinity
     elif data_type.name is TypeName.VARIANT:

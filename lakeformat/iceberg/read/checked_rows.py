@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lakeformat.executor import Executor
-from lakeformat.iceberg.read.condition_fields import condition_fields
+from lakeformat.iceberg.read.condition_fields import condition_fields, inner_condition_fields
 from lakeformat.iceberg.read.plan import TableState
 from lakeformat.iceberg.read.scan import Scan
 from lakeformat.iceberg.read.unpublished_files import UnpublishedFiles
@@ -62,6 +62,7 @@ def check_rows(
     rows = CheckedRows(
         location=state.places.uri,
         fields=fields,
+        inner_fields=tuple(inner_condition_fields(state.schema)),
         identifying=identifying or fields[:1],
         scan=scan,
         scan_all=scan_all,

@@ -30,7 +30,7 @@ _PLAIN: dict[str, AtomicType] = {
     "float": atomic(TypeName.FLOAT),
     "double": atomic(TypeName.DOUBLE),
     "date": atomic(TypeName.DATE),
-    "time": atomic(TypeName.TIME, 3),
+    "time": atomic(TypeName.TIME_MICROS),
     "timestamp": atomic(TypeName.TIMESTAMP, 6),
     "timestamptz": atomic(TypeName.TIMESTAMP_LTZ, 6),
     "timestamp_ns": atomic(TypeName.TIMESTAMP, 9),

@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from lakeformat.iceberg.read.condition_fields import condition_fields
+from lakeformat.iceberg.read.condition_fields import condition_fields, inner_condition_fields
 from lakeformat.iceberg.read.where import row_filter
 from lakeformat.mixed.read.scan import MixedScan
 from lakeformat.mixed.read.state import MixedState
@@ -36,6 +36,7 @@ def check_rows(state: MixedState, request: CheckRequest, now_millis: int) -> Che
     rows = CheckedRows(
         location=location,
         fields=fields,
+        inner_fields=tuple(inner_condition_fields(state.schema)),
         identifying=tuple(each for each in fields if each.id in keys),
         scan=scan,
         scan_all=scan,

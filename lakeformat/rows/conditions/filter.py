@@ -33,7 +33,15 @@ from lakeformat.rows.conditions.predicate import (
 )
 from lakeformat.rows.prune import Alternatives, ColumnTest, Conjunction, Op
 from lakeformat.types.closest import closest
-from lakeformat.types.types import AtomicType, DataField, TypeName
+from lakeformat.types.type_text import type_to_sql
+from lakeformat.types.types import (
+    ArrayType,
+    AtomicType,
+    DataField,
+    MapType,
+    MultisetType,
+    TypeName,
+)
 from lakeformat.types.values import Value, values_from_arrow
 
 __all__ = ["PredicateFilter", "Where", "as_predicate", "bind_predicate"]
@@ -291,6 +299,12 @@ def _bound_list(
 
 def _field(column: str, fields: Mapping[str, DataField]) -> DataField:
     if column not in fields:
+        if (around := _list_around(column, fields)) is not None:
+            raise InvalidRequestError(
+                f"the condition names {column!r}, but {around.name!r} is "
+                f"{type_to_sql(around.type)}, and conditions cannot use what is inside of lists "
+                "and maps: leave this comparison out, and filter the rows that you read"
+            )
         whole = column.partition(".")[0]
         if whole in fields and not any(name.startswith(f"{whole}.") for name in fields):
             raise InvalidRequestError(
@@ -305,6 +319,18 @@ def _field(column: str, fields: Mapping[str, DataField]) -> DataField:
     return fields[column]
 
 
+def _list_around(column: str, fields: Mapping[str, DataField]) -> DataField | None:
+    """Return the column or field of a list or map that a dotted name is inside of; None without
+    one.
+    """
+    parts = column.split(".")
+    for count in range(1, len(parts)):
+        found = fields.get(".".join(parts[:count]))
+        if found is not None and isinstance(found.type, ArrayType | MapType | MultisetType):
+            return found
+    return None
+
+
 def _require_text(field: DataField) -> None:
     data_type = field.type
     if not isinstance(data_type, AtomicType) or data_type.name not in (
@@ -312,8 +338,8 @@ def _require_text(field: DataField) -> None:
         TypeName.VARCHAR,
     ):
         raise InvalidRequestError(
-            f"LIKE needs a column of CHAR, VARCHAR or STRING, but {field.name!r} is {data_type}: "
-            "compare it with =, <, > or IN"
+            f"LIKE needs a column of CHAR, VARCHAR or STRING, but {field.name!r} is "
+            f"{type_to_sql(data_type)}: compare it with =, <, > or IN"
         )
 
 

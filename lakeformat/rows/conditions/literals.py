@@ -249,8 +249,19 @@ def _time(value: Any, data_type: AtomicType) -> Any:
         value = value.isoformat()
     if not isinstance(value, str) or not _TIME.fullmatch(value):
         raise _Unfit("write it as '10:30:00', without a zone")
+    if data_type.name is T.TIME_MICROS:
+        _require_digits(value, 6)
+        return _micros_of_day(value)
     _require_digits(value, 3)
     return _cast(value, data_type)
+
+
+def _micros_of_day(text: str) -> int:
+    hours, minutes, seconds = [*text.strip().split(":"), "0"][:3]
+    exact = time(int(hours), int(minutes), int(seconds.partition(".")[0]))
+    fraction = seconds.partition(".")[2][:6].ljust(6, "0")
+    whole = (exact.hour * 60 + exact.minute) * 60 + exact.second
+    return whole * 1_000_000 + int(fraction)
 
 
 def _timestamp(value: Any, data_type: AtomicType) -> Any:
@@ -327,6 +338,7 @@ _CONVERT: dict[TypeName, Callable[[Any, AtomicType], Any]] = {
     T.VARBINARY: _bytes,
     T.DATE: _date,
     T.TIME: _time,
+    T.TIME_MICROS: _time,
     T.TIMESTAMP: _timestamp,
     T.TIMESTAMP_LTZ: _timestamp,
 }

@@ -49,6 +49,8 @@ class CheckedRows:
 
     location: str
     fields: Sequence[DataField]
+    inner_fields: Sequence[DataField] = ()
+    """The fields inside of structs that a condition can name, with dotted names."""
     identifying: Sequence[DataField]
     """The columns that are shown in examples, so that you find the rows."""
     keys: frozenset[str] = frozenset()
@@ -141,8 +143,10 @@ class _RowCheckRun:
         return RowCondition(f"accepted_values({name})", condition, self._shown(name))
 
     def condition(self, text: str) -> RowCondition:
-        condition = bind_predicate(text, self.rows.fields)
-        shown = self._shown(*sorted(condition.columns))
+        condition = bind_predicate(text, (*self.rows.fields, *self.rows.inner_fields))
+        names = {each.name for each in self.rows.fields}
+        used = (name if name in names else self._column_around(name) for name in condition.columns)
+        shown = self._shown(*sorted({*used}))
         return RowCondition(f"condition({text})", condition, shown)
 
     def time(self, name: str) -> NewestTime:
@@ -171,6 +175,10 @@ class _RowCheckRun:
                 f"columns are {', '.join(by_name)}{closest(name, by_name)}"
             )
         return by_name[name]
+
+    def _column_around(self, name: str) -> str:
+        """Return the column that has a field inside of structs."""
+        return next(each.name for each in self.rows.fields if name.startswith(f"{each.name}."))
 
     def _shown(self, *names: str) -> tuple[DataField, ...]:
         """Return the columns of an example: those that identify the row, and the checked ones."""

@@ -143,3 +143,20 @@ def test_rows_with_a_null_struct_are_kept_though_a_writer_counts_no_null(tmp_pat
     table = lake.open_catalog(str(tmp_path), format="iceberg").table("shop.t")
     table.delete(where)
     assert ids(table.scan()) == [2]
+
+
+def test_a_check_takes_conditions_on_nested_fields(table):
+    [result] = table.check(conditions=["a.geo.lat < 50"]).failed
+    assert (result.columns, result.bad_rows) == (("a.geo.lat",), 2)
+
+
+def test_fields_inside_of_lists_and_maps_are_refused_by_name(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("shop")
+    inner = pa.struct([("l", pa.list_(pa.int64())), ("m", pa.map_(pa.string(), pa.int64()))])
+    table = catalog.create_table("shop.t", pa.schema([("l", pa.list_(pa.int64())), ("s", inner)]))
+    for name, kind in (("l.element", "'l' is ARRAY<BIGINT>"), ("s.m.key", "'s.m' is MAP<")):
+        with pytest.raises(InvalidRequestError, match=f"{kind}.*inside of lists and maps"):
+            table.scan(where=f"{name} = 1")
+    with pytest.raises(InvalidRequestError, match=r"'l' is ARRAY<BIGINT>: compare it"):
+        table.scan(where="l LIKE 'a%'")
