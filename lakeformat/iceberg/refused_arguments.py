@@ -25,6 +25,7 @@ REFUSED_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "write": {
         "kinds": "pass the rows and their kinds to upsert",
+        "conflict": "an order of transactions needs the keys of a Paimon table: leave it out",
         "watermark": "keep the event time in a column, or in properties",
         "read_snapshot": "this version does not compare the table with an earlier state: leave it "
         "out",

@@ -12,6 +12,9 @@ from lakeformat.tables.position import Position
 from lakeformat.types.type_rules import is_list
 
 __all__ = [
+    "CONFLICTS",
+    "TRANSACTION_ORDER",
+    "Conflict",
     "Overwritten",
     "PartitionSpec",
     "Partitions",
@@ -37,6 +40,18 @@ Overwritten: TypeAlias = PartitionSpec | Literal["dynamic", "partitions", "table
   columns raises ``InvalidRequestError``.
 - ``"dynamic"``: as ``"partitions"``, but a table without partition columns loses all old rows.
 """
+
+Conflict: TypeAlias = Literal["optimistic", "transaction-order"]
+"""The rows that a batch keeps if other commits changed them after the snapshot that it was computed
+from.
+
+- ``"optimistic"``: none. The commit is refused, and you compute the batch again.
+- ``"transaction-order"``: all. A later change of a key wins over the row of the batch, even if
+  the batch commits after it.
+"""
+
+TRANSACTION_ORDER = "transaction-order"
+CONFLICTS = ("optimistic", TRANSACTION_ORDER)
 
 WindowEnd: TypeAlias = Position | int | str | datetime
 """The first or last snapshot of a range of changes: a position, a snapshot number, a tag name, or a

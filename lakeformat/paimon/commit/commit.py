@@ -8,7 +8,7 @@ Both have the same commit user and identifier, and differ by their commit kind.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from lakeformat.errors import (
@@ -80,6 +80,8 @@ class CommitOptions:
     """
     is_recorded: bool = False
     """Publish a snapshot even if nothing changes, so that a retry of the commit finds it."""
+    kept_files: Set[str] = frozenset()
+    """The names of files that an overwrite does not delete."""
     merge: PickManifests | None = None
     """Chooses the manifests to merge; None to follow the table options."""
 
@@ -259,7 +261,7 @@ class _Commits:
         new = upgraded(handle, new) if can_upgrade else new
         intent = replace(
             self._intent(CommitKind.OVERWRITE, new),
-            provider=Overwrite(handle, partitions, new),
+            provider=Overwrite(handle, partitions, new, self._options.kept_files),
             replaced=partitions,
             check=ConflictCheck(self._who(CommitKind.OVERWRITE), may_change_buckets=True),
         )

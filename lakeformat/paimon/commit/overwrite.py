@@ -7,6 +7,7 @@ them is missing. ``read_snapshot_check.py`` protects rows that the commit has no
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -15,6 +16,7 @@ import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.commit.base_files import BaseFiles
+from lakeformat.paimon.commit.followed_files import files_named
 from lakeformat.paimon.commit.key_ranges import first_overlap
 from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta, as_deletes
 from lakeformat.paimon.handle import TableHandle
@@ -45,6 +47,8 @@ class Overwrite:
     handle: TableHandle
     partitions: PartitionFilter
     new: SnapshotDelta
+    kept: Set[str] = frozenset()
+    """The names of files that are not deleted."""
     _base: BaseFiles | None = None
 
     def __call__(self, head: Snapshot | None) -> SnapshotDelta:
@@ -73,6 +77,8 @@ class Overwrite:
         mask = self.partitions.mask(columns.partition.to_arrow())
         if int(self.handle.options.bucket) != POSTPONE_BUCKET:
             mask &= columns.bucket.numbers >= 0
+        if self.kept:
+            mask &= ~files_named(columns, self.kept)
         return mask
 
     def _index_files(self, head: Snapshot) -> tuple[IndexManifestEntry, ...]:

@@ -25,6 +25,13 @@ _SIZE_OR_UNLIMITED: Kind[int | None] = Kind(
 class WriteOptions:
     """Options for the buffer of a writer, for rows that do not fit into it, and for compaction."""
 
+    write_conflict = Option(
+        "write.conflict",
+        one_of("optimistic", "transaction-order"),
+        "optimistic",
+        "Rows of a batch with read_snapshot whose keys other commits changed since that snapshot: "
+        "refuse the batch, or keep the newer rows. Read where a write has no argument conflict.",
+    )
     write_buffer_size_bytes = Option(
         "write-buffer-size",
         SIZE,

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log of stream batches of a Paimon table, which is stored in ``stream/``.
+"""The log of stream batches of a Paimon table, which is stored in ``stream/``, and the snapshots
+kept for a batch.
 
 A consumer keeps the snapshots that a stream still needs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 
 from lakeformat.paimon.commit.earlier_result import find_commit
@@ -13,9 +16,24 @@ from lakeformat.paimon.consumers import TableConsumers
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.consumer import delete_consumer
 from lakeformat.paimon.metadata.snapshot_directory import FIRST_SNAPSHOT_ID, latest_snapshot
+from lakeformat.paimon.snapshot_positions import position_at
 from lakeformat.tables.batch_log import StreamTable
+from lakeformat.tables.position import Position
 
-__all__ = ["stream_table"]
+__all__ = ["begin", "stream_table"]
+
+
+@contextmanager
+def begin(handle: TableHandle) -> Iterator[Position]:
+    """Keep the newest snapshot and all later ones during a with block, and yield its position."""
+    name = f"batch-{handle.environment.new_id()}"
+    head = latest_snapshot(handle.storage, handle.layout)
+    number = 0 if head is None else head.id
+    TableConsumers(handle).set(name, next_snapshot=max(number, FIRST_SNAPSHOT_ID))
+    try:
+        yield position_at(handle, number, None if head is None else head.identity)
+    finally:
+        delete_consumer(handle.storage, handle.layout, name)
 
 
 def stream_table(handle: TableHandle) -> StreamTable:

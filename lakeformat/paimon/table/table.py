@@ -33,7 +33,7 @@ from lakeformat.paimon.table.upkeep import TableUpkeep
 from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
 from lakeformat.storage.links import within
 from lakeformat.tables.commit_id import CommitId
-from lakeformat.tables.position import AnyPosition
+from lakeformat.tables.position import AnyPosition, Position
 from lakeformat.tables.table import OPERATIONS
 from lakeformat.tables.table import Table as AnyTable
 
@@ -45,7 +45,13 @@ if TYPE_CHECKING:
     from lakeformat.paimon.system_tables import RowTable, SystemScan, SystemTableDeclaration
     from lakeformat.paimon.write.table_writer import TableWriter
     from lakeformat.rows.conditions.filter import Where
-    from lakeformat.tables.arguments import Overwritten, Partitions, PartitionSpec, WindowEnd
+    from lakeformat.tables.arguments import (
+        Conflict,
+        Overwritten,
+        Partitions,
+        PartitionSpec,
+        WindowEnd,
+    )
     from lakeformat.tables.commit_observer import CommitObserver
     from lakeformat.tables.moment import Moment
     from lakeformat.tables.results import Rows
@@ -131,6 +137,7 @@ class Table(
         watermark: int | None = None,
         properties: Mapping[str, str] | None = None,
         read_snapshot: AnyPosition | str | None = None,
+        conflict: Conflict | None = None,
         **unknown: Never,
     ) -> CommitReport:
         """Add rows in one commit, or replace partitions; the same ``commit`` publishes only once.
@@ -148,6 +155,12 @@ class Table(
         again if another writer has assigned buckets to keys meanwhile. If ``data`` is an iterator,
         which can be read only once, the commit is refused instead.
 
+        ``conflict="transaction-order"`` keeps what other commits changed after ``read_snapshot``,
+        instead of a refusal: the rows count as written at that snapshot, so a later row or delete
+        of a key wins, and an overwrite deletes only older rows. It needs a primary key, the merge
+        engine ``deduplicate``, and the snapshots since ``read_snapshot``. None: the table option
+        ``write.conflict`` decides.
+
         If ``commit`` was published before, nothing is written and the rows are not compared. On an
         append table another number of rows is refused, if ``data`` shows it without being read.
 
@@ -163,10 +176,14 @@ class Table(
             refuse_unknown(self.write, unknown)
         from lakeformat.paimon.table.writes import RowsWrite, commit_options, replacement
 
+        is_in_order = False
+        if conflict is not None or read_snapshot is not None:
+            from lakeformat.paimon.transaction_order.supported import is_transaction_order
+
+            is_in_order = is_transaction_order(self._handle, conflict, read_snapshot)
         options = commit_options(self._handle, commit, watermark, properties, read_snapshot)
-        return RowsWrite(
-            self._handle, data, kinds, options, replacement(self._handle, overwrite)
-        ).run()
+        replaced = replacement(self._handle, overwrite)
+        return RowsWrite(self._handle, data, kinds, options, replaced, is_in_order).run()
 
     def new_writer(self, *, overwrite: Overwritten | None = None) -> TableWriter:
         """Return a writer whose messages are committed later, here or in another process.
@@ -248,6 +265,18 @@ class Table(
         from lakeformat.tables.batch_log import stream_batch
 
         return stream_batch(stream_table(self._handle), commit)
+
+    def begin(self) -> AbstractContextManager[Position]:
+        """Keep the newest snapshot and all later ones while a batch runs.
+
+        ``with table.begin() as position``: read the table at ``position``, and write the batch with
+        ``read_snapshot=position``. While the block runs, a consumer ``batch-<id>`` keeps the
+        snapshots. If the process dies in it, the consumer remains: delete it, or set the table
+        option ``consumer.expiration-time``.
+        """
+        from lakeformat.paimon.table.batches import begin
+
+        return begin(self._handle)
 
     def remembered(self, commit: CommitId) -> AbstractContextManager[CommitId | None]:
         """The old name of ``stream_batch``, which does the same."""

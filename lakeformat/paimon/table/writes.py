@@ -158,6 +158,8 @@ class RowsWrite:
     kinds: Any
     options: CommitOptions
     replaced: Replaced
+    is_in_order: bool = False
+    """True for a batch that keeps rows which were changed after ``options.read_snapshot``."""
 
     def run(self) -> CommitReport:
         """Write and publish the rows.
@@ -173,6 +175,8 @@ class RowsWrite:
             rows = None if handle.schema.primary_keys else _known_rows(self.data)
             if done := find_replay(handle, earlier, overwrite=replaced, rows=rows):
                 return done
+        if self.is_in_order:
+            return self._in_order(earlier)
         for failures in range(1, handle.options.commit_max_retries + 1):
             try:
                 return self._once(earlier)
@@ -181,6 +185,19 @@ class RowsWrite:
                     raise
             wait_to_retry(handle, failures)
         return self._once(earlier)
+
+    def _in_order(self, earlier: EarlierCommits | None) -> CommitReport:
+        from lakeformat.paimon.transaction_order.write import BatchInOrder
+
+        return BatchInOrder(
+            self.handle,
+            self.data,
+            self.kinds,
+            self.options,
+            self.replaced,
+            earlier,
+            can_be_read_again=_can_be_read_again(self.data),
+        ).run()
 
     def _once(self, earlier: EarlierCommits | None) -> CommitReport:
         handle, replaced = self.handle, self.replaced

@@ -103,6 +103,11 @@ class PartitionNumbers:
         ]
         return np.array(found, np.int64)[codes]
 
+    @property
+    def rows(self) -> Sequence[bytes]:
+        """The partitions as framed binary rows, in the order of their numbers."""
+        return tuple(self._partitions)
+
     def row(self, number: int) -> bytes:
         """Return the partition with this number as a framed binary row."""
         return self._partitions[number]

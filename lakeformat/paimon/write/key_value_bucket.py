@@ -123,6 +123,7 @@ class KeyValueBuckets:
             rows = self._ready_to_move(held.rows)
             for place, groups in held:
                 self._write(place, ((rows, part) for part in _parts(groups)))
+        self._sequences.end_run()
 
     def _ready_to_move(self, rows: pa.Table) -> pa.Table:
         """Encode text columns that the merge does not compare as dictionaries, which are copied

@@ -79,6 +79,9 @@ class SequenceNumbers:
             numbers[positions] = np.arange(first, first + len(positions))
         return numbers
 
+    def end_run(self) -> None:
+        """Called after a sorted run was written: later rows of its keys are newer."""
+
     def _read(self, partitions: set[bytes]) -> None:
         live = self._live_files(partitions)
         self._require_bucket_count(live)

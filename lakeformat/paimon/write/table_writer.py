@@ -21,9 +21,10 @@ from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.partition_filter import PartitionFilter
 from lakeformat.paimon.write.append_bucket import AppendBuckets
+from lakeformat.paimon.write.as_of import NumbersAsOf, WrittenAsOf
 from lakeformat.paimon.write.assign import NewFiles, PartitionNumbers
 from lakeformat.paimon.write.input_columns import input_columns_of
-from lakeformat.paimon.write.placement import FindExistingKeys, placement_of
+from lakeformat.paimon.write.placement import FindExistingKeys, Placed, placement_of
 from lakeformat.paimon.write.row_kinds import RowKinds, written_rows
 from lakeformat.paimon.write.sequences import SequenceNumbers
 from lakeformat.rows.batches import to_batches
@@ -55,13 +56,15 @@ class TableWriter:
         within: PartitionFilter | None = None,
         is_committed_here: bool = False,
         find_keys: FindExistingKeys,
+        as_of: WrittenAsOf | None = None,
     ) -> None:
         """Open a writer at the newest snapshot.
 
         ``replaces``: the messages are for an overwrite, of the partitions ``within`` if given. An
         overwrite starts at sequence number 0 and writes no changelog. ``is_committed_here``: the
         caller commits the messages itself, at once. ``find_keys``: looks up keys that may change
-        partitions.
+        partitions. ``as_of``: the rows of a primary-key table are of an earlier snapshot, and newer
+        rows of their keys are kept.
         """
         require_writable(handle)
         if (schema := keeping_instants(handle.schema)) is not handle.schema:
@@ -81,7 +84,8 @@ class TableWriter:
         self._rows = 0
         self._is_finished = False
         sequences = SequenceNumbers(handle, None if replaces else base)
-        partitions = PartitionNumbers(schema, within)
+        self._as_of = as_of
+        self._partitions = partitions = PartitionNumbers(schema, within)
         with self._reading_base():
             self._placement = placement_of(
                 handle, None if replaces else base, partitions, sequences, find_keys
@@ -95,6 +99,8 @@ class TableWriter:
         elif schema.primary_keys:
             from lakeformat.paimon.write.key_value_bucket import KeyValueBuckets
 
+            if as_of is not None:
+                sequences = NumbersAsOf(handle, None if replaces else as_of.snapshot)
             self._buckets = KeyValueBuckets(
                 handle, sequences, self._placement.place, with_changelog=not replaces
             )
@@ -116,6 +122,20 @@ class TableWriter:
                 for piece in self._pieces(batch):
                     self._add(piece, given, conform)
             given.finish()
+
+    def write_newer(self, rows: pa.RecordBatch) -> None:
+        """Add rows of the table with all their columns, also those that ``as_of`` leaves out."""
+        self._require_unfinished()
+        with self._leaving_nothing():
+            first, self._rows = self._rows, self._rows + rows.num_rows
+            kinds = np.zeros(rows.num_rows, np.int8)
+            for placed in self._placement.take(rows, kinds, range(first, self._rows)):
+                self._buckets.add(*placed)
+
+    @property
+    def partitions(self) -> Sequence[bytes]:
+        """The partitions of the rows so far, as framed binary rows."""
+        return self._partitions.rows
 
     def prepare(self) -> list[CommitMessage]:
         """Finish the files and return the messages, which any process may commit."""
@@ -165,7 +185,14 @@ class TableWriter:
         if rows.num_rows:
             with self._reading_base():
                 for placed in self._placement.take(rows, kinds, numbers):
-                    self._buckets.add(*placed)
+                    self._add_placed(placed)
+
+    def _add_placed(self, placed: Placed) -> None:
+        rows, kinds, places = placed
+        if self._as_of is not None and (newer := self._as_of.is_changed(rows)).any():
+            rows, kinds, places = rows.filter(pa.array(~newer)), kinds[~newer], places[~newer]
+        if rows.num_rows:
+            self._buckets.add(rows, kinds, places)
 
     def _message(self, files: NewFiles) -> CommitMessage:
         return CommitMessage(

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The changes that other commits made after the snapshot from which a batch was computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.errors import CommitConflictError
+from lakeformat.paimon.commit.conflict_text import described, named
+from lakeformat.paimon.commit.deltas import delta_of, newest_first
+from lakeformat.paimon.commit.read_snapshot_check import Touches
+from lakeformat.paimon.datafile.system_fields import VALUE_KIND
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.manifest import ManifestColumns
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
+from lakeformat.paimon.read.data_files import DataFiles
+from lakeformat.paimon.read.deletions import DeletedRows
+from lakeformat.rows.groups import Mask
+from lakeformat.rows.repeated_values import in_full_columns
+from lakeformat.rows.row_hashes import Hashes, row_hashes
+from lakeformat.rows.row_kinds import is_retract
+
+__all__ = ["READ_SNAPSHOT", "ChangedKeys", "ChangesSince", "changes_since", "read_base"]
+
+READ_SNAPSHOT = "lake.read-snapshot"
+"""The property of a batch in transaction order: the snapshot from which it was computed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesSince:
+    """The commits after the snapshot ``base`` up to the snapshot ``head``."""
+
+    handle: TableHandle
+    base: Snapshot | None
+    """None for the empty table before the first snapshot."""
+    head: Snapshot | None
+    added: tuple[ManifestColumns, ...]
+    """For each append, oldest first: the files that it added. A compaction may have replaced some
+    of them since.
+    """
+    batches: tuple[tuple[Snapshot, ManifestColumns], ...]
+    """The overwrites, and the batches in transaction order, with their files."""
+
+    def require_no_batch(self, touches: Touches) -> None:
+        """Raise CommitConflictError if another batch changed the same partitions."""
+        for snapshot, files in self.batches:
+            touched = files.filter(touches(files.partition.to_arrow()))
+            if len(touched):
+                raise CommitConflictError(
+                    f"this batch on {self.handle.uri} was computed from {_text_of(self.base)}, but "
+                    f"{named(snapshot)} is another batch that changed the same partitions since: "
+                    f"{described(self.handle, touched)}. Nothing was published; read the table "
+                    "again and repeat the work, and let only one batch at a time write a partition"
+                )
+
+
+def read_base(
+    handle: TableHandle, number: int, identity: str | None, head: Snapshot | None
+) -> Snapshot | None:
+    """Return the snapshot ``number`` from which a batch was computed; None for number 0.
+
+    Raise CommitConflictError if it has expired, or if a rollback has removed it. ``identity`` is
+    its identity, if known.
+    """
+    if number == 0:
+        return None
+    newest = 0 if head is None else head.id
+    found = head
+    if number < newest:
+        found = read_snapshot_if_present(handle.storage, handle.layout, number)
+        if found is None:
+            raise _expired(handle, number, number)
+    if number > newest or (identity and found is not None and found.identity != identity):
+        raise CommitConflictError(
+            f"{handle.uri} was read at snapshot {number}, which is not in its history, up to "
+            f"snapshot {newest}: the table was rolled back, or the snapshot belongs to another "
+            "table. Nothing was published; read again and repeat the work"
+        )
+    return found
+
+
+def changes_since(
+    handle: TableHandle, base: Snapshot | None, head: Snapshot | None
+) -> ChangesSince:
+    """Read the manifests of the commits after ``base`` up to ``head``.
+
+    Raise CommitConflictError if one of these snapshots has expired: its keys are then unknown.
+    """
+    added: list[ManifestColumns] = []
+    batches: list[tuple[Snapshot, ManifestColumns]] = []
+    since = 0 if base is None else base.id
+    number = 0 if head is None else head.id
+    for found in newest_first(handle, head, since) if head is not None else ():
+        if found is None:
+            raise _expired(handle, since, number)
+        number = found.id - 1
+        if found.commit_kind is CommitKind.OVERWRITE or READ_SNAPSHOT in (found.properties or {}):
+            batches.append((found, delta_of(handle, found)))
+        elif found.commit_kind is CommitKind.APPEND:
+            delta = delta_of(handle, found)
+            added.append(delta.filter(~delta.is_delete & (delta.bucket.numbers >= 0)))
+    return ChangesSince(handle, base, head, tuple(reversed(added)), tuple(batches))
+
+
+class ChangedKeys:
+    """The keys in files that other commits added, read partition by partition when needed.
+
+    Memory holds 16 bytes for each key.
+    """
+
+    def __init__(self, changes: ChangesSince) -> None:
+        self._handle = handle = changes.handle
+        by_name = {field.name: field for field in handle.schema.fields}
+        self._fields = tuple(by_name[name] for name in handle.schema.primary_keys)
+        self._files = DataFiles(handle, changes.head, DeletedRows(handle, ()))
+        self._entries = [entry for added in changes.added for entry in added.entries()]
+        self._known: Hashes | None = None
+
+    def among(self, rows: pa.RecordBatch) -> Mask:
+        """Return a mask of the rows whose key is one of these keys."""
+        if not self._entries:
+            return np.zeros(rows.num_rows, np.bool_)
+        if self._known is None:
+            self._known = _in_order(np.concatenate([*self._hashes()]))
+        return _is_among(self._hashes_of(rows), self._known)
+
+    def _hashes(self) -> Iterator[Hashes]:
+        ignores_deletes = self._handle.options.ignore_delete
+        for entry in self._entries:
+            for rows in self._files.key_values(entry, self._fields, numbered=False):
+                if ignores_deletes:
+                    kinds = rows.column(VALUE_KIND.name).to_numpy()
+                    rows = rows.filter(pa.array(~is_retract(kinds)))
+                yield self._hashes_of(rows)
+
+    def _hashes_of(self, rows: pa.RecordBatch) -> Hashes:
+        keys = rows.select([field.name for field in self._fields])
+        table = in_full_columns(pa.Table.from_batches([keys]))
+        return row_hashes([column.combine_chunks() for column in table.columns])
+
+
+def _in_order(hashes: Hashes) -> Hashes:
+    return hashes[np.lexsort((hashes[:, 1], hashes[:, 0]))]
+
+
+def _is_among(wanted: Hashes, known: Hashes) -> Mask:
+    """Return a mask of the hashes that are in ``known``, which is sorted by both words."""
+    found = np.zeros(len(wanted), np.bool_)
+    at = np.searchsorted(known[:, 0], wanted[:, 0])
+    left = np.arange(len(wanted))
+    while len(left):  # once more for each hash that shares only its first word
+        left = left[at[left] < len(known)]
+        left = left[known[at[left], 0] == wanted[left, 0]]
+        same = known[at[left], 1] == wanted[left, 1]
+        found[left[same]] = True
+        left = left[~same]
+        at[left] += 1
+    return found
+
+
+def _text_of(base: Snapshot | None) -> str:
+    return "the empty table" if base is None else f"snapshot {base.id}"
+
+
+def _expired(handle: TableHandle, read: int, number: int) -> CommitConflictError:
+    return CommitConflictError(
+        f"this batch was computed from snapshot {read} of {handle.uri}, but snapshot {number} has "
+        "expired, so the keys that changed since are not known. Nothing was published; read again "
+        "and repeat the work, and keep the snapshots while the batch runs: use "
+        "'with table.begin() as position', or increase 'snapshot.time-retained'"
+    )

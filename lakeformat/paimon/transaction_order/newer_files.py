@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows that an overwrite in transaction order keeps: those committed after its snapshot.
+
+A file with such rows only is kept. Rows that a compaction has merged with older ones are written
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lakeformat.paimon.commit.base_files import in_partitions
+from lakeformat.paimon.datafile.system_fields import VALUE_KIND
+from lakeformat.paimon.handle import TableHandle, has_hash_index
+from lakeformat.paimon.merge.merge_setup import merge_engine, merge_order
+from lakeformat.paimon.merge.streams import batch_rows_of, merge_runs
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.partition_filter import PartitionFilter
+from lakeformat.paimon.read.data_files import DataFiles
+from lakeformat.paimon.read.deletions import DeletedRows
+from lakeformat.paimon.transaction_order.changes_since import ChangesSince
+from lakeformat.rows.row_kinds import is_retract
+
+__all__ = ["NewerFiles", "newer_files"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewerFiles:
+    """The files that were added after the snapshot of an overwrite, in the partitions that it
+    replaces.
+    """
+
+    kept: Set[str]
+    """The names of the files that the overwrite keeps."""
+    written_again: tuple[tuple[ManifestEntry, ...], ...]
+    """The other files, bucket by bucket and oldest first; some may be in earlier snapshots only."""
+
+    def rows(self, handle: TableHandle, head: Snapshot) -> Iterator[pa.RecordBatch]:
+        """Stream the newest row of each key in the files to write again, unless it is deleted.
+
+        A later commit has the newer row of a key. Sequence numbers do not show that: they start
+        again after a compaction has dropped deleted rows.
+        """
+        files = DataFiles(handle, head, DeletedRows(handle, ()))
+        order, engine = merge_order(handle.schema), merge_engine(handle.schema)
+        names = [field.name for field in handle.schema.fields]
+        for entries in self.written_again:
+            batch_rows = batch_rows_of(len(entries))
+            runs = [
+                files.key_values(entry, handle.schema.fields, batch_rows=batch_rows)
+                for entry in entries
+            ]
+            for merged in merge_runs(runs, order, engine, numbered=False):
+                for batch in merged.to_batches():
+                    retracts = is_retract(batch.column(VALUE_KIND.name).to_numpy())
+                    if not retracts.all():
+                        yield batch.filter(pa.array(~retracts)).select(names)
+
+
+def newer_files(changes: ChangesSince, replaced: PartitionFilter) -> NewerFiles:
+    """Return the files that other commits added to the partitions ``replaced``."""
+    handle, head = changes.handle, changes.head
+    buckets: dict[tuple[bytes, int], list[tuple[int, ManifestEntry]]] = {}
+    for number, added in enumerate(changes.added):
+        chosen = added.filter(replaced.mask(added.partition.to_arrow()))
+        for entry in sorted(chosen.entries(), key=lambda each: each.file.min_sequence_number):
+            buckets.setdefault((entry.partition, entry.bucket), []).append((number, entry))
+    if head is None or not buckets:
+        return NewerFiles(frozenset(), ())
+    partitions = pa.array(sorted({place[0] for place in buckets}), pa.large_binary())
+    live = in_partitions(handle, partitions).at(head)
+    unmerged = {
+        entry.file.file_name
+        for entry in live.filter(live.level.numbers == 0).entries()
+        if entry.total_buckets == handle.options.bucket and not has_hash_index(handle)
+    }
+    kept: set[str] = set()
+    again = []
+    for entries in buckets.values():
+        names = _kept(entries, unmerged)
+        kept |= names
+        if rest := tuple(each for _, each in entries if each.file.file_name not in names):
+            again.append(rest)
+    return NewerFiles(kept, tuple(again))
+
+
+def _kept(entries: Sequence[tuple[int, ManifestEntry]], unmerged: Set[str]) -> set[str]:
+    """Return the names of the unmerged files of a bucket, if all are newer than the merged ones.
+
+    Each entry has the number of its commit. Rows that are written again get the sequence number 0.
+    """
+    kept = [(number, each.file) for number, each in entries if each.file.file_name in unmerged]
+    merged = [number for number, each in entries if each.file.file_name not in unmerged]
+    if merged and any(
+        number <= max(merged) or not file.min_sequence_number for number, file in kept
+    ):
+        return set()
+    return {file.file_name for _, file in kept}

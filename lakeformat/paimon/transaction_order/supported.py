@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables whose rows have an order of transactions: the newest row of a key wins."""
+
+from __future__ import annotations
+
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.paimon.handle import TableHandle, crosses_partitions
+from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
+from lakeformat.tables.arguments import CONFLICTS, TRANSACTION_ORDER
+from lakeformat.types.closest import closest
+
+__all__ = ["is_transaction_order", "require_transaction_order"]
+
+_OPTIMISTIC = "write with conflict='optimistic'"
+
+
+def is_transaction_order(handle: TableHandle, conflict: object, read_snapshot: object) -> bool:
+    """Return True if a write keeps the rows that were changed since ``read_snapshot``.
+
+    Without ``conflict``, the table option ``write.conflict`` decides about a write with
+    ``read_snapshot``. Raise InvalidRequestError for an unknown ``conflict``, or for the order of
+    transactions without ``read_snapshot``, and UnsupportedError if the table has no such order.
+    """
+    if conflict is None and read_snapshot is not None:
+        conflict = handle.options.write_conflict
+    if conflict not in (None, *CONFLICTS):
+        raise InvalidRequestError(
+            f"conflict must be 'optimistic' or 'transaction-order', got {conflict!r}"
+            f"{closest(str(conflict), CONFLICTS)}"
+        )
+    if conflict != TRANSACTION_ORDER:
+        return False
+    require_transaction_order(handle)
+    if read_snapshot is None:
+        raise InvalidRequestError(
+            f"conflict='transaction-order' on {handle.uri} needs read_snapshot, the snapshot from "
+            "which the rows were computed: read table.position() before you read the table, and "
+            "pass it"
+        )
+    return True
+
+
+def require_transaction_order(handle: TableHandle) -> None:
+    """Raise UnsupportedError unless the newest row of a key replaces its older rows."""
+    options = handle.options
+    engine = options.merge_engine
+    if not handle.schema.primary_keys:
+        reason = (
+            "the table has no primary key, so a row of the batch and a newer row cannot be "
+            f"recognised as the same: {_OPTIMISTIC}"
+        )
+    elif engine == "first-row":
+        reason = (
+            "merge engine 'first-row' keeps the first row of a key, and readers may have seen the "
+            "row of a later transaction already: write the rows without read_snapshot, then they "
+            "are added only where the table lacks their key"
+        )
+    elif engine != "deduplicate":
+        reason = (
+            f"merge engine {engine!r} combines the rows of a key, so a row cannot be placed before "
+            f"newer ones: {_OPTIMISTIC}, or with 'partial-update' let sequence groups decide which "
+            "values are newer, and write without read_snapshot"
+        )
+    elif options.sequence_field:
+        reason = (
+            f"'sequence.field' = {','.join(options.sequence_field)!r} decides which row of a key "
+            "is newer, in any order of commits: write the rows without read_snapshot"
+        )
+    elif crosses_partitions(handle):
+        reason = (
+            f"its primary key lacks a partition column, so keys move between partitions: "
+            f"{_OPTIMISTIC}"
+        )
+    elif options.bucket == POSTPONE_BUCKET:
+        reason = (
+            "rows of a table with 'bucket' = '-2' get their order when a compaction assigns "
+            f"buckets: {_OPTIMISTIC}"
+        )
+    else:
+        return
+    raise UnsupportedError(
+        f"{handle.uri} cannot be written with conflict='transaction-order': {reason}. Nothing was "
+        "written"
+    )

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows that count as written right after an earlier snapshot, although they are committed later.
+
+Rows that other writers have committed since that snapshot are newer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.write.assign import Place, RowsByPlace
+from lakeformat.paimon.write.sequences import SequenceNumbers
+from lakeformat.rows.groups import Mask, Positions
+
+__all__ = ["NumbersAsOf", "WrittenAsOf"]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenAsOf:
+    """The snapshot from which rows were computed, and the keys that have changed since."""
+
+    snapshot: Snapshot | None
+    """None for the empty table before the first snapshot."""
+    is_changed: Callable[[pa.RecordBatch], Mask]
+    """Returns a mask of the rows whose key another commit has changed since: they are not
+    written.
+    """
+
+
+class NumbersAsOf(SequenceNumbers):
+    """Gives the rows of a bucket the lowest sequence number with which they are newer than the rows
+    of an earlier snapshot.
+
+    A writer that was opened after that snapshot usually gives its rows higher numbers. Then they
+    are newer, even if that writer commits after these rows.
+    """
+
+    def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:
+        """Continue the numbers of ``snapshot``; without one, as in an overwrite, buckets start at
+        0.
+        """
+        super().__init__(handle, snapshot)
+        self._runs = 0
+
+    def number(self, rows: RowsByPlace, place_of: Callable[[int], Place]) -> Positions:
+        """Return the sequence number of each row: one for all rows of a bucket and a run."""
+        self.look_up(place_of(int(place)) for place in rows.places)
+        numbers = np.empty(len(rows.order), np.int64)
+        for place, positions in rows:
+            numbers[positions] = self._next.get(place_of(place), 0) + self._runs
+        return numbers
+
+    def end_run(self) -> None:
+        self._runs += 1

@@ -1,0 +1,145 @@
+"""Any interleaving of a stream, batches and compactions equals a replay in transaction order.
+
+The transaction of a stream is the snapshot that it commits; that of a batch is right after the
+snapshot from which it was computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from tests.keyed_rows import KeyedRows, listed
+from tests.sampling import SEED, count
+
+Key = tuple[str, int]
+State = dict[Key, str]
+PARTITIONS = ("a", "b")
+KEYS = range(8)
+OPTIONS: list[dict[str, str]] = [
+    {},
+    {"bucket": "3"},
+    {"bucket": "-1", "dynamic-bucket.target-row-num": "3"},
+    {"bucket": "2", "changelog-producer": "input"},
+    {"bucket": "2", "changelog-producer": "lookup"},
+    {"bucket": "1", "deletion-vectors.enabled": "true"},
+    {"bucket": "1", "overwrite-upgrade": "false"},
+    {"bucket": "1", "ignore-delete": "true"},
+]
+
+
+@dataclass
+class Replay:
+    """A table, and its transactions as functions that change a dict."""
+
+    rows: KeyedRows
+    chance: Random
+    transactions: list[tuple[int, int, Callable[[State], None]]] = field(default_factory=list)
+    written: int = 0
+
+    @property
+    def ignores_deletes(self) -> bool:
+        return self.rows.table.options.to_dict().get("ignore-delete") == "true"
+
+    def some_rows(self) -> list[tuple[str, str, int, str]]:
+        keys = [(p, k) for p in PARTITIONS for k in KEYS]
+        chosen = self.chance.sample(keys, self.chance.randint(1, 6))
+        self.written += 1
+        kinds = [self.chance.choice(["+I", "+U", "+U", "-D"]) for _ in chosen]
+        return [(kind, *key, f"{self.written}") for kind, key in zip(kinds, chosen, strict=True)]
+
+    def merge(self, changes: list[tuple[str, str, int, str]]) -> Callable[[State], None]:
+        def apply(state: State) -> None:
+            for kind, p, k, v in changes:
+                if kind != "-D":
+                    state[p, k] = v
+                elif not self.ignores_deletes:
+                    state.pop((p, k), None)
+
+        return apply
+
+    def stream(self) -> None:
+        changes = self.some_rows()
+        number = self.rows.commit(*changes)
+        self.transactions.append((number, 0, self.merge(changes)))
+
+    def compact(self) -> None:
+        self.rows.table.compact(strategy=self.chance.choice(["full", "minor"]))
+
+    def expire(self) -> None:
+        now = self.rows.clock.millis
+        self.rows.table.expire_snapshots(retain_max=1, retain_min=1, older_than=now)
+
+    def replayed(self) -> State:
+        state: State = {}
+        for _, _, apply in sorted(self.transactions, key=lambda each: each[:2]):
+            apply(state)
+        return state
+
+    def batch(self, began: lake.Position) -> None:
+        changes = self.some_rows()
+        how = self.chance.choice(["merge", "table", "partitions", "a"])
+        if how != "merge":
+            changes = [("+I", *change[1:]) for change in changes]
+        if how == "a":
+            changes = [change for change in changes if change[1] == "a"]
+        kinds, *columns = zip(*changes, strict=True) if changes else ((), (), (), ())
+        names = self.rows.table.schema.column_names
+        types = [pa.string(), pa.int32(), pa.string()]
+        arrays = [pa.array(values, kind) for values, kind in zip(columns, types, strict=True)]
+        overwrite = {"merge": None, "a": {"p": "a"}}.get(how, how)
+        self.rows.table.write(
+            pa.table(dict(zip(names, arrays, strict=True))),
+            list(kinds) if how == "merge" else None,
+            overwrite=overwrite,
+            read_snapshot=began,
+            conflict="transaction-order",
+        )
+        replaced = {
+            "merge": set(),
+            "table": set(PARTITIONS),
+            "partitions": {change[1] for change in changes},
+            "a": {"a"},
+        }[how]
+        added = self.merge(changes)
+
+        def apply(state: State) -> None:
+            for key in [key for key in state if key[0] in replaced]:
+                del state[key]
+            added(state)
+
+        self.transactions.append((began.number, 1, apply))
+
+
+@pytest.mark.parametrize("example", range(count(8, 200, "INTERLEAVINGS")))
+def test_interleavings_equal_a_replay_in_the_order_of_transactions(example):
+    chance = Random(f"{SEED}:{example}")
+    options = OPTIONS[(SEED + example) % len(OPTIONS)]
+    trigger = {"num-sorted-run.compaction-trigger": "2"}
+    replay = Replay(KeyedRows({**trigger, **options}, partitioned=True), chance)
+    with ExitStack() as batches:
+        began: lake.Position | None = None
+        for _ in range(12):
+            action = chance.choice(["stream", "stream", "compact", "expire", "batch", "batch"])
+            if action == "stream":
+                replay.stream()
+            elif action == "compact":
+                replay.compact()
+            elif action == "expire":
+                replay.expire()
+            elif began is None:
+                began = batches.enter_context(replay.rows.table.begin())
+            else:
+                replay.batch(began)
+                batches.close()
+                began = None
+    if "deletion-vectors.enabled" in options:
+        replay.rows.table.compact()
+    found = {(p, k): v for p, k, v in listed(replay.rows.table.scan())}
+    assert found == replay.replayed(), options
