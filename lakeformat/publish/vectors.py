@@ -72,8 +72,8 @@ def changed_vectors(
     is_same = before.index_manifest == after.index_manifest
     if is_same and not added:
         return
-    newer = find_vector_files(handle, after)
-    older = newer if is_same else find_vector_files(handle, before)
+    older = find_vector_files(handle, before)
+    newer = older if is_same else find_vector_files(handle, after, older)
     for place in dict.fromkeys((*older, *newer)):
         yield from _changed_in(handle, (before, older), (after, newer), place, added.get(place, ()))
 

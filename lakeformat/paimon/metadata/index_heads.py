@@ -7,6 +7,7 @@ matter.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lakeformat.errors import CorruptTableError
@@ -47,12 +48,22 @@ class IndexHead:
             raise _damaged(self.source, reason) from None
 
 
-def read_index_heads(storage: Storage, layout: TableLayout, name: str) -> list[IndexHead]:
+def read_index_heads(
+    storage: Storage, layout: TableLayout, name: str, known: Iterable[IndexHead] = ()
+) -> list[IndexHead]:
     """Return the index files in the index manifest ``name``, in the order in which they were
     written.
+
+    ``known`` are those of another index manifest; if most are the same, this takes less time.
     """
     content, uri = read_manifest_bytes(storage, layout, name)
-    heads = decode_record_heads(content, uri, version=FORMAT_VERSION, names=_NAMES)
+    heads = decode_record_heads(
+        content,
+        uri,
+        version=FORMAT_VERSION,
+        names=_NAMES,
+        known=(each.record for each in known),
+    )
     try:
         return [_head(each, uri) for each in heads]
     except (KeyError, TypeError) as reason:

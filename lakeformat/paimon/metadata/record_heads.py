@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import IO, Any
@@ -29,6 +29,8 @@ from lakeformat.paimon.metadata.record_file import check_version, decode_record_
 __all__ = ["RecordHead", "decode_record_heads"]
 
 _VERSION = "_VERSION"
+_FIRST_BYTES = 96
+"""Enough bytes of a record to find equal records by: those of an index file include its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,28 +55,40 @@ class RecordHead:
 
 
 def decode_record_heads(
-    content: bytes, uri: str, *, version: int, names: Sequence[str]
+    content: bytes,
+    uri: str,
+    *,
+    version: int,
+    names: Sequence[str],
+    known: Iterable[RecordHead] = (),
 ) -> list[RecordHead]:
     """Return the fields ``names`` of every record of a file, in their order.
 
-    Raise ``CorruptTableError`` for a damaged Avro file. Files in ORC and Parquet, and those without
-    one of the fields, are read whole.
+    ``known`` are records of a similar file: those with the same bytes are not decoded again. Raise
+    ``CorruptTableError`` for a damaged Avro file. Files in ORC and Parquet, and those without one
+    of the fields, are read whole.
     """
     if not content.startswith((PARQUET_MAGIC, ORC_MAGIC)):
         try:
-            return _heads(content, uri, version, tuple(names))
+            return _heads(content, uri, version, tuple(names), known)
         except (BlockLimitError, NotPlainError, ValueError):
             pass  # the general decoder names the damage
     records = decode_record_file(content, uri, version=version)
     return [RecordHead(record, None, None) for record in records]
 
 
-def _heads(content: bytes, uri: str, version: int, names: tuple[str, ...]) -> list[RecordHead]:
+def _heads(
+    content: bytes, uri: str, version: int, names: tuple[str, ...], known: Iterable[RecordHead]
+) -> list[RecordHead]:
     blocks = read_blocks(content)
     schema, part = record_schema(blocks.schema), _part_of(blocks.schema, names)
+    alike = _by_first_bytes(known, schema)
 
     def decode(stream: IO[bytes]) -> RecordHead:
         start = stream.tell()
+        if (same := _same_record(stream, alike)) is not None:
+            return same
+        stream.seek(start)
         fields: Any = fastavro.schemaless_reader(stream, schema, part)
         size = stream.tell() - start
         stream.seek(start)
@@ -84,6 +98,31 @@ def _heads(content: bytes, uri: str, version: int, names: tuple[str, ...]) -> li
     for each in heads:
         check_version(each.fields, version, uri)
     return heads
+
+
+def _by_first_bytes(known: Iterable[RecordHead], schema: Any) -> Mapping[bytes, list[RecordHead]]:
+    """Return the records that were read with ``schema``, by their first bytes.
+
+    Shorter records are left out: they cost little to decode.
+    """
+    found: dict[bytes, list[RecordHead]] = {}
+    for each in known:
+        if each.raw is not None and len(each.raw) >= _FIRST_BYTES and each.schema is schema:
+            found.setdefault(each.raw[:_FIRST_BYTES], []).append(each)
+    return found
+
+
+def _same_record(stream: IO[bytes], alike: Mapping[bytes, list[RecordHead]]) -> RecordHead | None:
+    """Return the known record that is next in the stream, and move behind it; None if the next
+    record is another one.
+    """
+    start = stream.tell()
+    for each in alike.get(stream.read(_FIRST_BYTES), ()) if alike else ():
+        assert each.raw is not None
+        stream.seek(start)
+        if stream.read(len(each.raw)) == each.raw:
+            return each
+    return None
 
 
 @lru_cache(maxsize=16)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -143,15 +143,26 @@ def find_vectors(
     return {place: tuple(there) for place, there in found.items()}
 
 
-def find_vector_files(handle: TableHandle, snapshot: Snapshot) -> dict[Place, list[IndexHead]]:
+def find_vector_files(
+    handle: TableHandle,
+    snapshot: Snapshot,
+    known: Mapping[Place, Sequence[IndexHead]] | None = None,
+) -> dict[Place, list[IndexHead]]:
     """Return the deletion-vector files of a snapshot by partition and bucket, without the data
     files that each is about.
+
+    ``known`` are those of another snapshot; if most are the same, this takes less time.
     """
     if snapshot.index_manifest is None:
         return {}
     who = referred_to_by(f"snapshot {snapshot.id} of {handle.uri}")
     with explaining_expiry(handle, snapshot), who:
-        heads = read_index_heads(handle.storage, handle.layout, snapshot.index_manifest)
+        heads = read_index_heads(
+            handle.storage,
+            handle.layout,
+            snapshot.index_manifest,
+            known=(each for some in (known or {}).values() for each in some),
+        )
     found: dict[Place, list[IndexHead]] = {}
     for head in heads:
         if head.index_type == DELETION_VECTORS:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from lakeformat.errors import CorruptTableError
 from lakeformat.files.vector_record import DeletionVectorRange
 from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata import record_heads
 from lakeformat.paimon.metadata.index_heads import read_index_heads
 from lakeformat.paimon.metadata.index_manifest import (
     DELETION_VECTORS,
@@ -43,6 +44,7 @@ VECTORS = replace(
     row_count=1,
     ranges=(DeletionVectorRange("data-u-0.parquet", 1, 24, 2),),
 )
+LONG = replace(VECTORS, file_name=f"index-{'u' * 90}")
 GLOBAL = replace(
     HASHES,
     index_type="btree",
@@ -116,6 +118,41 @@ def test_the_lists_of_vectors_are_decoded_only_for_entries_that_are_asked_for():
     one, two = read_index_heads(holding(content_of([VECTORS, GLOBAL])), LAYOUT, "i")
     assert "_DELETIONS_VECTORS_RANGES" not in one.record.fields
     assert (one.entry(), two.entry()) == (VECTORS, GLOBAL)
+
+
+def test_records_of_another_manifest_with_the_same_bytes_are_not_decoded_again(monkeypatch):
+    before = read_index_heads(holding(content_of([LONG, GLOBAL])), LAYOUT, "i")
+    entries = [GLOBAL, replace(LONG, file_name=f"{LONG.file_name}x"), LONG, HASHES]
+    decoder, decoded = record_heads.fastavro.schemaless_reader, []
+
+    def counted(*arguments):
+        decoded.append(decoder(*arguments))
+        return decoded[-1]
+
+    content = content_of(entries)
+    monkeypatch.setattr(record_heads.fastavro, "schemaless_reader", counted)
+    heads = read_index_heads(holding(content), LAYOUT, "i", known=before)
+    names = {each["_FILE_NAME"] for each in decoded}
+    assert LONG.file_name not in names
+    assert f"{LONG.file_name}x" in names
+    assert [each.entry() for each in heads] == entries
+
+
+def test_a_damaged_record_is_the_same_error_beside_a_known_record():
+    [known] = read_index_heads(holding(content_of([LONG])), LAYOUT, "i")
+    content = content_of([LONG], "null")
+    damaged = content.replace(known.record.raw, known.record.raw[:-9] + b"\x7f" * 9)
+    assert damaged != content
+    assert decoded_like(damaged, ()) == decoded_like(damaged, [known])
+
+
+def decoded_like(content: bytes, known) -> str:
+    """The entries, or the error."""
+    try:
+        found = read_index_heads(holding(content), LAYOUT, "i", known=known)
+        return str([each.entry() for each in found])
+    except CorruptTableError as error:
+        return str(error)
 
 
 def test_a_state_without_index_files_is_a_file_too():
