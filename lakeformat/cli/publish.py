@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 _EXIT_FAILED = 1
-_STYLE = {"equal": "green", "differ": "bold red", "failed": "bold red"}
+_STYLE = {
+    "equal": "green",
+    "differ": "bold red",
+    "failed": "bold red",
+    "known limit": "yellow",
+}
 
 CheckOption = Annotated[
     bool,
@@ -92,5 +97,6 @@ def _print(report: PublicationCheckReport) -> None:
                 GridColumn("reason", [each.reason for each in found]),
             ]
         )
-    if report.outstanding is not None:
-        typer.echo(f"\n{report.outstanding}")
+    for problem in (report.outstanding, report.wrong_files):
+        if problem is not None:
+            typer.echo(f"\n{problem}")

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
-from lakeformat.iceberg.metadata.manifest_list import MANIFEST_SCHEMA, read_manifest_list
+from lakeformat.iceberg.metadata.manifest_list import MANIFEST_SCHEMA
 from lakeformat.iceberg.metadata.snapshot import Snapshot as IcebergSnapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.metadata.updates import add_snapshot, following, next_timestamp
@@ -59,11 +59,12 @@ class NextState:
     entries: FileEntries
     deleted: DeletedRows
 
-    def after_base(self, before: Snapshot | None = None) -> TableMetadata:
+    def after_base(self, manifests: pa.Table, before: Snapshot | None = None) -> TableMetadata:
         """Return the metadata of ``base`` with one more snapshot, the one right after it in the
         table.
 
-        ``before`` is the Paimon snapshot of ``base``; with None it is read if it is needed.
+        ``manifests`` is the manifest list of ``base``, and ``before`` its Paimon snapshot, which is
+        read if it is needed and not given.
         """
         metadata = self.base.metadata
         parent = metadata.current_snapshot
@@ -75,21 +76,21 @@ class NextState:
             started = self._base(parent, MANIFEST_SCHEMA.empty_table())
             every = replace(self._all_of(started), operation="overwrite")
             return self._with(started, every, metadata)
-        started = self._base(parent, read_manifest_list(self.base.places, parent))
+        started = self._base(parent, manifests)
         return self._with(started, self._changed(started, delta, before), metadata)
 
-    def after_expired(self, before: Snapshot) -> TableMetadata:
+    def after_expired(self, manifests: pa.Table, before: Snapshot) -> TableMetadata:
         """Return the metadata of ``base`` with one more snapshot, if snapshots between them have
         expired.
 
-        ``before`` is the Paimon snapshot of ``base``. As after any expiry, the new snapshot has no
+        The arguments are those of ``after_base``. As after any expiry, the new snapshot has no
         parent, and time travel to a time before it finds no state. It keeps the manifests and row
         ids of ``base``.
         """
         metadata = self.base.metadata
         parent = metadata.current_snapshot
         assert parent is not None
-        started = self._base(parent, read_manifest_list(self.base.places, parent))
+        started = self._base(parent, manifests)
         started = replace(started, snapshot=replace(started.snapshot, parent_id=None))
         added, removed = VisibleChanges(self.handle, self.snapshot, self.entries).since(before)
         ordered = added.take(_by_partition(added))

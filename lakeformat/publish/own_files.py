@@ -1,26 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selects the files that a publication may delete: those in its own directory.
+"""Finds out which files belong to a publication: those in its own directory.
 
-Another program may have changed the metadata, so that it names files of the Paimon table.
+Another program may have changed the metadata, so that it names files of the Paimon table or of
+another table. Such files are not read, deleted or shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+import pyarrow as pa
+
 from lakeformat.iceberg.metadata.metadata_file import METADATA
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.write.settings import metadata_location
 
-__all__ = ["own_files"]
+__all__ = ["has_own_manifests", "names_own_files", "own_files"]
 
 
 def own_files(metadata: TableMetadata, addresses: Iterable[str]) -> list[str]:
     """Return the URIs of ``addresses`` that are directly in the directory ``metadata``, where a
     publication writes all of its files.
     """
-    directory = f"{metadata.location.rstrip('/')}/{METADATA}/"
+    directory = f"{_directory(metadata)}/"
     return [
         each
         for each in addresses
         if each.startswith(directory) and "/" not in each.removeprefix(directory)
     ]
+
+
+def names_own_files(metadata: TableMetadata) -> bool:
+    """Return True if all manifest lists are files of a publication, and new manifests will be.
+
+    A publication writes no statistics files.
+    """
+    lists = [each.manifest_list for each in metadata.snapshots]
+    known = [each for each in lists if each is not None]
+    return (
+        len(own_files(metadata, known)) == len(lists)
+        and not metadata.statistics
+        and not metadata.partition_statistics
+        and metadata_location(metadata) == _directory(metadata)
+    )
+
+
+def has_own_manifests(metadata: TableMetadata, manifests: pa.Table) -> bool:
+    """Return True if all manifests of a manifest list are files of a publication."""
+    addresses = manifests.column("manifest_path").to_pylist()
+    return len(own_files(metadata, addresses)) == len(addresses)
+
+
+def _directory(metadata: TableMetadata) -> str:
+    return f"{metadata.location.rstrip('/')}/{METADATA}"

@@ -10,10 +10,14 @@ and the older ones that the table still has.
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import replace
 
-from lakeformat.errors import CommitConflictError
+import pyarrow as pa
+
+from lakeformat.errors import CommitConflictError, CorruptTableError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.manifest_list import read_manifest_list
 from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.metadata.updates import following
@@ -33,6 +37,7 @@ from lakeformat.publish.format_version import HAS_ROW_IDS, refuse_downgrade, upg
 from lakeformat.publish.history import kept_history
 from lakeformat.publish.kept_snapshots import unneeded_files, with_kept_snapshots
 from lakeformat.publish.next_state import NextState
+from lakeformat.publish.own_files import has_own_manifests, names_own_files
 from lakeformat.publish.place import location_of_table, versions_of
 from lakeformat.publish.published_deletes import PublishedDeletes
 from lakeformat.publish.published_schemas import PublishedSchemas
@@ -139,15 +144,40 @@ class _Publication:
     def _base(self, newest: LoadedMetadata | None, head: Snapshot) -> LoadedMetadata | None:
         """Return ``newest`` if later snapshots can be published on it, else None.
 
-        It must be of this table, and show a snapshot that the table still has.
+        It must be of this table, name only files of its publication, and show a snapshot that the
+        table still has.
         """
         if newest is None or newest.metadata.location.rstrip("/") != self._versions.location:
+            return None
+        if not names_own_files(newest.metadata):
+            self._warn_of(newest)
             return None
         handle, number = self._handle, min(_number(newest), head.id)
         ours = read_snapshot_if_present(handle.storage, handle.layout, number)
         shown = None if ours is None else published_snapshot(newest.metadata, ours)
-        is_ours = shown is not None and shows_such_files(shown.summary, handle.schema)
-        return newest if is_ours else None
+        if shown is None or not shows_such_files(shown.summary, handle.schema):
+            return None
+        is_read_later = _number(newest) != head.id or not self._follows_upkeep
+        return newest if is_read_later or self._manifests(newest) is not None else None
+
+    def _manifests(self, base: LoadedMetadata) -> pa.Table | None:
+        """Return the manifest list of ``base``; None if it is damaged, or names files that are not
+        those of the publication.
+        """
+        shown = base.metadata.current_snapshot
+        assert shown is not None  # ``_base`` found it
+        with suppress(CorruptTableError):
+            manifests = read_manifest_list(base.places, shown)
+            if has_own_manifests(base.metadata, manifests):
+                return manifests
+        self._warn_of(base)
+        return None
+
+    def _warn_of(self, found: LoadedMetadata) -> None:
+        _log.warning(
+            "%s is damaged or names files that no publication wrote: %s is published from scratch",
+            *(found.metadata_file, self._handle.uri),
+        )
 
     def _publish(
         self, found: Newest, base: LoadedMetadata | None, head: Snapshot
@@ -164,11 +194,13 @@ class _Publication:
             snapshot = read_snapshot_if_present(handle.storage, handle.layout, _number(base) + 1)
         if base is None or snapshot is None or self._schemas.are_redefined(base.metadata, snapshot):
             return self._rebuild(found, head)
+        if (manifests := self._manifests(base)) is None:
+            return self._rebuild(found, head)
         metadata = self._schemas.added_to(upgraded(base.metadata, self._version), snapshot)
         started = LoadedMetadata(base.places, metadata, base.path)
         state = self._state(started, snapshot)
         with kept_if_published(state.discard):
-            made = self._versions.create(found.next_number, state.after_base())
+            made = self._versions.create(found.next_number, state.after_base(manifests))
         if made is None:
             state.discard()
             return None

@@ -14,6 +14,7 @@ from itertools import count
 
 from lakeformat.errors import CorruptTableError, NotFoundError, UnsupportedError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.manifest_list import read_manifest_list
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.write.new_entries import delete_files
 from lakeformat.paimon.metadata.snapshot import Snapshot
@@ -90,8 +91,10 @@ class Rebuild:
         try:
             if before is None:
                 return replace(first, metadata=state.on_its_own())
-            if each.is_next:
-                return replace(first, metadata=state.after_base(before))
-            return replace(first, metadata=state.after_expired(before))
+            parent = metadata.current_snapshot
+            assert parent is not None
+            manifests = read_manifest_list(base.places, parent)
+            after = state.after_base if each.is_next else state.after_expired
+            return replace(first, metadata=after(manifests, before))
         finally:
             self._written += state.written

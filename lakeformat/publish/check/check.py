@@ -20,6 +20,7 @@ from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_prese
 from lakeformat.paimon.read.scan import Scan
 from lakeformat.paimon.table import Table
 from lakeformat.publish.check.publishable_rows import publishable_rows
+from lakeformat.publish.check.published_files import wrong_files
 from lakeformat.publish.check.readers import READERS, Reader
 from lakeformat.publish.check.report import PublicationCheckReport, ReaderCheck
 from lakeformat.publish.lag import lag_of
@@ -41,14 +42,15 @@ def check_publication(table: Table, readers: Sequence[Reader] = READERS) -> Publ
     """Read the published table with each installed Iceberg reader, and compare all rows.
 
     The expected rows are those of the published files; this library reads them without the Iceberg
-    metadata. Nothing is changed. Memory grows by 32 bytes for each row of the table.
+    metadata. The names of the files in the metadata are compared, too. Nothing is changed. Memory
+    grows by 32 bytes for each row of the table.
     """
     handle = with_newest_schema(require_published_table(table))
     newest = versions_of(handle).shown()
     shown = None if newest is None else newest.metadata.current_snapshot
     outstanding = lag_of(handle, targets_of(handle)).finding
     if newest is None or shown is None:
-        return _report(handle, None, None, 0, outstanding, ())
+        return _report(handle, None, None, 0, (outstanding, None), ())
     snapshot = read_snapshot_if_present(handle.storage, handle.layout, shown.snapshot_id)
     if snapshot is None:
         raise NotFoundError(
@@ -57,7 +59,8 @@ def check_publication(table: Table, readers: Sequence[Reader] = READERS) -> Publ
         )
     expected = ExpectedRows(publishable_rows(handle, snapshot))
     found = tuple(_checked(each, newest, expected) for each in readers)
-    return _report(handle, shown.snapshot_id, newest, len(expected), outstanding, found)
+    problems = (outstanding, wrong_files(handle, newest, snapshot))
+    return _report(handle, shown.snapshot_id, newest, len(expected), problems, found)
 
 
 class ExpectedRows:
@@ -89,14 +92,15 @@ def _checked(reader: Reader, newest: LoadedMetadata, expected: ExpectedRows) -> 
     try:
         rows, missing_rows, other_rows = expected.differences(reader.read(newest))
     except Exception as error:  # noqa: BLE001 - any error of a reader is the result of its check
+        if limit := reader.limit_of(newest.metadata, str(error)):
+            return replace(found, outcome="known limit", reason=limit)
         return replace(found, outcome="failed", reason=_shortened(error))
-    return replace(
-        found,
-        outcome="differ" if missing_rows or other_rows else "equal",
-        rows=rows,
-        missing_rows=missing_rows,
-        other_rows=other_rows,
-    )
+    counts = replace(found, rows=rows, missing_rows=missing_rows, other_rows=other_rows)
+    if not missing_rows and not other_rows:
+        return counts
+    if limit := reader.limit_of(newest.metadata):
+        return replace(counts, outcome="known limit", reason=limit)
+    return replace(counts, outcome="differ")
 
 
 def _hashes(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Hashes:
@@ -118,7 +122,7 @@ def _report(
     snapshot_id: int | None,
     newest: LoadedMetadata | None,
     rows: int,
-    outstanding: str | None,
+    problems: tuple[str | None, str | None],
     readers: tuple[ReaderCheck, ...],
 ) -> PublicationCheckReport:
     equal = [each.reader for each in readers if each.outcome == "equal"]
@@ -128,12 +132,14 @@ def _report(
         reason = f"snapshot {snapshot_id} has {counted(rows, 'row')} in its published files"
         reason += f"; equal: {', '.join(equal) or 'no reader'}"
         reason += f"; not equal: {', '.join(bad)}" if bad else ""
+        reason += "; the metadata names other files" if problems[1] is not None else ""
     report = PublicationCheckReport(
         table=handle.uri,
         snapshot_id=snapshot_id,
         metadata_file=None if newest is None else newest.metadata_file,
         rows=rows,
-        outstanding=outstanding,
+        outstanding=problems[0],
+        wrong_files=problems[1],
         readers=readers,
         reason=reason,
     )

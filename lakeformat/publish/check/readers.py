@@ -12,10 +12,23 @@ from typing import Any
 import pyarrow as pa
 
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.publish.format_version import HAS_ROW_IDS
 
-__all__ = ["READERS", "Reader"]
+__all__ = ["READERS", "Reader", "ReaderLimit"]
 
 _LOCAL = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderLimit:
+    """Tables that a reader cannot read correctly: a limit of the reader, not of the publication."""
+
+    reason: str
+    """The limit and the remedy, as a sentence without a full stop."""
+    applies: Callable[[TableMetadata], bool]
+    error: str = ""
+    """A part of the reader's error; empty if the reader returns other rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +40,7 @@ class Reader:
     read: Callable[[LoadedMetadata], Iterable[pa.RecordBatch]]
     needs_local_files: bool = True
     """True if the reader is used only for tables on local disks, because it gets no credentials."""
+    limits: tuple[ReaderLimit, ...] = ()
 
     def missing_packages(self) -> list[str]:
         """Return the packages of this reader that are not installed."""
@@ -35,6 +49,26 @@ class Reader:
     def can_reach(self, loaded: LoadedMetadata) -> bool:
         """Return False if the reader needs local files and the table is in another storage."""
         return not self.needs_local_files or loaded.places.storage.scheme == _LOCAL
+
+    def limit_of(self, metadata: TableMetadata, error: str = "") -> str | None:
+        """Return the limit that explains an error, or without an error other rows; None if no
+        limit does.
+        """
+        for each in self.limits:
+            is_alike = each.error in error if each.error else not error
+            if is_alike and each.applies(metadata):
+                return each.reason
+        return None
+
+
+def _has_deletion_vectors(metadata: TableMetadata) -> bool:
+    shown = metadata.current_snapshot
+    counted = None if shown is None else shown.summary.get("total-delete-files")
+    return metadata.format_version >= HAS_ROW_IDS and counted != "0"
+
+
+def _has_nanoseconds(metadata: TableMetadata) -> bool:
+    return any(str(each.type).endswith("_ns") for each in metadata.schema.fields)
 
 
 def _with_pyiceberg(loaded: LoadedMetadata) -> Iterable[pa.RecordBatch]:
@@ -84,7 +118,24 @@ def _with_clickhouse(loaded: LoadedMetadata) -> Iterable[pa.RecordBatch]:
 
 READERS = (
     Reader("PyIceberg", ("pyiceberg",), _with_pyiceberg, needs_local_files=False),
-    Reader("DuckDB", ("duckdb",), _with_duckdb),
+    Reader(
+        "DuckDB",
+        ("duckdb",),
+        _with_duckdb,
+        limits=(ReaderLimit("DuckDB cuts nanoseconds to microseconds", _has_nanoseconds),),
+    ),
     Reader("Iceberg-Rust", ("pyiceberg_core", "datafusion"), _with_iceberg_rust),
-    Reader("ClickHouse", ("chdb",), _with_clickhouse),
+    Reader(
+        "ClickHouse",
+        ("chdb",),
+        _with_clickhouse,
+        limits=(
+            ReaderLimit(
+                "ClickHouse reads no deletion vectors: publish the table in format version 2 for "
+                "it",
+                _has_deletion_vectors,
+                error="Position deletes are supported only for",
+            ),
+        ),
+    ),
 )

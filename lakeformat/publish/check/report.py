@@ -16,7 +16,9 @@ class ReaderCheck:
     """The result of one reader."""
 
     reader: str
-    outcome: Literal["equal", "differ", "failed", "not installed", "not checked"]
+    outcome: Literal["equal", "differ", "failed", "known limit", "not installed", "not checked"]
+    """``known limit``: the reader cannot read such tables, so its error or its other rows are no
+    problem of the table."""
     rows: int | None = None
     """The number of rows that the reader returned; None if it returned none."""
     missing_rows: int = 0
@@ -46,6 +48,9 @@ class PublicationCheckReport(Report):
     outstanding: str | None
     """Words about snapshots that are not published yet, as in ``lake health``; None if there are
     none."""
+    wrong_files: str | None
+    """Words about files that the metadata names although no publication did, or does not name
+    although they are published; None if there are none."""
     readers: tuple[ReaderCheck, ...]
     reason: str
     """The outcome in one sentence, for the log."""
@@ -53,6 +58,6 @@ class PublicationCheckReport(Report):
     @property
     def failed(self) -> tuple[str, ...]:
         """The problems that need an action; empty if every installed reader has the same rows."""
-        behind = () if self.outstanding is None else (self.outstanding,)
+        found = (each for each in (self.outstanding, self.wrong_files) if each is not None)
         bad = (each for each in self.readers if each.outcome in ("differ", "failed"))
-        return (*behind, *map(str, bad))
+        return (*found, *map(str, bad))

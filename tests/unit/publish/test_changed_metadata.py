@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.manifest_list import read_manifest_list
+from lakeformat.iceberg.metadata.manifest_writer import encode_manifest_list
+from lakeformat.publish.place import versions_of
 from lakeformat.storage import MemoryStorage
 from tests.unit.publish.published import (
     ROOT,
@@ -16,6 +23,8 @@ from tests.unit.publish.published import (
     rows_of,
     seen,
 )
+
+LIST = "manifest-list"
 
 
 def table_with(commits: int) -> lake.Table:
@@ -50,3 +59,107 @@ def test_a_commit_deletes_no_file_of_the_table_as_old_metadata():
     table.write(rows_of(id=[99]))
     assert table._handle.storage.exists(victim)
     assert seen(table) == content(table.scan().to_arrow())
+
+
+class Forged:
+    """A published table whose newest metadata file is replaced by a changed copy of it."""
+
+    def __init__(self, commits: int = 2) -> None:
+        self.table = table_with(commits)
+        self.storage, self.number = self.table._handle.storage, commits
+        other = self.table._handle.storage
+        self.outside = other.uri("wh/shop.db/other/metadata/m0.avro")
+
+    def loaded(self) -> LoadedMetadata:
+        newest = versions_of(self.table._handle).newest()
+        assert newest is not None
+        return newest
+
+    def write(self, change: Callable[[dict[str, Any]], None]) -> None:
+        path = self.loaded().path
+        members = json.loads(self.storage.read(path))
+        change(members)
+        self.storage.overwrite(path, json.dumps(members).encode())
+
+    def names_a_list_outside(self, place: int) -> None:
+        list_of = self.loaded().metadata.snapshots[place].manifest_list
+        content = self.storage.read(_path(list_of))
+        self.storage.overwrite("wh/shop.db/other/metadata/m0.avro", content)
+        self.write(lambda members: members["snapshots"][place].update({LIST: self.outside}))
+
+    def names_another_directory(self) -> None:
+        named = self.outside.rpartition("/")[0]
+        self.write(lambda members: members["properties"].update({"write.metadata.path": named}))
+
+    def names_statistics(self) -> None:
+        named = {
+            "snapshot-id": self.number,
+            "statistics-path": self.outside,
+            "file-size-in-bytes": 1,
+            "file-footer-size-in-bytes": 1,
+            "blob-metadata": [],
+        }
+        self.write(lambda members: members.update({"statistics": [named]}))
+
+    def lists_a_manifest_outside(self) -> None:
+        loaded = self.loaded()
+        shown = loaded.metadata.current_snapshot
+        assert shown is not None
+        listed = read_manifest_list(loaded.places, shown)
+        first, *others = listed.column("manifest_path").to_pylist()
+        self.storage.overwrite("wh/shop.db/other/metadata/m0.avro", self.storage.read(_path(first)))
+        paths = pa.array([self.outside, *others], pa.string())
+        listed = listed.set_column(0, listed.schema.field(0), paths)
+        self.storage.overwrite(_path(shown.manifest_list), encode_manifest_list(2, listed, shown))
+
+    def has_a_broken_list(self) -> None:
+        shown = self.loaded().metadata.current_snapshot
+        assert shown is not None
+        self.storage.overwrite(_path(shown.manifest_list), b"Obj\x01")
+
+
+FORGERIES: dict[str, Callable[[Forged], None]] = {
+    "list of the newest snapshot": lambda forged: forged.names_a_list_outside(-1),
+    "list of an older snapshot": lambda forged: forged.names_a_list_outside(0),
+    "directory of manifests": Forged.names_another_directory,
+    "statistics": Forged.names_statistics,
+    "manifest": Forged.lists_a_manifest_outside,
+    "broken list": Forged.has_a_broken_list,
+}
+"""Changes after which the metadata still has the location and the identity of the table."""
+
+
+def _path(address: str | None) -> str:
+    assert address is not None
+    return address.split("://", 1)[1].split("/", 1)[1]
+
+
+@pytest.mark.parametrize("forge", FORGERIES.values(), ids=FORGERIES)
+@pytest.mark.parametrize("by_commit", [True, False], ids=["commit", "publish"])
+def test_metadata_that_names_files_outside_is_replaced_from_scratch(
+    forge, by_commit, monkeypatch, caplog
+):
+    forged = Forged()
+    forge(forged)
+    uuid = forged.loaded().metadata.table_uuid
+    for name in ("read", "open_input", "overwrite", "open_output", "create", "delete"):
+        monkeypatch.setattr(MemoryStorage, name, _at_home(getattr(MemoryStorage, name)))
+    if by_commit:
+        forged.table.write(rows_of(id=[99]))
+    assert lake.publish_table(forged.table).rebuilt is not by_commit
+    assert "names files that no publication wrote" in caplog.text
+    assert forged.loaded().metadata.table_uuid == uuid
+    assert forged.loaded().metadata.statistics == ()
+    for snapshot in forged.table.snapshots():
+        rows = content(forged.table.scan(snapshot=snapshot.id).to_arrow())
+        assert seen(forged.table, snapshot.id) == rows
+
+
+def _at_home(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method of a storage, which fails for the other table."""
+
+    def watched(storage: MemoryStorage, path: str, *arguments: Any) -> Any:
+        assert "/other/" not in path
+        return method(storage, path, *arguments)
+
+    return watched
