@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facts on the page of an Iceberg table; only metadata is read, never a data file."""
+"""The facts on the page of an Iceberg table or a Mixed table; only metadata is read."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from lakeformat import IcebergHealthReport, IcebergTable
-    from lakeformat.iceberg.branch_history import BranchSnapshot
+    from lakeformat import IcebergHealthReport, IcebergTable, MixedTable
     from lakeformat.iceberg.metadata.snapshot import Reference
     from lakeformat.tables.consumers.report import ConsumerState
+    from lakeformat.tables.table_snapshot import TableSnapshot
 
 __all__ = ["IcebergColumn", "IcebergFacts", "look_at_iceberg_table"]
 
@@ -36,33 +36,43 @@ class IcebergFacts:
     health: IcebergHealthReport
     counts_history: bool
     """True if the files for older snapshots were counted."""
+    kind: str
+    """The format: ``Iceberg table`` or ``Mixed table``."""
     format_version: int
     columns: Sequence[IcebergColumn]
     partition_by: Sequence[str]
     """The transforms of new files, such as ``day(event_time)``."""
     properties: Mapping[str, str]
-    references: Sequence[Reference]
+    references: Sequence[Reference] | None
+    """The branches and tags; None for a Mixed table, which has none of its own."""
     consumers: Sequence[ConsumerState]
-    recent: Sequence[BranchSnapshot]
+    recent: Sequence[TableSnapshot]
     """The newest snapshots, newest first."""
 
 
-def look_at_iceberg_table(table: IcebergTable, *, history: bool) -> IcebergFacts:
+def look_at_iceberg_table(table: IcebergTable | MixedTable, *, history: bool) -> IcebergFacts:
     """Return the facts of a table; ``history`` reads the manifests of every snapshot."""
+    of_iceberg = None if table.format == "mixed" else cast("IcebergTable", table)
+    references = None if of_iceberg is None else of_iceberg.references.values()
     return IcebergFacts(
         health=table.health(time_travel=history),
         counts_history=history,
+        kind="Mixed table" if of_iceberg is None else "Iceberg table",
         format_version=table.format_version,
         columns=_columns(table),
         partition_by=table.partition_by,
         properties=dict(sorted(table.properties.items())),
-        references=sorted(table.references.values(), key=lambda each: (each.type, each.name)),
-        consumers=table.consumers.list(),
+        references=(
+            None
+            if references is None
+            else sorted(references, key=lambda each: (each.type, each.name))
+        ),
+        consumers=() if of_iceberg is None else of_iceberg.consumers.list(),
         recent=table.snapshots()[: -_RECENT - 1 : -1],
     )
 
 
-def _columns(table: IcebergTable) -> list[IcebergColumn]:
+def _columns(table: IcebergTable | MixedTable) -> list[IcebergColumn]:
     from lakeformat.iceberg.type_json import type_to_json
 
     found = []

@@ -67,11 +67,11 @@ def look_at_table(connection_id: str, name: str, *, history: bool) -> TableFacts
     """Return the facts of a table by its name ``database.table``; ``history`` reads every
     snapshot.
     """
-    from lakeformat import CommitKind, IcebergTable
+    from lakeformat import CommitKind, IcebergTable, MixedTable
     from lakeformat.environment import SYSTEM
 
     table: Table | IcebergTable = lake_of_connection(connection_id).table(name)
-    if isinstance(table, IcebergTable):
+    if isinstance(table, IcebergTable | MixedTable):
         from airflow_provider_lake.page.iceberg_facts import look_at_iceberg_table
 
         return look_at_iceberg_table(table, history=history)

@@ -35,11 +35,11 @@ def test_the_list_has_verdict_size_and_last_commit(ask, orders):
     assert "1 degraded" in said
 
 
-def test_the_list_has_a_mixed_table_once_with_the_reason_for_no_verdict(ask, orders, tmp_path):
+def test_the_list_has_a_mixed_table_once_with_its_verdict(ask, orders, tmp_path):
     mixed_copy("keyed_int", tmp_path / "shop")
     said = words(ask("/lake/tables/lake_default"))
     assert "orders degraded 89 " in said
-    assert "t a Mixed table has no operation 'health': system_table" in said
+    assert "t degraded 89 " in said
     assert "1 unreadable" not in said
     assert "t_change_" not in said
 
@@ -66,12 +66,12 @@ def test_a_table_has_its_own_facts(ask, orders):
     assert "3 files with" in words(ask(f"{PAGE}&history=true"))
 
 
-def test_the_page_of_a_mixed_table_shows_that_it_has_no_health_yet(ask, orders):
-    catalog = LakeHook().get_conn()
-    columns = [("id", "BIGINT")]
-    catalog.create_table("shop.pairs", columns, format="mixed", primary_key=["id"])
-    found = words(ask("/lake/table/lake_default?name=shop.pairs"))
-    assert "is a Mixed table, which has no operation 'health'" in found
+def test_a_mixed_table_has_its_own_facts(ask, orders, tmp_path):
+    mixed_copy("keyed_int", tmp_path / "shop")
+    found = words(ask("/lake/table/lake_default?name=shop.t"))
+    assert "Mixed table of version 2" in found
+    assert "--strategy minor" in found
+    assert "Branches and tags" not in found
 
 
 def test_a_table_before_its_first_commit_says_so(ask, orders):

@@ -4,24 +4,59 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeVar
 
+from lakeformat.environment import Environment
 from lakeformat.errors import LakeError
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.health import IcebergHealthReport
-from lakeformat.iceberg.maintain.stalled import find_stalled
+from lakeformat.iceberg.maintain.stalled import Consumers
 from lakeformat.iceberg.maintain.steps import STEPS
-from lakeformat.iceberg.maintain.subject import Consumers, Subject
-from lakeformat.iceberg.maintain.time_travel import time_travel_note
+from lakeformat.iceberg.maintain.subject import Subject
 from lakeformat.tables.health.verdict import Reason
 from lakeformat.tables.maintain.figures import expected, with_dead_files
 from lakeformat.tables.maintain.maintain_report import Figures, MaintainReport, StepReport
 from lakeformat.tables.maintain.obstacles import find_obstacles
 from lakeformat.tables.maintain.request import MaintainRequest
-from lakeformat.tables.maintain.run import HEALTH, StepRunner, failed_step, log_report
+from lakeformat.tables.maintain.run import HEALTH, Step, StepRunner, failed_step, log_report
 
-__all__ = ["maintain"]
+__all__ = ["maintain", "maintain_by_steps"]
 
 _log = logging.getLogger(__name__)
+
+
+class Maintained(Protocol):
+    """A table with a health report of Iceberg, as the maintenance sees it."""
+
+    @property
+    def table(self) -> str:
+        """The URI of the table."""
+
+    @property
+    def argument(self) -> str:
+        """The URI of the table, quoted for a command line."""
+
+    @property
+    def environment(self) -> Environment:
+        """The clock of the table."""
+
+    def require_writable(self) -> None:
+        """Raise if the table cannot be changed."""
+
+    def health(self, *, time_travel: bool = False) -> IcebergHealthReport:
+        """Return the health report for the newest state."""
+
+    def stalled(self, steps: Sequence[StepReport], request: MaintainRequest) -> dict[str, Reason]:
+        """Return a problem for each consumer that keeps snapshots and makes no progress."""
+
+    def note(
+        self, health: IcebergHealthReport | None, steps: Sequence[StepReport], *, dry_run: bool
+    ) -> str | None:
+        """Return a sentence about the files that only older snapshots need; None without any."""
+
+
+M = TypeVar("M", bound=Maintained)
 
 
 def maintain(handle: TableHandle, consumers: Consumers, request: MaintainRequest) -> MaintainReport:
@@ -29,20 +64,27 @@ def maintain(handle: TableHandle, consumers: Consumers, request: MaintainRequest
 
     Each step does only work that is due. After an interruption, call this function again.
     """
-    request.check(handle.environment.now_millis())
+    return maintain_by_steps(Subject(handle, consumers), STEPS, request)
+
+
+def maintain_by_steps(
+    subject: M, of_table: Mapping[str, Step[M]], request: MaintainRequest
+) -> MaintainReport:
+    """Run the steps ``of_table`` in order, as ``maintain`` does."""
+    request.check(subject.environment.now_millis())
     if not request.dry_run:
-        handle.pointer.require_writable()
-    subject, table = Subject(handle, consumers), handle.uri
+        subject.require_writable()
+    table = subject.table
     request.begins(table, HEALTH)
     before = _figures(subject.health(time_travel=True))
-    steps = StepRunner(table, table, subject, _log).run(STEPS, request)
+    steps = StepRunner(table, table, subject, _log).run(of_table, request)
     request.begins(table, HEALTH)
     health, stalled = _look_again(subject, steps, request)
     after = Figures() if health is None else _figures(health)
     if request.dry_run:  # Nothing has changed, so the numbers are still those of ``before``.
         after = expected(before, steps)
     reasons = () if health is None or request.dry_run else health.reasons
-    note = time_travel_note(health, steps, subject.argument, dry_run=request.dry_run)
+    note = subject.note(health, steps, dry_run=request.dry_run)
     before, after = with_dead_files(before, after, steps)
     report = MaintainReport(
         table=table,
@@ -79,14 +121,14 @@ def _figures(health: IcebergHealthReport) -> Figures:
 
 
 def _look_again(
-    subject: Subject, steps: list[StepReport], request: MaintainRequest
+    subject: Maintained, steps: list[StepReport], request: MaintainRequest
 ) -> tuple[IcebergHealthReport | None, dict[str, Reason]]:
     """Return the health report and the stalled consumers after the steps.
 
     An error becomes the report of a failed step, so that the reports of the other steps are kept.
     """
     try:
-        return subject.health(time_travel=True), find_stalled(subject, steps, request)
+        return subject.health(time_travel=True), subject.stalled(steps, request)
     except LakeError as error:
         steps.append(failed_step(HEALTH, error))
         return None, {}

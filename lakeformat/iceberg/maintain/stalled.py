@@ -3,37 +3,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Protocol
 
 from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
-from lakeformat.iceberg.maintain.subject import Subject
+from lakeformat.tables.consumers.report import ConsumerState
 from lakeformat.tables.health.verdict import Reason
 from lakeformat.tables.maintain.maintain_report import StepReport
 from lakeformat.tables.maintain.request import MaintainRequest
-from lakeformat.tables.past_time import past_millis
+from lakeformat.tables.past_time import PastTime, past_millis
 from lakeformat.types.count_text import counted
 from lakeformat.types.duration_text import duration
 
-__all__ = ["find_stalled"]
+__all__ = ["Consumers", "find_stalled"]
 
 _DAY_MILLIS = 24 * 60 * 60 * 1000
 
 
+class Consumers(Protocol):
+    """The consumers of all branches of a table."""
+
+    def list(self) -> Sequence[ConsumerState]:
+        """Return every consumer with its progress."""
+
+    def expire(self, older_than: PastTime, *, dry_run: bool) -> Sequence[ConsumerState]:
+        """Delete the consumers without progress since a time, and return them."""
+
+    def unread(self, without: Collection[ConsumerState] = ()) -> set[int]:
+        """Return the ids of the snapshots that consumers have not read yet.
+
+        The consumers in ``without`` are ignored.
+        """
+
+
 def find_stalled(
-    subject: Subject, steps: Sequence[StepReport], request: MaintainRequest
+    consumers: Consumers,
+    argument: str,
+    now_millis: int,
+    steps: Sequence[StepReport],
+    request: MaintainRequest,
 ) -> dict[str, Reason]:
     """Return a problem for each consumer without progress for a day, if snapshots are kept for it.
 
-    In a dry run, consumers that would be deleted are left out.
+    ``argument`` is the table in commands. In a dry run, consumers that would be deleted are left
+    out.
     """
     held = sum(each.report.held for each in steps if isinstance(each.report, IcebergExpireReport))
     if not held:
         return {}
-    now, deleted = subject.handle.environment.now_millis(), 0
+    now, deleted = now_millis, 0
     if request.expire_consumers is not None:
         deleted = past_millis("expire_consumers", request.expire_consumers, now)
     found = {}
-    for each in subject.consumers.list():
+    for each in consumers.list():
         is_stalled = deleted <= each.modified_millis < now - _DAY_MILLIS
         if is_stalled and each.behind and not each.is_stale:
             age = duration(now - each.modified_millis)
@@ -41,6 +63,6 @@ def find_stalled(
                 f"consumer {each.id!r} has not moved for {age}, and consumers keep "
                 f"{counted(held, 'snapshot')} from expiring",
                 "restart its reader or, if it has ended, lake maintain "
-                f"{subject.argument} --expire-consumers '{age}'",
+                f"{argument} --expire-consumers '{age}'",
             )
     return found

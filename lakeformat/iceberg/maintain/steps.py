@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import ClassVar, Final
 
 from lakeformat.iceberg.compact.compact import compact
@@ -10,7 +11,9 @@ from lakeformat.iceberg.compact.options import CompactSelection, compact_selecti
 from lakeformat.iceberg.compact.plan import plan_compaction
 from lakeformat.iceberg.deletes.compact_deletes import compact_deletes
 from lakeformat.iceberg.expire.expire import ExpiryRequest, expire_snapshots
+from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
 from lakeformat.iceberg.health.reasons import has_costly_keys, has_many_dangling, has_many_small
+from lakeformat.iceberg.maintain.stalled import Consumers
 from lakeformat.iceberg.maintain.subject import Subject
 from lakeformat.iceberg.manifests.compact_manifests import compact_manifests
 from lakeformat.iceberg.orphans.remove import OrphanOptions, remove_orphans
@@ -30,9 +33,9 @@ from lakeformat.tables.maintain.request import MaintainRequest
 from lakeformat.tables.maintain.run import Step, not_needed, of_compaction, outcome_of
 from lakeformat.types.count_text import counted
 
-__all__ = ["STEPS", "IcebergProgress"]
+__all__ = ["NOT_OURS", "STEPS", "IcebergProgress", "expire_step", "ignored"]
 
-_NOT_OURS = "'gc.enabled' = 'false': other tables may use the files of this one"
+NOT_OURS = "'gc.enabled' = 'false': other tables may use the files of this one"
 
 
 class IcebergProgress(MaintainProgress):
@@ -113,29 +116,47 @@ def _compact_manifests(subject: Subject, request: MaintainRequest) -> StepReport
 
 def _expire(subject: Subject, request: MaintainRequest) -> StepReport:
     """Delete consumers as requested, and expire snapshots by the table properties."""
+
+    def expire(expired: Collection[ConsumerState]) -> IcebergExpireReport:
+        return expire_snapshots(
+            subject.handle,
+            ExpiryRequest(unread=lambda: subject.consumers.unread(without=expired)),
+            dry_run=request.dry_run,
+            on_progress=request.removals(subject.handle.uri, EXPIRE) or ignored,
+        )
+
+    refusal = None if subject.settings.may_expire else NOT_OURS
+    return expire_step(subject.consumers, subject.argument, request, expire, refusal)
+
+
+def expire_step(
+    of_table: Consumers,
+    argument: str,
+    request: MaintainRequest,
+    expire: Callable[[Collection[ConsumerState]], IcebergExpireReport],
+    refusal: str | None,
+) -> StepReport:
+    """Delete consumers as requested, and call ``expire`` with them; return the report of the step.
+
+    With a ``refusal``, which is the reason, nothing is expired.
+    """
     expired: list[ConsumerState] = []
     if request.expire_consumers is not None:
-        found = subject.consumers.expire(request.expire_consumers, dry_run=request.dry_run)
-        expired = [*found]
+        expired = [*of_table.expire(request.expire_consumers, dry_run=request.dry_run)]
     consumers = _consumers_text(expired, dry_run=request.dry_run)
-    if not subject.settings.may_expire:
+    if refusal is not None:
         return StepReport(
             step=EXPIRE,
             outcome=outcome_of(bool(expired), request),
-            reason="; ".join([*consumers, _NOT_OURS]),
+            reason="; ".join([*consumers, refusal]),
         )
-    report = expire_snapshots(
-        subject.handle,
-        ExpiryRequest(unread=lambda: subject.consumers.unread(without=expired)),
-        dry_run=request.dry_run,
-        on_progress=request.removals(subject.handle.uri, EXPIRE) or _ignored,
-    )
+    report = expire(expired)
     return StepReport(
         step=EXPIRE,
-        outcome=outcome_of(bool(report.snapshots or report.references or expired), request),
+        outcome=outcome_of(bool(report.has_work or expired), request),
         reason="; ".join([*consumers, report.reason]),
         report=report,
-        advice=None if report.is_complete else f"lake orphans {subject.argument}",
+        advice=None if report.is_complete else f"lake orphans {argument}",
         snapshots=len(report.snapshots),
         removed_files=0 if request.dry_run else report.deleted.total,
         removed_bytes=0 if request.dry_run else report.deleted.bytes,
@@ -150,14 +171,14 @@ def _consumers_text(expired: list[ConsumerState], *, dry_run: bool) -> list[str]
     return [f"{verb} {counted(len(expired), 'consumer')} ({names})"]
 
 
-def _ignored(_: object) -> None:
+def ignored(_: object) -> None:
     """Ignore progress. Without any listener, the report of a dry run would list every file."""
 
 
 def _orphans(subject: Subject, request: MaintainRequest) -> StepReport:
     """Remove orphan files that are older than the default age limit."""
     if not subject.settings.may_expire:
-        return not_needed(ORPHANS, _NOT_OURS)
+        return not_needed(ORPHANS, NOT_OURS)
     handle = subject.handle
     report = remove_orphans(
         handle,

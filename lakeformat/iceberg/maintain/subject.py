@@ -4,34 +4,21 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
+from lakeformat.environment import Environment
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.health import IcebergHealthReport, check_health
 from lakeformat.iceberg.health.reasons import Cures
 from lakeformat.iceberg.health.settings import HealthSettings, settings_of
-from lakeformat.tables.consumers.report import ConsumerState
-from lakeformat.tables.past_time import PastTime
+from lakeformat.iceberg.maintain.stalled import Consumers, find_stalled
+from lakeformat.iceberg.maintain.time_travel import time_travel_note
+from lakeformat.tables.health.verdict import Reason
+from lakeformat.tables.maintain.maintain_report import StepReport
+from lakeformat.tables.maintain.request import MaintainRequest
 
-__all__ = ["Consumers", "Subject"]
-
-
-class Consumers(Protocol):
-    """The consumers of all branches of a table."""
-
-    def list(self) -> Sequence[ConsumerState]:
-        """Return every consumer with its progress."""
-
-    def expire(self, older_than: PastTime, *, dry_run: bool) -> Sequence[ConsumerState]:
-        """Delete the consumers without progress since a time, and return them."""
-
-    def unread(self, without: Collection[ConsumerState] = ()) -> set[int]:
-        """Return the ids of the snapshots that consumers have not read yet.
-
-        The consumers in ``without`` are ignored.
-        """
+__all__ = ["Subject"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +27,16 @@ class Subject:
 
     handle: TableHandle
     consumers: Consumers
+
+    @property
+    def table(self) -> str:
+        """The URI of the table."""
+        return self.handle.uri
+
+    @property
+    def environment(self) -> Environment:
+        """The clock of the table."""
+        return self.handle.environment
 
     @property
     def argument(self) -> str:
@@ -62,3 +59,18 @@ class Subject:
             self.handle.environment.now_millis(),
             time_travel=time_travel,
         )
+
+    def require_writable(self) -> None:
+        """Raise if the table cannot be changed."""
+        self.handle.pointer.require_writable()
+
+    def stalled(self, steps: Sequence[StepReport], request: MaintainRequest) -> dict[str, Reason]:
+        """Return a problem for each consumer that keeps snapshots and makes no progress."""
+        now_millis = self.environment.now_millis()
+        return find_stalled(self.consumers, self.argument, now_millis, steps, request)
+
+    def note(
+        self, health: IcebergHealthReport | None, steps: Sequence[StepReport], *, dry_run: bool
+    ) -> str | None:
+        """Return a sentence about the files that only older snapshots need; None without any."""
+        return time_travel_note(health, steps, self.argument, dry_run=dry_run)

@@ -73,6 +73,11 @@ class References:
         """Return True if metadata refers to the file at this path of the table's storage."""
         return _plain(path) in self._paths
 
+    def has_outside(self, address: str) -> bool:
+        """Return True if metadata refers to a file that is not in the table's directory."""
+        segments = location_of(address, is_literal=False).segments
+        return segments in self._outside.get(segments[-1], ())
+
     def keep_metadata_file(self, path: str) -> None:
         """Add a metadata file that is not in the log but may become current, and the files that it
         refers to.

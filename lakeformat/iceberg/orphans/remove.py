@@ -29,7 +29,7 @@ from lakeformat.tables.past_time import PastTime
 from lakeformat.tables.removal import FileClass, Removal
 from lakeformat.types.count_text import counted
 
-__all__ = ["OrphanOptions", "remove_orphans"]
+__all__ = ["OrphanOptions", "OrphanSearch", "delete_orphans", "find_orphans", "remove_orphans"]
 
 _USUAL_AGE = timedelta(days=3)
 _NAMED_FILES = 1_000
@@ -76,15 +76,26 @@ class OrphanOptions:
 
 
 @dataclass(slots=True)
-class _OrphanSearch:
+class OrphanSearch:
     """The files of a table, and the orphan files among them."""
 
     listing: TableListing
     floor: AgeFloor
     references: References
+    objection: str | None = None
+    """The reason to refuse a removal of this size; None if it is allowed."""
+    beside: tuple[References, ...] = ()
+    """The references of other tables that may use files in the directory of this one."""
     orphans: list[FileInfo] = field(default_factory=list)
     young: list[FileInfo] = field(default_factory=list)
     unknown: int = 0
+
+    def is_needed(self, file: FileInfo) -> bool:
+        """Return True if the metadata of one of the tables refers to a file."""
+        if self.references.has(file.path):
+            return True
+        uri = self.references.current.places.storage.uri(file.path)
+        return any(each.has_outside(uri) for each in self.beside)
 
     def removal(self, file: FileInfo) -> Removal:
         """Return the removal of one file, with the reason."""
@@ -107,6 +118,22 @@ def remove_orphans(
 
     If the removal is killed, the next run removes the rest.
     """
+    search = find_orphans(handle, options, dry_run=dry_run)
+    return delete_orphans(search, dry_run=dry_run, on_progress=on_progress)
+
+
+def find_orphans(
+    handle: TableHandle,
+    options: OrphanOptions,
+    *,
+    dry_run: bool,
+    beside: Sequence[TableHandle] = (),
+) -> OrphanSearch:
+    """Find orphan files; raise ``InvalidRequestError`` if their removal must be refused, unless it
+    is a dry run.
+
+    Files of tables ``beside`` this one are no orphans, if they are in its directory.
+    """
     before = handle.load()
     require_gc(before.metadata)
     if not dry_run:
@@ -114,28 +141,33 @@ def remove_orphans(
     floor = options.floor(handle.environment.now_millis())
     listing = list_files(before.places, before.metadata)
     floor = floor.behind(_lag(before, listing.files))
-    search = _OrphanSearch(listing, floor, References.of(handle))
+    others = tuple(References.of(each) for each in beside)
+    search = OrphanSearch(listing, floor, References.of(handle), beside=others)
     _find(search)
-    objection = _objection(search, options.max_share)
-    if objection is not None and not dry_run:
-        raise InvalidRequestError(objection)
+    search.objection = _objection(search, options.max_share)
+    if search.objection is not None and not dry_run:
+        raise InvalidRequestError(search.objection)
+    return search
+
+
+def delete_orphans(
+    search: OrphanSearch, *, dry_run: bool, on_progress: OnRemoval | None = None
+) -> OrphanReport:
+    """Remove the orphan files of a search, unless a commit refers to them in the meantime."""
     deleter = Deleter(dry_run=dry_run, on_progress=on_progress)
     orphans = search.orphans
     for start in range(0, len(orphans), _AT_A_TIME):
-        search.references.catch_up()
-        batch = [
-            each
-            for each in orphans[start : start + _AT_A_TIME]
-            if not search.references.has(each.path)
-        ]
+        for references in (search.references, *search.beside):
+            references.catch_up()
+        batch = [each for each in orphans[start : start + _AT_A_TIME] if not search.is_needed(each)]
         search.references.require_no_mismatch(each.path for each in batch)
         deleter.remove(search.removal(each) for each in batch)
-    report = _report(search, deleter, dry_run=dry_run, objection=objection)
-    _log.info("orphan files of %s: %s", handle.uri, report.reason)
+    report = _report(search, deleter, dry_run=dry_run)
+    _log.info("orphan files of %s: %s", search.references.handle.uri, report.reason)
     return report
 
 
-def _find(search: _OrphanSearch) -> None:
+def _find(search: OrphanSearch) -> None:
     """Divide unreferenced files into orphan files, young files, and files of unknown age."""
     references, storage = search.references, search.references.current.places.storage
     newest = number_of(references.current.path)
@@ -146,7 +178,7 @@ def _find(search: _OrphanSearch) -> None:
         if newest is None or number >= newest:
             references.keep_metadata_file(file.path)
     for file in search.listing.files:
-        if references.has(file.path):
+        if search.is_needed(file):
             continue
         if file.modified_millis <= 0 or is_link(storage, file.path):
             search.unknown += 1
@@ -180,7 +212,7 @@ def _kind(below: str) -> FileClass:
     return FileClass.DATA if name.endswith((".parquet", ".orc", ".avro")) else FileClass.OTHER
 
 
-def _objection(search: _OrphanSearch, max_share: float) -> str | None:
+def _objection(search: OrphanSearch, max_share: float) -> str | None:
     """Return the reason to refuse a removal of this size; None if it is allowed."""
     orphans, files = search.orphans, search.listing.files
     if not orphans or max_share == 1:
@@ -203,9 +235,7 @@ def _bytes(files: Sequence[FileInfo]) -> int:
     return sum(each.size for each in files)
 
 
-def _report(
-    search: _OrphanSearch, deleter: Deleter, *, dry_run: bool, objection: str | None
-) -> OrphanReport:
+def _report(search: OrphanSearch, deleter: Deleter, *, dry_run: bool) -> OrphanReport:
     deleted, floor, orphans = deleter.deleted, search.floor, search.orphans
     return OrphanReport(
         table=search.references.handle.uri,
@@ -229,14 +259,14 @@ def _report(
         writing_files=0,
         unknown_files=search.unknown,
         external_paths_left_out=_left_out(search),
-        objection=objection,
+        objection=search.objection if dry_run else None,
         files=tuple(_named(search)),
         files_left_out=max(len(orphans) - _NAMED_FILES, 0),
         reason=_reason(search, deleter, dry_run=dry_run),
     )
 
 
-def _named(search: _OrphanSearch) -> list[OrphanFile]:
+def _named(search: OrphanSearch) -> list[OrphanFile]:
     """Return the first orphan files, each with the snapshot that was the newest when it was
     written.
     """
@@ -259,14 +289,14 @@ def _named(search: _OrphanSearch) -> list[OrphanFile]:
     return found
 
 
-def _left_out(search: _OrphanSearch) -> tuple[str, ...]:
+def _left_out(search: OrphanSearch) -> tuple[str, ...]:
     """Return the directories outside of the table where its properties let writers put files."""
     loaded = search.references.current
     named = (loaded.metadata.properties.get(name) for name in _DATA_PATHS)
     return tuple({each: None for each in named if each and loaded.places.path_below(each) is None})
 
 
-def _reason(search: _OrphanSearch, deleter: Deleter, *, dry_run: bool) -> str:
+def _reason(search: OrphanSearch, deleter: Deleter, *, dry_run: bool) -> str:
     files = counted(len(search.listing.files), "file")
     others = search.listing.tables
     skipped = f"; skipped {counted(len(others), 'directory', 'directories')} of other tables"

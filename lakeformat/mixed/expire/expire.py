@@ -17,6 +17,7 @@ from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.expire.expire import ExpiryRequest, expire_snapshots
 from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
 from lakeformat.iceberg.expire.select import require_gc
+from lakeformat.mixed.compact.open_batches import OpenBatch
 from lakeformat.mixed.expire.expire_report import MixedExpireReport
 from lakeformat.mixed.expire.merged_changes import (
     MergedChanges,
@@ -30,7 +31,7 @@ from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
 from lakeformat.tables.deleter import OnRemoval
 from lakeformat.tables.past_time import PastTime
 
-__all__ = ["MixedExpiryRequest", "expire_mixed"]
+__all__ = ["ExpiryPlan", "MixedExpiryRequest", "expire_mixed", "plan_expiry"]
 
 _log = logging.getLogger(__name__)
 
@@ -45,6 +46,17 @@ class MixedExpiryRequest:
     delete_files: bool = True
     unread: Callable[[], Collection[int]] = tuple
     """Returns the ids of the snapshots of the change store that a consumer has not read yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpiryPlan:
+    """The parts of an expiry: the requests for both stores, and merged changes."""
+
+    merged: MergedChanges
+    open_batch: OpenBatch | None
+    """The oldest batch that has begun and not committed."""
+    change: ExpiryRequest
+    base: ExpiryRequest
 
 
 def expire_mixed(
@@ -64,28 +76,33 @@ def expire_mixed(
         require_gc(each.metadata)
     if not dry_run:
         pair.base.pointer.require_writable()
-    settings = ExpirySettings.of(loaded.base.metadata.properties)
-    now_millis = pair.base.environment.now_millis()
-    needed = NeededSnapshots.of(state, settings, now_millis)
-    merged = find_merged_changes(loaded, state, needed.open_batch, settings.change_age, now_millis)
+    plan = plan_expiry(loaded, state, request, pair.base.environment.now_millis())
 
     def expired(handle: TableHandle, store: ExpiryRequest) -> IcebergExpireReport:
         return expire_snapshots(handle, store, dry_run=dry_run, on_progress=on_progress)
 
     change_handle = replace(pair.base, pointer=pair.change)
-    of_change = replace(
-        _of_store(request, settings.change_age, settings.least),
-        unread=request.unread,
-        needed=needed.of_change,
-    )
-    of_base = _of_store(request, settings.base_age, settings.least)
-    change = expired(change_handle, of_change)
-    base = expired(pair.base, replace(of_base, needed=needed.of_base))
+    change, base = expired(change_handle, plan.change), expired(pair.base, plan.base)
     if not dry_run:
-        remove_merged_changes(change_handle, merged)
-    report = _report(pair, needed, merged, change, base)
+        remove_merged_changes(change_handle, plan.merged)
+    report = _report(pair, plan, change, base)
     _log.info("expiry of %s: %s", pair.base.uri, report.reason)
     return report
+
+
+def plan_expiry(
+    loaded: LoadedPair, state: MixedState, request: MixedExpiryRequest, now_millis: int
+) -> ExpiryPlan:
+    """Return the plan of an expiry of the newest state; only metadata is read."""
+    settings = ExpirySettings.of(loaded.base.metadata.properties)
+    needed = NeededSnapshots.of(state, settings, now_millis)
+    batch, of_change = needed.open_batch, _of_store(request, settings.change_age, settings.least)
+    return ExpiryPlan(
+        merged=find_merged_changes(loaded, state, batch, settings.change_age, now_millis),
+        open_batch=batch,
+        change=replace(of_change, unread=request.unread, needed=needed.of_change),
+        base=replace(_of_store(request, settings.base_age, settings.least), needed=needed.of_base),
+    )
 
 
 def _of_store(request: MixedExpiryRequest, age_millis: int, least: int) -> ExpiryRequest:
@@ -101,8 +118,7 @@ def _of_store(request: MixedExpiryRequest, age_millis: int, least: int) -> Expir
 
 def _report(
     pair: StorePair,
-    needed: NeededSnapshots,
-    merged: MergedChanges,
+    plan: ExpiryPlan,
     change: IcebergExpireReport,
     base: IcebergExpireReport,
 ) -> MixedExpireReport:
@@ -118,8 +134,8 @@ def _report(
         removals=(*change.removals, *base.removals),
         change=change,
         base=base,
-        merged_files=len(merged.paths),
-        merged_rows=merged.rows,
-        merged_bytes=merged.bytes,
-        open_batch=None if needed.open_batch is None else str(needed.open_batch),
+        merged_files=len(plan.merged.paths),
+        merged_rows=plan.merged.rows,
+        merged_bytes=plan.merged.bytes,
+        open_batch=None if plan.open_batch is None else str(plan.open_batch),
     )

@@ -23,6 +23,7 @@ __all__ = [
     "PartitionDecision",
     "PartitionFile",
     "PartitionFileDelete",
+    "PendingFiles",
     "evaluate",
     "has_deletes_to_merge",
 ]
@@ -88,6 +89,21 @@ class LastRuns:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PendingFiles:
+    """The files of a partition that still need attention: all but target-sized ones without deletes
+    to merge.
+    """
+
+    files: int
+    bytes: int
+    rows: int
+    equality_rows: int
+    """The number of keys in deletes of keys."""
+    position_rows: int
+    """The number of positions in position deletes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionDecision:
     """The decision about one partition."""
 
@@ -102,6 +118,8 @@ class PartitionDecision:
     undersized: int
     rewritten: int
     """The number of segments to rewrite."""
+    pending: PendingFiles
+    """The files that still need attention, for the health score."""
     reason: str
 
 
@@ -122,6 +140,20 @@ class _Counts:
     deletes: dict[str, PartitionFileDelete] = field(default_factory=dict)
     sizes: list[int] = field(default_factory=list)
     """The size of every counted file."""
+    rows: int = 0
+
+    @property
+    def pending(self) -> PendingFiles:
+        return PendingFiles(
+            files=len(self.sizes),
+            bytes=sum(self.sizes),
+            rows=self.rows,
+            equality_rows=self._deleted(DeleteKind.EQUALITY),
+            position_rows=self._deleted(DeleteKind.POSITION),
+        )
+
+    def _deleted(self, kind: DeleteKind) -> int:
+        return sum(each.records for each in self.deletes.values() if each.kind is kind)
 
     @property
     def equality_deletes(self) -> int:
@@ -159,6 +191,7 @@ def evaluate(
         fragments=counts.fragments,
         undersized=counts.undersized,
         rewritten=counts.rewritten,
+        pending=counts.pending,
         reason=rules.reason(counts, necessary=necessary, kind=kind, minor=minor),
     )
 
@@ -205,6 +238,7 @@ class _Rules:
             return use
         counts.changes += file.is_change
         counts.sizes.append(file.size)
+        counts.rows += file.records
         counts.deletes.update((each.path, each) for each in file.deletes)
         if use is FileUse.UNDERSIZED:
             counts.undersized += 1

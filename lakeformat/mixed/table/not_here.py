@@ -13,7 +13,7 @@ _COMMIT = "table.write(rows, commit=CommitId(…)) writes and commits at once"
 _OPTIMIZE = (
     "table.plan_optimizing() shows what is due, and table.compact() merges changes and small files"
 )
-_EXPIRE = "this version deletes no files of Mixed tables; Amoro's table expiry does"
+_PARTITIONS = "delete the rows with kinds, or let Amoro's expiry of data drop partitions"
 _HISTORY = "the stores have histories of their own; scan(as_of=…) reads an earlier state"
 _CHANGES = (
     "the rows that were inserted and deleted are those of the change store: "
@@ -32,16 +32,13 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "consumers": _CHANGES,
     "delete": _WRITE,
     "drop_partitions": _WRITE,
-    "expire_partitions": _EXPIRE,
-    "health": "system_table('files') has the files of both stores; explain() of a scan counts them",
-    "maintain": _OPTIMIZE,
+    "expire_partitions": _PARTITIONS,
     "ingest_changes": "read table.change.changes(position) in a function, and write the rows with "
     "table.write",
     "partition_marks": "check the rows that must have arrived, with check(...)",
     "partition_rows": "check the rows that must have arrived, with check(...)",
     "plan_drop_partitions": "check the rows that must have arrived, with check(...)",
     "publish": "readers of Iceberg read each of its stores in place",
-    "remove_orphans": _EXPIRE,
     "replace_commit": "a row replaces the row of its key, so the same rows can be written again",
     "rescale": "set the property 'change.file-index.hash-bucket' or 'base.file-index.hash-bucket' "
     "in both stores: existing files remain valid",
@@ -74,6 +71,10 @@ REFUSED_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
         "limit": "leave it out, because one commit of each store expires all snapshots that are "
         "due",
         "retain_max": "pass retain_min and older_than, which decide together",
+    },
+    "remove_orphans": {
+        "executor": "leave out executor and engine='spark', because this process does the work",
+        "external_paths": "leave it out, because only the directories of the stores are searched",
     },
     "write": {
         "overwrite": "delete the old rows with kinds, or overwrite the base store with Amoro",

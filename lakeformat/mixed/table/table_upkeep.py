@@ -1,24 +1,120 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The methods of a Mixed table that delete what it needs no longer."""
+"""The methods of a Mixed table for its health, expiry, orphan files and maintenance."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from lakeformat.mixed.table.newest_runs import newest_state
+from lakeformat.errors import UnsupportedError
+from lakeformat.mixed.table.newest_runs import newest_runs, newest_state
 from lakeformat.mixed.table.table_optimizing import TableOptimizing, require_arguments
 
 if TYPE_CHECKING:
+    from lakeformat.executor import Executor
     from lakeformat.mixed.expire.expire_report import MixedExpireReport
+    from lakeformat.mixed.health import MixedHealthReport
     from lakeformat.tables.deleter import OnRemoval
+    from lakeformat.tables.maintain import MaintainReport
+    from lakeformat.tables.maintain.request import OnProgress
+    from lakeformat.tables.moment import Moment
+    from lakeformat.tables.orphan_report import OrphanReport
     from lakeformat.tables.past_time import PastTime
 
 __all__ = ["TableUpkeep"]
 
 
 class TableUpkeep(TableOptimizing):
-    """The methods of a Mixed table that delete what it needs no longer."""
+    """The methods of a Mixed table for its health, expiry, orphan files and maintenance."""
+
+    def health(self, *, time_travel: bool = True, unknown: bool = False) -> MixedHealthReport:
+        """Return numbers, Amoro's score, and reasons with advice, for the newest state.
+
+        Only metadata is read. With ``time_travel`` the manifests of older snapshots are read, too:
+        the report then has the size of the files that only they need, and the number of metadata
+        files. ``unknown`` is refused.
+        """
+        from lakeformat.mixed.health import check_mixed_health
+
+        if unknown:
+            raise UnsupportedError(
+                f"unknown=True does not work on {self.location}, a Mixed table: to list files "
+                "that nothing refers to, call remove_orphans(dry_run=True)"
+            )
+        return check_mixed_health(
+            self._pair, lambda: newest_runs(self._pair), self.location, time_travel=time_travel
+        )
+
+    def maintain(
+        self,
+        *,
+        dry_run: bool = False,
+        expire_consumers: PastTime | None = None,
+        executor: str | Executor | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> MaintainReport:
+        """Maintain the table: merge changes that are due, expire both stores, remove orphan files.
+
+        Each step does what is due by the table properties: an optimizing as ``compact()`` runs it,
+        an expiry as ``expire_snapshots()``, unless ``table-expire.enabled`` is false, and the
+        removal of orphan files older than three days. After a failed step the next one runs; the
+        report has the error. If ``gc.enabled`` of a store is false, the last two delete nothing.
+        Consumers are deleted only if they have made no progress since ``expire_consumers``: a time,
+        or an age such as ``"2 d"``.
+
+        ``obstacles`` of the report lists the remaining problems, each with advice. A ``dry_run``
+        changes nothing and reports what each step would do. Repeat an interrupted run to do the
+        rest. ``executor`` does the work of the compaction, as in ``compact``.
+        """
+        from lakeformat.iceberg.table.consumers import ConsumersOfBranches
+        from lakeformat.mixed.maintain import MixedProgress, maintain_mixed
+        from lakeformat.mixed.write.write_changes import change_handle
+        from lakeformat.tables.maintain.request import MaintainRequest
+
+        request = MaintainRequest(
+            dry_run=dry_run,
+            expire_consumers=expire_consumers,
+            executor=executor,
+            on_progress=on_progress,
+            progress=MixedProgress,
+        )
+        consumers = ConsumersOfBranches(change_handle(self._pair))
+        return maintain_mixed(self._pair, lambda: newest_runs(self._pair), consumers, request)
+
+    def remove_orphans(
+        self,
+        older_than: PastTime | None = None,
+        dry_run: bool = True,
+        *,
+        running_since: Moment | None = None,
+        allow_younger: bool = False,
+        max_share: float = 0.5,
+        on_progress: OnRemoval | None = None,
+        external_paths: bool = False,
+        executor: str | Executor | None = None,
+    ) -> OrphanReport:
+        """Remove orphan files of both stores: files to which neither store refers.
+
+        Dry run by default. The arguments are those of an Iceberg table: a file is removed only if
+        it was last changed before ``older_than``, by default three days ago. Both directories are
+        searched before a file is deleted, so if the removal of one store is refused, no file is
+        deleted. The report has the numbers of both stores.
+        """
+        from lakeformat.iceberg.orphans.remove import OrphanOptions
+        from lakeformat.mixed.orphans import remove_mixed_orphans
+
+        given = {
+            "external_paths": external_paths or None,
+            "executor": None if executor in ("threads", "serial") else executor,
+        }
+        require_arguments("remove_orphans", self.remove_orphans, given)
+        options = OrphanOptions(
+            older_than=older_than,
+            running_since=running_since,
+            allow_younger=allow_younger,
+            max_share=max_share,
+        )
+        return remove_mixed_orphans(self._pair, options, dry_run=dry_run, on_progress=on_progress)
 
     def expire_snapshots(
         self,

@@ -35,15 +35,15 @@ Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 ENOUGH_FILES = 12
-"""The number of files to rewrite at which a partition gets the worst score; for keyed tables an
-option sets it.
+"""The number of files to rewrite at which a partition gets the worst score; for keyed and Mixed
+tables an option sets it.
 """
 BYTES_PART = 0.75
 """The share of the target size from which on a file is large enough."""
 
 _SMALL_POINTS, _MERGE_POINTS, _HIDDEN_POINTS = 40, 40, 20
 _HISTORY_POINTS = 20
-_MOST_DELETES, _MOST_HIDDEN = 0.1, 0.2
+_MOST_DELETES = 0.1
 _DIGITS = 9
 """The number of decimal places that count before rounding up: 32.00000000001 must not become 33."""
 
@@ -63,6 +63,10 @@ class Pending:
     """The number of files at which a partition gets the worst score."""
     enough_bytes: float
     """The size in bytes from which on a file is large enough."""
+    many_deletes: float = _MOST_DELETES
+    """The share of deletes that a read merges at which a partition gets the worst score; twice as
+    many rows may be hidden.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +103,11 @@ def score(pending: Pending) -> Score:
     usual = _ratio(pending.bytes, pending.files)
     deletes = _ratio(pending.deletes, pending.rows)
     hidden = _ratio(pending.hidden, pending.rows)
+    most = np.full(len(many), pending.many_deletes)
     return Score(
         _points(_SMALL_POINTS, many * (1 - _norm(usual, enough))),
-        _points(_MERGE_POINTS, many * _norm(deletes, np.full(len(many), _MOST_DELETES))),
-        _points(_HIDDEN_POINTS, many * _norm(hidden, np.full(len(many), _MOST_HIDDEN))),
+        _points(_MERGE_POINTS, many * _norm(deletes, most)),
+        _points(_HIDDEN_POINTS, many * _norm(hidden, 2 * most)),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import lakeformat as lake
+from lakeformat.mixed.health import score_of_partitions
 from lakeformat.mixed.optimizing.evaluate import (
     DeleteKind,
     FileUse,
@@ -83,6 +84,10 @@ def test_decisions_are_amoros(kind):
         used = [use is not FileUse.KEEP for use in decision.uses]
         assert used == [each["added"] for each in vector["files"]], vector
         assert (decision.reason == "nothing is due") is not decision.necessary, vector
+        score = score_of_partitions([decision.pending], settings_of(vector))
+        parts = (score.small_files, score.rows_to_merge, score.hidden_rows)
+        names = ("small_file", "equality_delete", "position_delete")
+        assert parts == tuple(expected[f"health_{name}"] for name in names), vector
 
 
 @pytest.mark.parametrize(("deleted", "use"), [(10, FileUse.KEEP), (11, FileUse.REWRITE)])

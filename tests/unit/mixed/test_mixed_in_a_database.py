@@ -1,5 +1,5 @@
-"""Commands and jobs over a database take a Mixed table as one table, and skip it if it lacks the
-operation.
+"""Commands and jobs over a database take a Mixed table as one table, and skip it if it lacks an
+argument.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from spark_jobs.runtime.registry import find_job
 from tests.golden.iceberg_orders import IcebergOrders
 from tests.golden.mixed import mixed_copy
 
-LACKS = "a Mixed table has no operation '{}': "
-
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Path:
@@ -39,47 +37,37 @@ def run_command(warehouse: Path, *words: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("words", "operation"),
+    "words",
     [
-        (("maintain", "shop", "--dry-run"), "maintain"),
-        (("orphans", "shop"), "remove_orphans"),
-        (("health", "shop"), "health"),
+        ("maintain", "shop", "--dry-run"),
+        ("orphans", "shop"),
+        ("health", "shop"),
+        ("expire", "shop"),
     ],
 )
-def test_a_command_skips_the_pair_in_one_line_and_works_on_the_rest(warehouse, words, operation):
+def test_a_command_takes_the_pair_in_one_line(warehouse, words):
     lines = run_command(warehouse, *words).splitlines()
-    [skipped] = [line for line in lines if "skipped: " in line]
-    assert "shop.t" in skipped
-    assert LACKS.format(operation) in skipped
-    assert any(re.search(r"shop[./]orders", line) for line in lines)
-    assert not any("t_change_" in line for line in lines)
+    assert not any("skipped" in line or "t_change_" in line for line in lines)
+    assert any("shop.t" in line for line in lines)
     shown = json.loads(run_command(warehouse, *words, "--json"))
     found = {re.split("[./]", each["table"])[-1]: each for each in shown}
     assert found.keys() == {"orders", "t"}
-    assert found["t"]["skipped"].startswith(LACKS.format(operation))
-    assert "skipped" not in found["orders"]
 
 
-@pytest.mark.parametrize(
-    ("job", "more", "reason"),
-    [
-        ("maintain", {"table": None, "expire_consumers": None}, "1 of 2 tables maintained"),
-    ],
-)
-def test_a_job_skips_the_pair_and_its_reason_says_so(job, more, reason, warehouse):
+def test_a_job_takes_the_pair_as_one_table(warehouse):
     request: dict[str, Any] = {
-        **find_job(job).example,
+        **find_job("maintain").example,
         "warehouse": str(warehouse),
         "catalog_options": {"format": "iceberg"},
         "database": "shop",
-        **more,
+        "table": None,
+        "expire_consumers": None,
     }
-    result = import_module(f"spark_jobs.{job}").run(request)
-    lacks = LACKS.format(find_job(job).operation)
-    assert result["reason"].startswith(f"{reason}, 1 skipped: shop.t: {lacks}")
+    result = import_module("spark_jobs.maintain").run(request)
+    assert result["reason"].startswith("2 of 2 tables maintained")
     outcomes = {each["table"]: each for each in result["report"]["tables"]}
     assert outcomes.keys() == {"shop.orders", "shop.t"}
-    assert (outcomes["shop.t"]["report"], outcomes["shop.t"]["error"]) == (None, None)
+    assert all(each["error"] is None for each in outcomes.values())
 
 
 def test_half_a_pair_is_an_error_and_not_skipped(warehouse):
