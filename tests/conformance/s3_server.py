@@ -1,4 +1,4 @@
-"""An S3 server on loopback, for the time of one test session."""
+"""S3 and Glue on loopback, for the time of one test session."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ ACCESS_KEY, SECRET_KEY = "lake-test-key", "lake-test-secret"
 # moto takes no care of its threads: of two conditional writes of one name both win now and then (30
 # of 1,500 names with threads that take turns often), and a listing fails when a name goes.
 # S3 has no such gaps, so requests are answered one after the other.
+# moto also changes a table of Glue whatever version the request names; Glue refuses another one.
 _SERVER = """
 import logging, sys, threading
+from moto.glue.exceptions import GlueClientError
+from moto.glue.responses import GlueResponse
 from moto.s3.responses import S3Response
 from moto.server import ThreadedMotoServer
 one_at_a_time = threading.RLock()
@@ -25,6 +28,15 @@ def alone(answer):
     return answer_alone
 S3Response.bucket_response = alone(S3Response.bucket_response)
 S3Response.key_response = alone(S3Response.key_response)
+change_table = GlueResponse.update_table
+def change_this_version(self):
+    given, named = self.parameters.get("VersionId"), self.parameters["TableInput"]["Name"]
+    with one_at_a_time:
+        table = self.glue_backend.get_table(self.parameters["DatabaseName"], named)
+        if given not in (None, table.as_dict()["VersionId"]):
+            raise GlueClientError("ConcurrentModificationException", f"{named} has changed")
+        return change_table(self)
+GlueResponse.update_table = change_this_version
 logging.getLogger("werkzeug").setLevel(logging.ERROR)
 server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
 server.start()
@@ -48,6 +60,16 @@ def running_s3_server() -> Iterator[str]:
             yield endpoint
         finally:
             process.kill()
+
+
+def glue_options_for(endpoint: str) -> dict[str, str]:
+    """The options of a catalog in Glue on the server."""
+    return {
+        "glue.region": "us-east-1",
+        "glue.endpoint": endpoint,
+        "glue.access-key-id": ACCESS_KEY,
+        "glue.secret-access-key": SECRET_KEY,
+    }
 
 
 def options_for(endpoint: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog.iceberg import IcebergCatalog
+from tests.conformance.s3_server import glue_options_for
 from tests.iceberg_rest_server import rest_server
 
 COLUMNS = pa.schema([pa.field("id", pa.int64(), nullable=False), ("note", pa.string())])
@@ -21,7 +22,7 @@ MINE = {
 }
 
 
-@pytest.fixture(params=["path", "sqlite", "postgresql", "rest"])
+@pytest.fixture(params=["path", "sqlite", "postgresql", "rest", "glue"])
 def reopened(request, tmp_path) -> Iterator[object]:
     """Opens one catalog again and again, each time as another process does."""
     more = {"metastore": "sql", "uri": f"jdbc:sqlite:{tmp_path}/catalog.db"}
@@ -29,13 +30,25 @@ def reopened(request, tmp_path) -> Iterator[object]:
         more["uri"] = request.getfixturevalue("postgres").new_database()
     if request.param == "path":
         more = {}
+    if request.param == "glue":
+        options = glue_options_for(request.getfixturevalue("s3_endpoint"))
+        more = {"metastore": "glue", "options": options}
     if request.param != "rest":
         yield lambda: lake.open_catalog(str(tmp_path), format="iceberg", **more)
+        if request.param == "glue":  # one service for all tests
+            _empty(lake.open_catalog(str(tmp_path), format="iceberg", **more))
         return
     with rest_server() as server:
         server.warehouse = f"file://{tmp_path}"
         more = {"metastore": "rest", "uri": server.uri}
         yield lambda: lake.open_catalog(str(tmp_path), format="iceberg", **more)
+
+
+def _empty(catalog: IcebergCatalog) -> None:
+    for database in catalog.list_databases():
+        for table in catalog.list_tables(database):
+            catalog.drop_table(f"{database}.{table}")
+        catalog.drop_database(database)
 
 
 def rows(first: int, count: int = 1) -> pa.Table:
