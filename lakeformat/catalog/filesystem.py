@@ -29,6 +29,7 @@ from lakeformat.storage import Storage
 from lakeformat.storage.empty_directory import remove_empty_directory
 from lakeformat.storage.links import is_link, within
 from lakeformat.storage.move_directory import is_moving, move_directory, mover
+from lakeformat.tables.table import offer_arguments
 
 if TYPE_CHECKING:
     from lakeformat.catalog.repair_report import RepairReport
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["FileSystemCatalog"]
 
 
+@offer_arguments
 class FileSystemCatalog(Catalog):
     """A catalog whose databases and tables are directories of the warehouse."""
 

@@ -14,6 +14,7 @@ from lakeformat.catalog.texts import require_mapping
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import InvalidRequestError
 from lakeformat.storage import is_storage_option, open_storage
+from lakeformat.tables.table import offering_arguments
 from lakeformat.types.closest import closest
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def open_catalog(
     options: Mapping[str, str] | None = None,
     environment: Environment = SYSTEM,
 ) -> Catalog | IcebergCatalog: ...
+@offering_arguments
 def open_catalog(
     warehouse: str,
     *,

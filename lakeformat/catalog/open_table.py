@@ -19,6 +19,7 @@ from lakeformat.paimon.table import Table, load_table
 from lakeformat.storage import ExternalRoots, Storage, open_storage
 from lakeformat.storage.links import is_link, refuse_link, within
 from lakeformat.tables.position import MAIN_BRANCH
+from lakeformat.tables.table import offering_arguments
 
 if TYPE_CHECKING:
     from lakeformat.iceberg.commit.directory_pointer import DirectoryPointer
@@ -31,6 +32,7 @@ _METADATA = "/metadata"
 _METADATA_FILE = (".metadata.json", ".metadata.json.gz")
 
 
+@offering_arguments
 def open_table(
     location: str,
     *,

@@ -16,11 +16,13 @@ from lakeformat.publish.requirements import unpublishable_reason
 from lakeformat.publish.targets.entry import Targets
 from lakeformat.publish.targets.followers import entries_of, entry_lag, targets_of
 from lakeformat.tables.commit_observer import ObserverLag
+from lakeformat.tables.table import offering_arguments
 from lakeformat.types.count_text import counted
 
 __all__ = ["lag_of", "publication_lag"]
 
 
+@offering_arguments
 def publication_lag(table: Table) -> ObserverLag:
     """Return how many snapshots of a published Paimon table readers of Iceberg do not see yet.
 

@@ -53,6 +53,7 @@ from lakeformat.publish.versions import Newest
 from lakeformat.publish.visible_files import shows_such_files
 from lakeformat.storage.creation_proof import ProvesCreation
 from lakeformat.tables.kept_files import kept_if_published
+from lakeformat.tables.table import offering_arguments
 
 __all__ = ["publish_head", "publish_table"]
 
@@ -66,6 +67,7 @@ _PROPERTIES = {
 """Keep the ten newest metadata files, for readers that have opened one of them."""
 
 
+@offering_arguments
 def publish_table(table: Table) -> PublishReport:
     """Publish the snapshots of a Paimon table as Iceberg metadata, up to the newest one.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 from lakeformat.errors import UnsupportedError
@@ -32,10 +32,13 @@ if TYPE_CHECKING:
     from lakeformat.tables.row_checks.check_report import CheckReport
     from lakeformat.tables.wanted_table import WantedTable
 
-__all__ = ["OPERATIONS", "Table", "offering_arguments", "refuse_operation"]
+__all__ = ["OPERATIONS", "Table", "offer_arguments", "offering_arguments", "refuse_operation"]
 
+_CO_VARKEYWORDS = 8
+"""The flag of functions that take any keyword argument, as ``inspect`` names it."""
 P = ParamSpec("P")
 R = TypeVar("R")
+C = TypeVar("C")
 
 OPERATIONS = frozenset(
     {
@@ -72,22 +75,39 @@ OPERATIONS = frozenset(
 """The operations of the contract, by the names of their methods."""
 
 
-def offering_arguments(method: Callable[P, R]) -> Callable[P, R]:
-    """Return the method with a better error for an unknown argument: it names the most
-    similar one.
+def offering_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """Return the function with a better error for an unknown argument, or for one that is given
+    twice: it names the most similar argument.
     """
 
-    @wraps(method)
+    @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return method(*args, **kwargs)
+            return function(*args, **kwargs)
         except TypeError:
-            from lakeformat.tables.unknown_arguments import refuse_unknown  # only for a message
+            from lakeformat.tables.unknown_arguments import refuse_call  # only for a message
 
-            refuse_unknown(method, kwargs)
+            refuse_call(function, args, kwargs)
             raise
 
+    call.offers_arguments = True  # type: ignore[attr-defined]
     return call
+
+
+def offer_arguments(cls: type[C]) -> type[C]:
+    """Apply ``offering_arguments`` to all public methods of a class and of its bases."""
+    for each in cls.__mro__:
+        if not each.__module__.startswith("lakeformat."):
+            continue
+        for name, member in [*vars(each).items()]:
+            if name.startswith("_") or not isinstance(member, FunctionType):
+                continue
+            # A method that takes any argument refuses unknown ones itself.
+            inner = getattr(member, "__wrapped__", member)
+            takes_any = inner.__code__.co_flags & _CO_VARKEYWORDS
+            if not takes_any and not hasattr(member, "offers_arguments"):
+                setattr(each, name, offering_arguments(member))
+    return cls
 
 
 class Table(ABC):
@@ -102,6 +122,10 @@ class Table(ABC):
 
     Some names are kinds of work without a method, such as ``changelog``.
     """
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        offer_arguments(cls)
 
     refused_arguments: ClassVar[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
     """For each operation: the arguments that the format lacks, and what to use instead of each."""
@@ -216,7 +240,6 @@ class Table(ABC):
     def write(self, *arguments: Any, **options: Any) -> Any:
         """Add or replace rows in one commit."""
 
-    @offering_arguments
     def check(
         self,
         *,

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Raises an error for an argument that a method does not have; it names the most similar
+"""Raises an error for an argument that a function does not have; it names the most similar
 argument.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.types.closest import closest
 
-__all__ = ["refuse_unknown"]
+__all__ = ["refuse_call", "refuse_unknown"]
 
 _OF_OTHER_LIBRARIES = {
     ("write", "mode"): "rows are added by default; overwrite='table', overwrite='partitions' or "
@@ -20,6 +20,26 @@ _OF_OTHER_LIBRARIES = {
     ("update", "updates"): "write the new values in set, as in set={'amount': 0}",
 }
 """Arguments of other libraries by method and name, and how to get their effect here."""
+
+
+def refuse_call(
+    function: Callable[..., object], args: Sequence[object], named: Collection[str]
+) -> None:
+    """Raise ``InvalidRequestError`` if ``named`` has an argument that a function does not have, or
+    that ``args`` gives by position.
+    """
+    parameters = inspect.signature(function).parameters.values()
+    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+        return  # the function itself refuses an unknown argument
+    refuse_unknown(function, named)
+    in_order = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
+    for name in in_order[: len(args)]:
+        if name in named:
+            order = ", ".join(each for each in in_order if each != "self")
+            raise InvalidRequestError(
+                f"{function.__name__} got {name!r} by position and by name: by position its "
+                f"arguments are {order}. Give each by name"
+            )
 
 
 def refuse_unknown(method: Callable[..., object], given: Iterable[str]) -> None:

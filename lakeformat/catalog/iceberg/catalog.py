@@ -26,6 +26,7 @@ from lakeformat.errors import (
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.mixed.stores.properties import CHANGE_IDENTIFIER, TABLE_STORE, is_keyed_store
+from lakeformat.tables.table import offer_arguments
 from lakeformat.types.closest import closest
 from lakeformat.types.count_text import counted
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["IcebergCatalog"]
 
 
+@offer_arguments
 class IcebergCatalog:
     """The databases and Iceberg tables that one metastore lists."""
 

@@ -37,6 +37,7 @@ from lakeformat.storage.sql import LockSettings, SqlDatabase, SqlLock, parse_dat
 from lakeformat.storage.sql.catalog_rows import fits
 from lakeformat.storage.sql.failure import no_such_catalog
 from lakeformat.storage.sql.tables import NAME_LENGTH, VALUE_LENGTH, create_missing_tables
+from lakeformat.tables.table import offer_arguments
 
 __all__ = ["SqlCatalog"]
 
@@ -44,6 +45,7 @@ _EXISTS = "exists"
 _KEPT = (_EXISTS, LOCATION)
 
 
+@offer_arguments
 class SqlCatalog(Catalog):
     """A catalog in a SQL database; one SQL database may hold several catalogs."""
 

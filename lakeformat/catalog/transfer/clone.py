@@ -38,6 +38,7 @@ from lakeformat.paimon.read.time_travel import find_snapshot
 from lakeformat.paimon.table import ReadOnlyTable, Table
 from lakeformat.storage import Storage
 from lakeformat.storage.digest import content_digest
+from lakeformat.tables.table import offering_arguments
 from lakeformat.types.count_text import counted
 from lakeformat.types.sentence import sentence
 from lakeformat.types.type_rules import holds_blobs
@@ -58,6 +59,7 @@ OnFiles: TypeAlias = Callable[[int, int], None]
 
 
 @renamed_argument("tell", "on_progress")
+@offering_arguments
 def clone_table(
     source: Table,
     catalog: Catalog,

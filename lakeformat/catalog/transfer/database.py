@@ -12,6 +12,7 @@ from lakeformat.catalog.transfer.clone import OnFiles, clone_table
 from lakeformat.catalog.transfer.transfer_reports import CloneReport
 from lakeformat.deprecation import renamed_argument
 from lakeformat.errors import InvalidRequestError
+from lakeformat.tables.table import offering_arguments
 from lakeformat.tables.table_by_table import TableOutcome, table_by_table
 
 __all__ = ["clone_database"]
@@ -20,6 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 @renamed_argument("tell", "on_progress")
+@offering_arguments
 def clone_database(
     source: Catalog,
     database: str,

@@ -57,6 +57,7 @@ from lakeformat.paimon.write.table_writer import TableWriter
 from lakeformat.storage import Storage, open_storage
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.kept_files import kept_if_published
+from lakeformat.tables.table import offering_arguments
 from lakeformat.types.arrow_types import to_arrow_schema
 from lakeformat.types.count_text import counted
 from lakeformat.types.sentence import sentence
@@ -71,6 +72,7 @@ _CHUNK = 8 << 20
 _UNAWARE = {"bucket": str(UNAWARE_BUCKET)}
 
 
+@offering_arguments
 def migrate_directory(
     catalog: Catalog,
     source: str,

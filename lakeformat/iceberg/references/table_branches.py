@@ -27,6 +27,7 @@ from lakeformat.iceberg.references.origin import Origin, find_reference
 from lakeformat.tables.position import MAIN_BRANCH, AnyPosition
 from lakeformat.tables.reference_reports import BranchReport, DeletionReport, FastForwardReport
 from lakeformat.tables.retain import Retain
+from lakeformat.tables.table import offer_arguments
 from lakeformat.types.count_text import counted
 
 __all__ = ["BranchInfo", "TableBranches"]
@@ -58,6 +59,7 @@ class BranchInfo:
         }
 
 
+@offer_arguments
 @dataclass(frozen=True, slots=True)
 class TableBranches:
     """The branches of one table, except main."""

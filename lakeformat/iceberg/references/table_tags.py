@@ -27,6 +27,7 @@ from lakeformat.tables.past_time import PastTime
 from lakeformat.tables.position import AnyPosition
 from lakeformat.tables.reference_reports import DeletionReport, TagReport
 from lakeformat.tables.retain import Retain
+from lakeformat.tables.table import offer_arguments
 from lakeformat.types.duration_text import java_duration
 
 __all__ = ["TableTags", "TagInfo"]
@@ -66,6 +67,7 @@ class TagInfo:
         }
 
 
+@offer_arguments
 @dataclass(frozen=True, slots=True)
 class TableTags:
     """The tags of one table."""

@@ -23,10 +23,12 @@ from lakeformat.iceberg.row_changes.given_keys import key_fields
 from lakeformat.iceberg.write.message import IcebergCommitMessage, with_keys
 from lakeformat.iceberg.write.prepared_writer import PreparedWriter
 from lakeformat.rows.row_kinds import Kinds
+from lakeformat.tables.table import offer_arguments
 
 __all__ = ["UpsertWriter"]
 
 
+@offer_arguments
 class UpsertWriter(PreparedWriter):
     """Writes rows that replace stored rows, and keys of rows to delete.
 

@@ -20,6 +20,7 @@ from lakeformat.iceberg.write.message import (
 from lakeformat.iceberg.write.report import WriteReport, write_report
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.staged.table_staged import AnyTableStaged
+from lakeformat.tables.table import offer_arguments
 
 if TYPE_CHECKING:
     from lakeformat.iceberg.read.scan import Scan
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["TableStaged"]
 
 
+@offer_arguments
 class TableStaged(AnyTableStaged[IcebergCommitMessage, WriteReport]):
     """The staged results of one table or branch."""
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from lakeformat.iceberg.refused_arguments import refuse_arguments
 from lakeformat.iceberg.table.history import TableHistory
-from lakeformat.tables.table import offering_arguments
 
 if TYPE_CHECKING:
     from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
@@ -21,7 +20,6 @@ __all__ = ["TableExpiry"]
 class TableExpiry(TableHistory):
     """The methods of a table that expire snapshots."""
 
-    @offering_arguments
     def expire_snapshots(
         self,
         *,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from lakeformat.iceberg.refused_arguments import refuse_arguments
 from lakeformat.iceberg.table.history import TableHistory
-from lakeformat.tables.table import offering_arguments
 
 if TYPE_CHECKING:
     from lakeformat.executor import Executor
@@ -22,7 +21,6 @@ __all__ = ["TableOrphans"]
 class TableOrphans(TableHistory):
     """The methods of a table that remove orphan files."""
 
-    @offering_arguments
     def remove_orphans(
         self,
         older_than: PastTime | None = None,

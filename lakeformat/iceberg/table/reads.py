@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.table.history import TableHistory
 from lakeformat.tables.position import AnyPosition
-from lakeformat.tables.table import offering_arguments
 
 if TYPE_CHECKING:
     from lakeformat.iceberg.branch_history import BranchSnapshot
@@ -28,7 +27,6 @@ __all__ = ["TableReads"]
 class TableReads(TableHistory):
     """The methods of a table that read."""
 
-    @offering_arguments
     def scan(
         self,
         columns: Sequence[str] | None = None,
@@ -110,7 +108,6 @@ class TableReads(TableHistory):
         path = "/".join(f"{column}={value}" for column, value in partition.items())
         return PartitionRows(scan.snapshot_id, {path: rows} if rows else {})
 
-    @offering_arguments
     def changes(
         self,
         after: WindowEnd,

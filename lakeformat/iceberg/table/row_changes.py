@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lakeformat.iceberg.table.history import TableHistory
-from lakeformat.tables.table import offering_arguments
 
 if TYPE_CHECKING:
     from lakeformat.iceberg.write.report import UpsertReport
@@ -23,7 +22,6 @@ __all__ = ["TableRowChanges"]
 class TableRowChanges(TableHistory):
     """The methods of a table that delete, update and upsert rows."""
 
-    @offering_arguments
     def delete(
         self,
         where: Where,
@@ -52,7 +50,6 @@ class TableRowChanges(TableHistory):
             self._handle, where, commit=commit, dry_run=dry_run, on_progress=on_progress
         )
 
-    @offering_arguments
     def update(
         self,
         where: Where | None,
@@ -76,7 +73,6 @@ class TableRowChanges(TableHistory):
             self._handle, where, set, commit=commit, dry_run=dry_run, on_progress=on_progress
         )
 
-    @offering_arguments
     def upsert(
         self,
         data: Any,

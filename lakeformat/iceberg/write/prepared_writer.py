@@ -13,10 +13,12 @@ from lakeformat.iceberg.refused_arguments import refuse_arguments
 from lakeformat.iceberg.write.message import IcebergCommitMessage
 from lakeformat.iceberg.write.table_writer import TableWriter
 from lakeformat.rows.batches import to_batches
+from lakeformat.tables.table import offer_arguments
 
 __all__ = ["PreparedWriter"]
 
 
+@offer_arguments
 class PreparedWriter:
     """Writes rows of any partitions. Use each writer once and in one thread.
 

@@ -22,7 +22,7 @@ from lakeformat.mixed.table.table_upkeep import TableUpkeep
 from lakeformat.tables.listed_history import ListedHistory
 from lakeformat.tables.position import AnyPosition, Position
 from lakeformat.tables.since import Since
-from lakeformat.tables.table import offering_arguments, refuse_operation
+from lakeformat.tables.table import refuse_operation
 
 if TYPE_CHECKING:
     from lakeformat.mixed.read.scan import MixedScan
@@ -166,7 +166,6 @@ class MixedTable(TableUpkeep, ListedHistory[MixedSnapshot]):
 
     # ------------------------------------------------------------------ rows
 
-    @offering_arguments
     def scan(
         self,
         columns: Sequence[str] | None = None,

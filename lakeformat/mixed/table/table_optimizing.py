@@ -11,7 +11,7 @@ from lakeformat.errors import UnsupportedError
 from lakeformat.mixed.stores.store_pair import StorePair
 from lakeformat.mixed.table.mixed_history import mixed_history
 from lakeformat.mixed.table.not_here import REFUSED_ARGUMENTS
-from lakeformat.tables.table import Table, offering_arguments
+from lakeformat.tables.table import Table
 
 if TYPE_CHECKING:
     from lakeformat.executor import Executor
@@ -33,7 +33,6 @@ class TableOptimizing(Table):
     def __init__(self, pair: StorePair) -> None:
         self._pair = pair
 
-    @offering_arguments
     def plan_optimizing(
         self,
         *,

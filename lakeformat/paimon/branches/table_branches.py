@@ -20,10 +20,12 @@ from lakeformat.paimon.metadata.tag import tag_names
 from lakeformat.paimon.tags.source import find_origin
 from lakeformat.tables.position import AnyPosition
 from lakeformat.tables.reference_reports import BranchReport, DeletionReport, FastForwardReport
+from lakeformat.tables.table import offer_arguments
 
 __all__ = ["TableBranches"]
 
 
+@offer_arguments
 @dataclass(frozen=True, slots=True)
 class TableBranches:
     """The branches of one table, without main."""

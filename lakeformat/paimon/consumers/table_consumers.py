@@ -21,10 +21,12 @@ from lakeformat.tables.consumers.files import ConsumerFiles
 from lakeformat.tables.consumers.report import ConsumerReport, ConsumerState
 from lakeformat.tables.consumers.table_consumers import AnyTableConsumers
 from lakeformat.tables.position import Position
+from lakeformat.tables.table import offer_arguments
 
 __all__ = ["TableConsumers", "expire_consumers", "files_of"]
 
 
+@offer_arguments
 class TableConsumers(AnyTableConsumers[int]):
     """The consumers of one table; snapshots that a consumer has not read do not expire."""
 

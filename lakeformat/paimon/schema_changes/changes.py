@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.schema import new_schema
+from lakeformat.tables.table import offering_arguments
 from lakeformat.types.amounts import Setting, setting_text
 from lakeformat.types.type_rules import is_text, require_text
 from lakeformat.types.type_text import type_to_sql
@@ -174,6 +175,7 @@ SchemaChange: TypeAlias = (
 """One change of a table's schema, as the functions of this module create it."""
 
 
+@offering_arguments
 def add_column(
     column: ColumnPath,
     type: str | pa.DataType,
@@ -190,6 +192,7 @@ def add_column(
     return AddColumn(path, replace(_only_column(path[-1], type), description=comment), position)
 
 
+@offering_arguments
 def drop_column(column: ColumnPath) -> SchemaChange:
     """Drop a column. Old files keep its values; a later column of the same name does not
     show them.
@@ -197,6 +200,7 @@ def drop_column(column: ColumnPath) -> SchemaChange:
     return DropColumn(_path(column))
 
 
+@offering_arguments
 def rename_column(column: ColumnPath, new_name: str) -> SchemaChange:
     """Rename a column; the primary key and options that name it are updated."""
     require_text("new_name", new_name)
@@ -204,6 +208,7 @@ def rename_column(column: ColumnPath, new_name: str) -> SchemaChange:
     return RenameColumn(_path(column), new_name)
 
 
+@offering_arguments
 def update_column_type(column: ColumnPath, type: str | pa.DataType) -> SchemaChange:
     """Change the type of a column; values in old files are cast on read.
 
@@ -212,6 +217,7 @@ def update_column_type(column: ColumnPath, type: str | pa.DataType) -> SchemaCha
     return UpdateColumnType(_path(column), _type(type))
 
 
+@offering_arguments
 def update_column_nullability(column: ColumnPath, *, nullable: bool) -> SchemaChange:
     """Allow nulls in a column, or forbid them.
 
@@ -222,12 +228,14 @@ def update_column_nullability(column: ColumnPath, *, nullable: bool) -> SchemaCh
     return UpdateColumnNullability(_path(column), nullable)
 
 
+@offering_arguments
 def update_column_comment(column: ColumnPath, comment: str | None) -> SchemaChange:
     """Change the comment of a column; None removes it."""
     _check_comment(comment)
     return UpdateColumnComment(_path(column), comment)
 
 
+@offering_arguments
 def update_column_position(
     column: ColumnPath,
     *,
@@ -246,12 +254,14 @@ def update_column_position(
     return UpdateColumnPosition(_path(column), position)
 
 
+@offering_arguments
 def update_comment(comment: str | None) -> SchemaChange:
     """Change the comment of the table; None removes it."""
     _check_comment(comment)
     return UpdateComment(comment)
 
 
+@offering_arguments
 def set_option(key: str, value: Setting) -> SchemaChange:
     """Set a table option; some options cannot change once the table has a snapshot."""
     require_text("an option's key", key)
@@ -263,6 +273,7 @@ def set_option(key: str, value: Setting) -> SchemaChange:
     return SetOption(key, setting_text(f"the value of option {key!r}", value))
 
 
+@offering_arguments
 def remove_option(key: str) -> SchemaChange:
     """Reset a table option to its default."""
     require_text("an option's key", key)

@@ -20,6 +20,7 @@ from lakeformat.paimon.staged.order import require_order
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.staged.files import StagedResult
 from lakeformat.tables.staged.table_staged import AnyTableStaged
+from lakeformat.tables.table import offer_arguments
 
 if TYPE_CHECKING:
     from lakeformat.paimon.read.scan import Scan
@@ -35,6 +36,7 @@ class Commit(Protocol):
         """Publish messages as a snapshot."""
 
 
+@offer_arguments
 class TableStaged(AnyTableStaged[CommitMessage, CommitReport]):
     """The staged results of one table, or of one of its branches."""
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from lakeformat.deprecation import renamed_argument
 from lakeformat.paimon.table.reads import TableReads
-from lakeformat.tables.table import offering_arguments
 
 if TYPE_CHECKING:
     from lakeformat.paimon.consumers import TableConsumers
@@ -22,7 +21,6 @@ class TableExpiry(TableReads):
     """The methods of ``Table`` that expire snapshots."""
 
     @renamed_argument("tell", "on_progress")
-    @offering_arguments
     def expire_snapshots(
         self,
         *,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from lakeformat.deprecation import renamed_argument
 from lakeformat.paimon.table.reads import TableReads
 from lakeformat.tables.commit_id import CommitId
-from lakeformat.tables.table import offering_arguments
 from lakeformat.types.type_rules import require_list
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ class TableOrphans(TableReads):
     """The methods of ``Table`` that clean up files."""
 
     @renamed_argument("tell", "on_progress")
-    @offering_arguments
     def remove_orphans(
         self,
         older_than: PastTime | None = None,

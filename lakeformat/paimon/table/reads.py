@@ -24,7 +24,6 @@ from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.snapshot_positions import position_at, snapshot_number
 from lakeformat.tables.position import AnyPosition, Position
 from lakeformat.tables.since import Since
-from lakeformat.tables.table import offering_arguments
 
 if TYPE_CHECKING:
     from lakeformat.paimon.read.changes.changes import Changes
@@ -175,7 +174,6 @@ class TableReads:
         named = snapshot_number(handle, "number must be a snapshot number", number)
         return snapshot_change(handle, named)
 
-    @offering_arguments
     def scan(
         self,
         columns: Sequence[str] | None = None,
@@ -213,7 +211,6 @@ class TableReads:
             decided_by=state.decided_by,
         )
 
-    @offering_arguments
     def changes(
         self,
         after: WindowEnd,

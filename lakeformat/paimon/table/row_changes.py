@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from lakeformat.deprecation import renamed_argument
 from lakeformat.paimon.table.reads import TableReads
 from lakeformat.tables.commit_id import CommitId
-from lakeformat.tables.table import offering_arguments
 
 if TYPE_CHECKING:
     from lakeformat.paimon.row_changes.change import OnProgress
@@ -23,7 +22,6 @@ class TableRowChanges(TableReads):
     """The methods of ``Table`` that delete and update rows by condition."""
 
     @renamed_argument("tell", "on_progress")
-    @offering_arguments
     def delete(
         self,
         where: Where,
@@ -50,7 +48,6 @@ class TableRowChanges(TableReads):
         )
 
     @renamed_argument("tell", "on_progress")
-    @offering_arguments
     def update(
         self,
         where: Where | None,

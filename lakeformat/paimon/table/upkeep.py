@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from lakeformat.deprecation import renamed_argument
 from lakeformat.paimon.table.reads import TableReads
 from lakeformat.tables.commit_id import CommitId
-from lakeformat.tables.table import offering_arguments
 
 if TYPE_CHECKING:
     from lakeformat.executor import Executor
@@ -144,7 +143,6 @@ class TableUpkeep(TableReads):
         )
 
     @renamed_argument("tell", "on_progress")
-    @offering_arguments
     def compact(
         self,
         *,

@@ -21,10 +21,12 @@ from lakeformat.tables.past_time import PastTime
 from lakeformat.tables.position import AnyPosition
 from lakeformat.tables.reference_reports import DeletionReport, TagReport
 from lakeformat.tables.retain import Retain
+from lakeformat.tables.table import offer_arguments
 
 __all__ = ["TableTags"]
 
 
+@offer_arguments
 @dataclass(frozen=True, slots=True)
 class TableTags:
     """The tags of one table, or of one of its branches."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Never, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -107,13 +107,19 @@ class TableWriter:
         else:
             self._buckets = AppendBuckets(handle, sequences, self._placement.place)
 
-    def write(self, data: Any, kinds: Any = None, *, checked: bool = False) -> None:
+    def write(
+        self, data: Any, kinds: Any = None, *, checked: bool = False, **unknown: Never
+    ) -> None:
         """Add rows: a pyarrow, pandas or polars object, or an iterable of those.
 
         ``kinds`` gives the kind of each row: '+I', '-U', '+U', '-D' or the bytes 0 to 3, or the
         name of a column of ``data`` with these values. Without it all rows are inserted.
         ``checked``: an ``InputColumns`` of the table has checked the rows already.
         """
+        if unknown:
+            from lakeformat.tables.unknown_arguments import refuse_unknown  # only for a message
+
+            refuse_unknown(self.write, unknown)
         self._require_unfinished()
         conform = self._conform.again if checked else self._conform
         with self._leaving_nothing():

@@ -29,6 +29,7 @@ from lakeformat.publish.published_table import require_published_table
 from lakeformat.publish.targets.followers import targets_of
 from lakeformat.rows.paired_rows import paired_rows
 from lakeformat.rows.row_hashes import Hashes, row_hashes
+from lakeformat.tables.table import offering_arguments
 from lakeformat.types.count_text import counted
 
 __all__ = ["ExpectedRows", "check_publication"]
@@ -38,6 +39,7 @@ _MOST_LETTERS = 300
 """An error message of a reader is cut to this many characters."""
 
 
+@offering_arguments
 def check_publication(table: Table, readers: Sequence[Reader] = READERS) -> PublicationCheckReport:
     """Read the published table with each installed Iceberg reader, and compare all rows.
 
