@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +45,11 @@ class ChangesSince:
     """
     batches: tuple[tuple[Snapshot, ManifestColumns], ...]
     """The overwrites, and the batches in transaction order, with their files."""
+
+    def within(self, touches: Touches) -> ChangesSince:
+        """Return the changes of the partitions that ``touches`` selects, without batches."""
+        chosen = (files.filter(touches(files.partition.to_arrow())) for files in self.added)
+        return replace(self, added=tuple(files for files in chosen if len(files)), batches=())
 
     def require_no_batch(self, touches: Touches) -> None:
         """Raise CommitConflictError if another batch changed the same partitions."""

@@ -14,18 +14,17 @@ import pyarrow as pa
 
 from lakeformat.paimon.commit.base_files import in_partitions
 from lakeformat.paimon.datafile.system_fields import VALUE_KIND
-from lakeformat.paimon.handle import TableHandle, has_hash_index
+from lakeformat.paimon.handle import has_hash_index
 from lakeformat.paimon.merge.merge_setup import merge_engine, merge_order
 from lakeformat.paimon.merge.streams import batch_rows_of, merge_runs
 from lakeformat.paimon.metadata.manifest import ManifestEntry
-from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.partition_filter import PartitionFilter
 from lakeformat.paimon.read.data_files import DataFiles
 from lakeformat.paimon.read.deletions import DeletedRows
 from lakeformat.paimon.transaction_order.changes_since import ChangesSince
 from lakeformat.rows.row_kinds import is_retract
 
-__all__ = ["NewerFiles", "newer_files"]
+__all__ = ["NO_FILES", "NewerFiles", "newer_files"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +33,19 @@ class NewerFiles:
     replaces.
     """
 
-    kept: Set[str]
+    kept: frozenset[str]
     """The names of the files that the overwrite keeps."""
     written_again: tuple[tuple[ManifestEntry, ...], ...]
     """The other files, bucket by bucket and oldest first; some may be in earlier snapshots only."""
 
-    def rows(self, handle: TableHandle, head: Snapshot) -> Iterator[pa.RecordBatch]:
+    def rows(self, changes: ChangesSince) -> Iterator[pa.RecordBatch]:
         """Stream the newest row of each key in the files to write again, unless it is deleted.
 
         A later commit has the newer row of a key. Sequence numbers do not show that: they start
         again after a compaction has dropped deleted rows.
         """
-        files = DataFiles(handle, head, DeletedRows(handle, ()))
+        handle = changes.handle
+        files = DataFiles(handle, changes.head, DeletedRows(handle, ()))
         order, engine = merge_order(handle.schema), merge_engine(handle.schema)
         names = [field.name for field in handle.schema.fields]
         for entries in self.written_again:
@@ -61,6 +61,9 @@ class NewerFiles:
                         yield batch.filter(pa.array(~retracts)).select(names)
 
 
+NO_FILES = NewerFiles(frozenset(), ())
+
+
 def newer_files(changes: ChangesSince, replaced: PartitionFilter) -> NewerFiles:
     """Return the files that other commits added to the partitions ``replaced``."""
     handle, head = changes.handle, changes.head
@@ -70,7 +73,7 @@ def newer_files(changes: ChangesSince, replaced: PartitionFilter) -> NewerFiles:
         for entry in sorted(chosen.entries(), key=lambda each: each.file.min_sequence_number):
             buckets.setdefault((entry.partition, entry.bucket), []).append((number, entry))
     if head is None or not buckets:
-        return NewerFiles(frozenset(), ())
+        return NO_FILES
     partitions = pa.array(sorted({place[0] for place in buckets}), pa.large_binary())
     live = in_partitions(handle, partitions).at(head)
     unmerged = {
@@ -85,7 +88,7 @@ def newer_files(changes: ChangesSince, replaced: PartitionFilter) -> NewerFiles:
         kept |= names
         if rest := tuple(each for _, each in entries if each.file.file_name not in names):
             again.append(rest)
-    return NewerFiles(kept, tuple(again))
+    return NewerFiles(frozenset(kept), tuple(again))
 
 
 def _kept(entries: Sequence[tuple[int, ManifestEntry]], unmerged: Set[str]) -> set[str]:

@@ -2,29 +2,37 @@
 """Writes a batch as of the snapshot from which it was computed; newer rows of its keys are kept.
 
 The keys that other commits have changed since that snapshot are left out of the batch. If another
-commit changes the same partitions before the batch is published, the batch is written again.
+commit changes one of its keys before the batch is published, its files are written again without
+this key.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.errors import CommitConflictError
+from lakeformat.errors import CommitConflictError, CommitOutcomeUnknownError, LakeError
+from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.commit.identity import EarlierCommits
 from lakeformat.paimon.commit.overwrite import Dynamic, Replacement
 from lakeformat.paimon.commit.read_snapshot_check import Touches
+from lakeformat.paimon.datafile.system_fields import VALUE_KIND
 from lakeformat.paimon.existing_keys import find_keys
 from lakeformat.paimon.expiry_race import head_of
-from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.handle import TableHandle, has_hash_index
 from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.paimon.metadata.manifest import FileKind, ManifestEntry
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.partition_filter import PartitionFilter, these_partitions
+from lakeformat.paimon.read.data_files import DataFiles
+from lakeformat.paimon.read.deletions import DeletedRows
 from lakeformat.paimon.transaction_order.changes_since import (
     READ_SNAPSHOT,
     ChangedKeys,
@@ -32,13 +40,57 @@ from lakeformat.paimon.transaction_order.changes_since import (
     changes_since,
     read_base,
 )
-from lakeformat.paimon.transaction_order.newer_files import newer_files
+from lakeformat.paimon.transaction_order.newer_files import (
+    NO_FILES,
+    NewerFiles,
+    newer_files,
+)
 from lakeformat.paimon.write.as_of import WrittenAsOf
 from lakeformat.paimon.write.table_writer import TableWriter
+from lakeformat.rows.row_kinds import Kinds
 from lakeformat.tables.driver import Round, Steps, carry_out
-from lakeformat.tables.kept_files import kept_if_published
 
 __all__ = ["BatchInOrder"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """The files of a batch, which fit the table at the snapshot ``changes.head``."""
+
+    changes: ChangesSince
+    messages: Sequence[CommitMessage]
+    replaced: Replacement
+    newer: NewerFiles
+    """The files with newer rows; ``NO_FILES`` without an overwrite."""
+
+    @property
+    def touches(self) -> Touches:
+        """The function from partitions to a mask of those that the batch changes."""
+        if isinstance(self.replaced, PartitionFilter):
+            return self.replaced.mask
+        partitions = sorted({message.partition for message in self.messages})
+        own = pa.array(partitions, pa.large_binary())
+        return lambda rows: pc.is_in(rows, own).to_numpy(False)
+
+    def on(self, changes: ChangesSince) -> _Prepared | None:
+        """Return the same files for a newer snapshot, or None if they must be written again.
+
+        They must be if a key of the batch was changed since, if a compaction has merged newer rows,
+        or if keys may have got other buckets.
+        """
+        handle = changes.handle
+        since = changes_since(handle, self.changes.head, changes.head).within(self.touches)
+        if since.added and has_hash_index(handle):
+            return None
+        newer = self.newer
+        if isinstance(self.replaced, PartitionFilter):
+            newer = newer_files(changes, self.replaced)
+            if newer.written_again != self.newer.written_again:
+                return None
+        changed = ChangedKeys(since)
+        if any(changed.among(rows).any() for rows, _ in _stored_rows(handle, self.messages)):
+            return None
+        return replace(self, changes=changes, newer=newer)
 
 
 @dataclass(slots=True)
@@ -53,39 +105,46 @@ class BatchInOrder:
     replaced: Replacement
     earlier: EarlierCommits | None
     can_be_read_again: bool
+    _is_read: bool = False
     _changes: ChangesSince | None = None
+    _prepared: _Prepared | None = None
     _report: CommitReport | None = None
     _refusal: CommitConflictError | None = None
-    _attempts: int = 0
 
     def run(self) -> CommitReport:
-        """Write and publish the batch, and write it again after a conflict.
+        """Write and publish the batch; plan and publish it again after a conflict.
 
         Raise CommitConflictError if the changes since its snapshot are not known, or if another
-        batch has changed the same partitions.
+        batch has changed the same partitions. After an error no new file remains, except after
+        ``CommitOutcomeUnknownError``.
         """
-        carry_out(
-            Steps(
-                name=f"batch on {self.handle.uri}",
-                head=head_of(self.handle),
-                plan=self._plan,
-                take=lambda _: None,
-                finish=self._write_and_commit,
-                environment=self.handle.environment,
+        try:
+            carry_out(
+                Steps(
+                    name=f"batch on {self.handle.uri}",
+                    head=head_of(self.handle),
+                    plan=self._plan,
+                    take=lambda _: None,
+                    finish=self._write_and_commit,
+                    environment=self.handle.environment,
+                )
             )
-        )
-        if self._refusal is not None:
-            raise self._refusal
+            if self._refusal is not None:
+                raise self._refusal
+        except CommitOutcomeUnknownError:
+            raise
+        except LakeError:
+            self._discard()
+            raise
         assert self._report is not None
         return self._report
 
     def _plan(self) -> Round[None, None] | None:
-        self._attempts += 1
         handle, options = self.handle, self.options
         assert options.read_snapshot is not None
         head = latest_snapshot(handle.storage, handle.layout)
         try:
-            if self._attempts > 1 and not self.can_be_read_again:
+            if self._is_read and self._prepared is None and not self.can_be_read_again:
                 raise _read_once(handle)
             base = read_base(handle, options.read_snapshot, options.read_identity, head)
             self._changes = changes_since(handle, base, head)
@@ -95,30 +154,44 @@ class BatchInOrder:
         return Round(units=(), work=lambda _: None)
 
     def _write_and_commit(self) -> None:
-        changes = self._changes
+        changes, earlier = self._changes, self._prepared
         assert changes is not None
-        as_of = WrittenAsOf(changes.base, ChangedKeys(changes).among)
+        prepared = None if earlier is None else earlier.on(changes)
+        if prepared is None:
+            prepared = self._write(changes, earlier)
+            self._discard()
+        self._prepared = prepared
+        try:
+            changes.require_no_batch(prepared.touches)
+        except CommitConflictError as refusal:
+            self._refusal = refusal
+            return
+        self._commit(prepared)
+
+    def _write(self, changes: ChangesSince, earlier: _Prepared | None) -> _Prepared:
+        """Write the rows of the batch, from the files of an earlier attempt if there are any."""
         with TableWriter(
             self.handle,
             replaces=self.replaced is not None,
             within=self.replaced if isinstance(self.replaced, PartitionFilter) else None,
             is_committed_here=True,
             find_keys=find_keys,
-            as_of=as_of,
+            as_of=WrittenAsOf(changes.base, ChangedKeys(changes).among),
         ) as writer:
-            writer.write(self.data, self.kinds)
-            replaced = self._replaced_by(writer)
-            kept = frozenset[str]()
+            if earlier is None:
+                self._is_read = True
+                writer.write(self.data, self.kinds)
+                replaced = self._replaced_by(writer)
+            else:
+                for rows, kinds in _stored_rows(self.handle, earlier.messages):
+                    writer.write_stored(rows, kinds)
+                replaced = earlier.replaced
+            newer = NO_FILES
             if isinstance(replaced, PartitionFilter):
-                kept = self._keep_newer_rows(writer, changes, replaced)
-            messages = writer.prepare()
-            try:
-                changes.require_no_batch(_touches(replaced, messages))
-            except CommitConflictError as refusal:
-                self._refusal = refusal
-                writer.abort()
-                return
-        self._commit(writer, messages, replaced, kept)
+                newer = newer_files(changes, replaced)
+                for rows in newer.rows(changes):
+                    writer.write_stored(rows, np.zeros(rows.num_rows, np.int8), is_newer=True)
+            return _Prepared(changes, writer.prepare(), replaced, newer)
 
     def _replaced_by(self, writer: TableWriter) -> Replacement:
         """Return the partitions to replace, also those of which every row is left out."""
@@ -127,55 +200,53 @@ class BatchInOrder:
             return these_partitions(self.handle.schema, rows)
         return self.replaced
 
-    def _keep_newer_rows(
-        self, writer: TableWriter, changes: ChangesSince, replaced: PartitionFilter
-    ) -> frozenset[str]:
-        """Write the newer rows that a compaction has merged with older ones; return the names of
-        the files with other newer rows.
-        """
-        newer = newer_files(changes, replaced)
-        if changes.head is not None:
-            for rows in newer.rows(self.handle, changes.head):
-                writer.write_newer(rows)
-        return frozenset(newer.kept)
-
-    def _commit(
-        self,
-        writer: TableWriter,
-        messages: list[CommitMessage],
-        replaced: Replacement,
-        kept: frozenset[str],
-    ) -> None:
-        changes, options = self._changes, self.options
-        assert changes is not None
-        head = changes.head
+    def _commit(self, prepared: _Prepared) -> None:
+        options, head = self.options, prepared.changes.head
         options = replace(
             options,
             read_snapshot=0 if head is None else head.id,
             read_identity=None if head is None else head.identity,
             properties={**options.properties, READ_SNAPSHOT: str(options.read_snapshot)},
-            kept_files=kept,
+            kept_files=prepared.newer.kept,
         )
-        with kept_if_published(writer.abort):
-            self._report = commit_messages(
-                self.handle, messages, options, overwrite=replaced, earlier=self.earlier
-            )
+        self._report = commit_messages(
+            self.handle,
+            prepared.messages,
+            options,
+            overwrite=prepared.replaced,
+            earlier=self.earlier,
+        )
         if self._report.replayed:  # another attempt with this identity was faster
-            writer.abort()
+            self._discard()
+
+    def _discard(self) -> None:
+        """Delete the files of the last attempt, which are not published."""
+        if self._prepared is not None:
+            delete_written(self.handle, self._prepared.messages)
+            self._prepared = None
 
 
-def _touches(replaced: Replacement, messages: list[CommitMessage]) -> Touches:
-    if isinstance(replaced, PartitionFilter):
-        return replaced.mask
-    partitions = {message.partition for message in messages}
-    return lambda rows: pc.is_in(rows, pa.array(sorted(partitions), pa.large_binary())).to_numpy(
-        False
-    )
+def _stored_rows(
+    handle: TableHandle, messages: Sequence[CommitMessage]
+) -> Iterator[tuple[pa.RecordBatch, Kinds]]:
+    """Stream the rows of prepared files with their kinds.
+
+    The changelog of ``changelog-producer=input`` has all rows, and the data files the newest row of
+    each key.
+    """
+    files = DataFiles(handle, None, DeletedRows(handle, ()))
+    names = [field.name for field in handle.schema.fields]
+    for message in messages:
+        total = message.total_buckets or handle.options.bucket
+        for file in message.changelog_files or message.new_files:
+            entry = ManifestEntry(FileKind.ADD, message.partition, message.bucket, total, file)
+            for rows in files.key_values(entry, handle.schema.fields, numbered=False):
+                yield rows.select(names), rows.column(VALUE_KIND.name).to_numpy()
 
 
 def _read_once(handle: TableHandle) -> CommitConflictError:
     return CommitConflictError(
-        f"another commit changed the same partitions of {handle.uri} while this batch was "
-        "written, and its rows can be read only once. Nothing was published; repeat the work, or "
-        "pass rows that can be read again, such as a pyarrow Table"
+        f"the buckets of keys of {handle.uri} changed while this batch was written, and its rows "
+        "can be read only once. Nothing was published; repeat the work, or pass rows that can be "
+        "read again, such as a pyarrow Table"
     )

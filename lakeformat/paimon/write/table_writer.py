@@ -29,6 +29,7 @@ from lakeformat.paimon.write.row_kinds import RowKinds, written_rows
 from lakeformat.paimon.write.sequences import SequenceNumbers
 from lakeformat.rows.batches import to_batches
 from lakeformat.rows.groups import Positions
+from lakeformat.rows.row_kinds import Kinds
 from lakeformat.storage.creation_proof import ProvesCreation
 
 if TYPE_CHECKING:
@@ -129,14 +130,19 @@ class TableWriter:
                     self._add(piece, given, conform)
             given.finish()
 
-    def write_newer(self, rows: pa.RecordBatch) -> None:
-        """Add rows of the table with all their columns, also those that ``as_of`` leaves out."""
+    def write_stored(self, rows: pa.RecordBatch, kinds: Kinds, *, is_newer: bool = False) -> None:
+        """Add rows of the table's own files, which have all its columns, with their kinds.
+
+        ``is_newer``: add them even if ``as_of`` leaves out their keys.
+        """
         self._require_unfinished()
-        with self._leaving_nothing():
+        with self._leaving_nothing(), self._reading_base():
             first, self._rows = self._rows, self._rows + rows.num_rows
-            kinds = np.zeros(rows.num_rows, np.int8)
             for placed in self._placement.take(rows, kinds, range(first, self._rows)):
-                self._buckets.add(*placed)
+                if is_newer:
+                    self._buckets.add(*placed)
+                else:
+                    self._add_placed(placed)
 
     @property
     def partitions(self) -> Sequence[bytes]:

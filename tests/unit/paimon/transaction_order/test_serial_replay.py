@@ -15,7 +15,9 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from tests.keyed_rows import KeyedRows, listed
+from lakeformat.paimon.commit.commit import commit_messages
+from lakeformat.paimon.transaction_order import write
+from tests.keyed_rows import MINUTE, KeyedRows, listed
 from tests.sampling import SEED, count
 
 Key = tuple[str, int]
@@ -94,8 +96,9 @@ class Replay:
         types = [pa.string(), pa.int32(), pa.string()]
         arrays = [pa.array(values, kind) for values, kind in zip(columns, types, strict=True)]
         overwrite = {"merge": None, "a": {"p": "a"}}.get(how, how)
+        data = pa.table(dict(zip(names, arrays, strict=True)))
         self.rows.table.write(
-            pa.table(dict(zip(names, arrays, strict=True))),
+            data.to_reader() if self.chance.random() < 0.5 else data,
             list(kinds) if how == "merge" else None,
             overwrite=overwrite,
             read_snapshot=began,
@@ -118,11 +121,19 @@ class Replay:
 
 
 @pytest.mark.parametrize("example", range(count(8, 200, "INTERLEAVINGS")))
-def test_interleavings_equal_a_replay_in_the_order_of_transactions(example):
+def test_interleavings_equal_a_replay_in_the_order_of_transactions(example, monkeypatch):
+    """Before some commits of a batch, after it was written, the stream or a compaction commits."""
     chance = Random(f"{SEED}:{example}")
     options = OPTIONS[(SEED + example) % len(OPTIONS)]
     trigger = {"num-sorted-run.compaction-trigger": "2"}
     replay = Replay(KeyedRows({**trigger, **options}, partitioned=True), chance)
+
+    def overtaken(*arguments, **options):
+        for _ in range(chance.choice([0, 0, 0, 1, 2])):
+            chance.choice([replay.stream, replay.stream, replay.compact])()
+        return commit_messages(*arguments, **options)
+
+    monkeypatch.setattr(write, "commit_messages", overtaken)
     with ExitStack() as batches:
         began: lake.Position | None = None
         for _ in range(12):
@@ -143,3 +154,5 @@ def test_interleavings_equal_a_replay_in_the_order_of_transactions(example):
         replay.rows.table.compact()
     found = {(p, k): v for p, k, v in listed(replay.rows.table.scan())}
     assert found == replay.replayed(), options
+    replay.rows.clock.millis += 48 * 60 * MINUTE
+    assert not replay.rows.table.remove_orphans(dry_run=True).files

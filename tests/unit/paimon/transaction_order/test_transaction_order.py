@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.paimon.commit.commit import commit_messages
+from lakeformat.paimon.transaction_order import write
+from lakeformat.paimon.transaction_order.newer_files import _kept
 from tests.keyed_rows import KeyedRows, listed
 
 ORDER = "transaction-order"
@@ -180,3 +185,31 @@ def test_a_batch_keeps_its_snapshots_and_releases_them_at_its_end():
     assert position.number == 1
     rows.table.expire_snapshots(retain_max=1, retain_min=1)
     assert [each.id for each in rows.table.snapshots()] == [2]
+
+
+def test_a_delete_that_the_stream_commits_just_before_the_batch_wins(monkeypatch):
+    rows = KeyedRows()
+    rows.commit(("+I", 1, "old"))
+    position = rows.table.position()
+
+    def overtaken(*arguments, **options):
+        if rows.table.latest_snapshot().id == 1:
+            rows.commit(("-D", 1, "old"))
+        return commit_messages(*arguments, **options)
+
+    monkeypatch.setattr(write, "commit_messages", overtaken)
+    data = batch((1, "batch"), (2, "batch")).to_reader()  # which can be read only once
+    rows.table.write(data, read_snapshot=position, conflict=ORDER)
+    assert rows_of(rows) == {2: "batch"}
+
+
+def test_files_are_kept_only_if_they_are_newer_than_all_rows_that_are_written_again():
+    def entry(name: str, least: int) -> SimpleNamespace:
+        file = SimpleNamespace(file_name=name, min_sequence_number=least)
+        return SimpleNamespace(file=file)
+
+    merged = (2, entry("merged", 5))
+    assert _kept([merged, (3, entry("new", 6))], {"new"}) == {"new"}
+    assert _kept([(1, entry("older", 6)), merged], {"older"}) == set()
+    assert _kept([merged, (3, entry("restarted", 0))], {"restarted"}) == set()
+    assert _kept([(3, entry("alone", 0))], {"alone"}) == {"alone"}
