@@ -7,7 +7,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -25,6 +25,7 @@ __all__ = [
     "first_try_millis",
     "now_millis",
     "possible_names",
+    "task_name",
     "without_suffix",
 ]
 
@@ -77,8 +78,18 @@ def commit_user(ti: TaskIdentity, table: str) -> str:
     another run, task, map index or table.
     """
     index = -1 if ti.map_index is None else ti.map_index
-    parts = json.dumps([ti.dag_id, ti.run_id, ti.task_id, index, table])
-    digest = hashlib.blake2b(parts.encode(), digest_size=_DIGEST_BYTES).hexdigest()
+    return _name_of(ti, [ti.dag_id, ti.run_id, ti.task_id, index, table])
+
+
+def task_name(ti: TaskIdentity, table: str) -> str:
+    """Return a name of a task on a table: the same in every run, and different for another task,
+    map index or table.
+    """
+    return _name_of(ti, [ti.dag_id, ti.task_id, ti.map_index, table])
+
+
+def _name_of(ti: TaskIdentity, parts: Sequence[object]) -> str:
+    digest = hashlib.blake2b(json.dumps(parts).encode(), digest_size=_DIGEST_BYTES).hexdigest()
     readable = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{ti.dag_id}.{ti.task_id}")[:_READABLE]
     return f"airflow.{readable}.{digest}"
 

@@ -9,10 +9,12 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lakeformat.types.count_text import counted
 from lakeformat.types.sentence import sentence
 from spark_jobs.job_requests.ingest import IngestRequest
 from spark_jobs.job_requests.request import JsonObject
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from spark_jobs.runtime.spark_session import Sessions
 
 __all__ = ["JOB", "main", "run"]
+
+_log = logging.getLogger(__name__)
 
 JOB = Job(
     "ingest",
@@ -74,6 +78,8 @@ def _ingest(wanted: IngestRequest, spark: SparkSession | None) -> Outcome:
 
             table = _existing_table(catalog, wanted)
             return planned(table, wanted, _columns_of(wanted, started, table, None))
+        if wanted.takes_new_files:
+            return _ingest_new_files(catalog, wanted, started)
         if wanted.checkpoint is None:
             return _ingest_rows(catalog, wanted, started, wanted.commit_id())
         from spark_jobs.ingestion.file_stream import ingest_stream
@@ -111,6 +117,43 @@ def _ingest_batch(
             newest_before=newest_snapshot(table),
             replayed=True,
         )
+
+
+def _ingest_new_files(catalog: Catalog, wanted: IngestRequest, started: Sessions) -> Outcome:
+    """Ingest the files that no earlier run of the task has ingested."""
+    from spark_jobs.ingestion.row_sources import target_table
+    from spark_jobs.ingestion.run_files import RunFiles
+    from spark_jobs.ingestion.source_files import find_states
+    from spark_jobs.runtime.new_table import dropping_if_empty
+
+    commit = wanted.commit_id()
+    assert wanted.source is not None
+    assert wanted.ingested_by is not None
+    assert commit is not None
+    existing = table = _existing_table(catalog, wanted)
+    if table is None:
+        table = target_table(catalog, None, wanted, _columns_of(wanted, started, None, None))
+    with dropping_if_empty(catalog, wanted.table, existing):
+        if table.has_unique_keys:
+            return _ingest_rows(catalog, wanted, started, commit)
+        files = RunFiles(table, wanted.ingested_by, commit)
+        if done := _done_before(table, commit, wanted):
+            files.mark_published()
+            return done
+        found = find_states(wanted.source, wanted.catalog_options)
+        new = files.new_files(found)
+        known = f"{len(found) - len(new)} of {counted(len(found), 'file')} of {wanted.source!r}"
+        if not new:
+            return Outcome(
+                reason=f"no new file: earlier runs have ingested {known}",
+                report={"table": table.location, "snapshot_id": None, "files": 0},
+                skipped=True,
+                newest_before=newest_snapshot(table),
+            )
+        if len(new) < len(found):
+            _log.info("%s: skipping %s, which earlier runs have ingested", wanted.table, known)
+        with files.recorded(new):
+            return _ingest_rows(catalog, wanted, started, commit, [*new])
 
 
 def _columns_of(

@@ -12,6 +12,7 @@ from airflow.sdk.log import mask_secret
 
 from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.compat import AirflowNotFoundException
+from airflow_provider_lake.identity import task_name
 from airflow_provider_lake.operators.job import LakeJobOperator
 from airflow_provider_lake.repeated import OnClear
 from airflow_provider_lake.task_arguments import TableJobArguments
@@ -25,6 +26,8 @@ from spark_jobs.job_requests.ingest import (
 )
 
 if TYPE_CHECKING:
+    from airflow.sdk import Context
+
     from lakeformat import Table
 
 __all__ = ["LakeIngestOperator"]
@@ -103,6 +106,8 @@ class LakeIngestOperator(LakeJobOperator):
         one that ``on_schema_change`` allows. Values are not checked
     :param stage: only write the data files; the job ``commit`` publishes them later. ``staged`` in
         the result is the address to give to that job
+    :param ingest_again: ingest all files of ``source`` in every run. Default: a run that only adds
+        rows of files skips those that earlier runs of the task have ingested
     :param on_clear: for a task that is cleared after a success: ``redo`` does its work again, and
         its first rows are replaced in the same commit; ``force`` does it again and keeps them;
         ``skip`` does nothing. Default: ``redo``
@@ -149,6 +154,7 @@ class LakeIngestOperator(LakeJobOperator):
         table_options: Mapping[str, str] | None = None,
         dry_run: bool = False,
         stage: bool = False,
+        ingest_again: bool = False,
         on_clear: OnClear | None = None,
         **kwargs: Unpack[TableJobArguments],
     ) -> None:
@@ -183,6 +189,7 @@ class LakeIngestOperator(LakeJobOperator):
         self.table_options = table_options
         self.is_dry_run = dry_run
         self.stage = stage
+        self.ingest_again = ingest_again
         self.on_clear = on_clear
         self._check_arguments()
 
@@ -214,6 +221,14 @@ class LakeIngestOperator(LakeJobOperator):
                 f"task {self.task_id!r}: leave out 'on_clear' with 'checkpoint': files that are in "
                 "the checkpoint are not ingested again, cleared or not"
             )
+
+    def _identity(self, context: Context) -> dict[str, object]:
+        """Return also the name of the task, under which the table records the ingested files."""
+        keys = super()._identity(context)
+        adds_files = self.source is not None and self.checkpoint is None
+        if adds_files and not self.ingest_again:
+            keys["ingested_by"] = task_name(context["ti"], self.table)
+        return keys
 
     def _adds_rows(self, table: Table) -> bool:
         replaces = self.overwrite is not None or "replace_commit" in table.instead

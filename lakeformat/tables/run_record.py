@@ -17,6 +17,7 @@ from lakeformat.tables.json_file import Member, decode_json_file, read_members, 
 
 __all__ = ["KEPT_MILLIS", "RunRecord", "RunRecords"]
 
+_PREFIX = "run-"
 _REMEDY = "delete the file: a cleared task then counts as one that has not succeeded yet"
 
 KEPT_MILLIS = 90 * 24 * 60 * 60 * 1000
@@ -86,8 +87,9 @@ class RunRecords:
         self.storage.overwrite(self._path(record.user), content)
         oldest = environment.now_millis() - KEPT_MILLIS
         for info in self.storage.list(self.directory):
-            if not info.is_directory and 0 < info.modified_millis < oldest:
+            is_record = info.name.startswith(_PREFIX) and not info.is_directory
+            if is_record and 0 < info.modified_millis < oldest:
                 self.storage.delete(info.path)
 
     def _path(self, user: str) -> str:
-        return f"{self.directory}/run-{quote(user, safe='')}"
+        return f"{self.directory}/{_PREFIX}{quote(user, safe='')}"

@@ -168,6 +168,11 @@ class Table(ABC):
         return f"{article} {self.format.capitalize()} table"
 
     @property
+    def has_unique_keys(self) -> bool:
+        """True if a written row replaces the stored row of its key; False if rows are added."""
+        return False
+
+    @property
     @abstractmethod
     def location(self) -> str:
         """The URI of the table."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lakeformat.types.count_text import counted
 from spark_jobs.ingestion.new_column_texts import column_texts
-from spark_jobs.ingestion.source_files import find_paths
+from spark_jobs.ingestion.source_files import find_paths, find_states
 from spark_jobs.runtime.job import Outcome
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _UPSERT = "would replace rows with the same keys in"
 
 def planned(table: lake.Table | None, wanted: IngestRequest, rows: Columns) -> Outcome:
     """Return what an ingestion would do; nothing is changed, and values are not checked."""
-    files = [] if wanted.source is None else find_paths(wanted.source, wanted.catalog_options)
+    files = _files(table, wanted)
     what = wanted.jdbc_table if wanted.source is None else counted(len(files), "file")
     columns = column_texts(rows.new_columns()) if table is None else []
     changes = [] if table is None else [str(each) for each in rows.changes_for(table)]
@@ -43,3 +43,15 @@ def planned(table: lake.Table | None, wanted: IngestRequest, rows: Columns) -> O
             "schema_changes": changes,
         },
     )
+
+
+def _files(table: lake.Table | None, wanted: IngestRequest) -> list[str]:
+    if wanted.source is None:
+        return []
+    commit = wanted.commit_id()
+    if table is None or table.has_unique_keys or not wanted.takes_new_files or commit is None:
+        return find_paths(wanted.source, wanted.catalog_options)
+    from spark_jobs.ingestion.run_files import RunFiles
+
+    found = find_states(wanted.source, wanted.catalog_options)
+    return [*RunFiles(table, str(wanted.ingested_by), commit).new_files(found)]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import lakeformat as lake
 from lakeformat.types.amounts import parse_asked_duration
 from spark_jobs.ingestion.file_checkpoint import Batch, Checkpoint
-from spark_jobs.ingestion.source_files import FileState, find_states
+from spark_jobs.ingestion.source_files import FileState, change_of, find_states
 from spark_jobs.runtime.job import Outcome
 from spark_jobs.runtime.progress import report_progress
 
@@ -94,11 +94,8 @@ def _new_files(
 def _changed(
     path: str, before: FileState, now: FileState, wanted: IngestRequest
 ) -> lake.InvalidRequestError:
-    difference = f"from {before[0]:,} to {now[0]:,} bytes"
-    if before[0] == now[0]:
-        difference = "its ETag" if isinstance(now[1], str) else "its time"
     return lake.InvalidRequestError(
-        f"{path} has changed since it was ingested ({difference}). Checkpoint "
+        f"{path} has changed since it was ingested ({change_of(before, now)}). Checkpoint "
         f"{wanted.checkpoint!r} ingests each file once, so new rows in it are not in the table: "
         f"give the new content a new name. If the file has no new rows, move it out of "
         f"{wanted.source!r}"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lakeformat import TableSchema
     from lakeformat.types.types import DataType
 
-__all__ = ["FileState", "SourceFiles", "find_paths", "find_source", "find_states"]
+__all__ = ["FileState", "SourceFiles", "change_of", "find_paths", "find_source", "find_states"]
 
 FileState: TypeAlias = tuple[int, int | str]
 """The size of a file, with its ETag or the time of its last change in epoch milliseconds."""
@@ -212,6 +212,13 @@ def find_states(pattern: str, options: Mapping[str, str] | None = None) -> dict[
             found = os.stat(path)
             states[path] = (found.st_size, found.st_mtime_ns // 1_000_000)
     return states
+
+
+def change_of(before: FileState, now: FileState) -> str:
+    """Return the difference between two states of a file, for a message."""
+    if before[0] != now[0]:
+        return f"from {before[0]:,} to {now[0]:,} bytes"
+    return "its ETag" if isinstance(now[1], str) else "its time"
 
 
 def _data(files: Sequence[str], pattern: str, hint: str) -> list[str]:

@@ -76,6 +76,7 @@ _ONLY_WITH = {
     "casts": ("source", "jdbc_url"),
     "dry_run": ("source", "jdbc_url"),
     "checkpoint": ("source",),
+    "ingested_by": ("source",),
     "files_per_batch": ("source",),
     "poll": ("source", "source_table"),
     "consumer": ("source_table",),
@@ -160,6 +161,12 @@ class IngestRequest(CommitRequest):
     so that each file is ingested once and a later run ingests only new files. A file that has
     changed since is refused. The checkpoint has its own commit identity: ``commit_user`` and
     ``commit_identifier`` have no effect.
+    """
+    ingested_by: str | None = None
+    """With ``source`` and a commit identity: a name of the task, the same in all of its runs. The
+    table records the files of each run under this name, and a later run ingests only new files.
+    The name has no effect if the table has a primary key, and with ``overwrite``, ``upsert_by``,
+    ``stage``, ``checkpoint`` or change messages. A file that has changed since is refused.
     """
     files_per_batch: Numbered | None = None
     """With ``checkpoint``: the largest number of files in one commit."""
@@ -279,6 +286,11 @@ class IngestRequest(CommitRequest):
                 "keys 'dry_run' and 'checkpoint' exclude each other: leave out 'checkpoint' to see "
                 "the columns of all files"
             )
+        if self.ingested_by is not None and self.commit_user is None:
+            raise refusal(
+                "key 'ingested_by' needs keys 'commit_user' and 'commit_identifier': add both, or "
+                "leave out 'ingested_by'"
+            )
         if self.overwrite is not None:
             self._require_all_rows()
         if self.upsert_by is not None:
@@ -331,6 +343,12 @@ class IngestRequest(CommitRequest):
                 raise refusal(
                     f"keys 'upsert_by' and {name!r} exclude each other: leave one of them out"
                 )
+
+    @property
+    def takes_new_files(self) -> bool:
+        """True if files that an earlier run has ingested are skipped, unless the table has keys."""
+        replaces = self.overwrite is not None or self.upsert_by is not None or self.holds_messages
+        return self.ingested_by is not None and not (replaces or self.stage or self.checkpoint)
 
     @property
     def dialect(self) -> TextDialect:

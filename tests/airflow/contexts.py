@@ -78,10 +78,10 @@ def cleared(context):
     return context
 
 
-def task_context(task_id="work", *, try_number=1):
+def task_context(task_id="work", *, try_number=1, **identity):
     """The context of a try of a run that has begun now."""
     return {
-        "ti": TaskInstance(task_id=task_id, try_number=try_number),
+        "ti": TaskInstance(task_id=task_id, try_number=try_number, **identity),
         "dag_run": SimpleNamespace(start_date=datetime.now(UTC), clear_number=0),
         "outlet_events": OutletEvents(),
     }

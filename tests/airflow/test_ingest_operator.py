@@ -27,7 +27,7 @@ def land(**more):
 
 def test_it_lands_files_once_for_each_run(tmp_path, warehouse, context):
     (tmp_path / "a.csv").write_text("id\n1\n")
-    task = land(source=str(tmp_path / "*.csv"), create=True)
+    task = land(source=str(tmp_path / "*.csv"), create=True, ingest_again=True)
 
     first, again = task.execute(context), task.execute(context)
     context["ti"].run_id = "manual__2"

@@ -185,14 +185,15 @@ class TableWrites(TableHistory):
         """Return the record of the last success of a run, by its commit user; None if there is
         none.
         """
-        return self._runs.read(user)
+        return self.runs.read(user)
 
     def record_run(self, record: RunRecord) -> None:
         """Record the success of a run in the table's directory; a record is kept for 90 days."""
-        self._runs.write(record, self._handle.environment)
+        self.runs.write(record, self._handle.environment)
 
     @property
-    def _runs(self) -> RunRecords:
+    def runs(self) -> RunRecords:
+        """The records of runs in the table's directory."""
         from lakeformat.iceberg.own_files import own_directory
         from lakeformat.tables.run_record import RunRecords
 

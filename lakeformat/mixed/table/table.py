@@ -74,6 +74,10 @@ class MixedTable(TableUpkeep, ListedHistory[MixedSnapshot]):
         return self.schema.schema_id
 
     @property
+    def has_unique_keys(self) -> bool:
+        return True
+
+    @property
     def primary_key(self) -> list[str]:
         """The names of the key columns."""
         return [each.name for each in self._loaded().key]
@@ -290,16 +294,17 @@ class MixedTable(TableUpkeep, ListedHistory[MixedSnapshot]):
         """Return the record of the last success of a run, by its commit user; None if there is
         none.
         """
-        return self._runs.read(user)
+        return self.runs.read(user)
 
     def record_run(self, record: RunRecord) -> None:
         """Record the success of a run in the directory of the change store; a record is kept for
         90 days.
         """
-        self._runs.write(record, self._pair.base.environment)
+        self.runs.write(record, self._pair.base.environment)
 
     @property
-    def _runs(self) -> RunRecords:
+    def runs(self) -> RunRecords:
+        """The records of runs in the table's directory."""
         from lakeformat.iceberg.own_files import own_directory
         from lakeformat.mixed.write.write_changes import change_handle
         from lakeformat.tables.run_record import RunRecords

@@ -290,15 +290,19 @@ class Table(
 
         return TableStaged(self._handle, self.commit)
 
+    @property
+    def has_unique_keys(self) -> bool:
+        return bool(self.schema.primary_keys)
+
     def find_run(self, user: str) -> RunRecord | None:
         """Return the record of the last success of a run, by its commit user; None if there is
         none.
         """
-        return self._runs.read(user)
+        return self.runs.read(user)
 
     def record_run(self, record: RunRecord) -> None:
         """Record the success of a run in the table's directory; records are kept for 90 days."""
-        self._runs.write(record, self._handle.environment)
+        self.runs.write(record, self._handle.environment)
 
     def truncate(
         self, *, commit: CommitId | None = None, read_snapshot: AnyPosition | str | None = None
@@ -335,7 +339,8 @@ class Table(
         return system_table_names()
 
     @property
-    def _runs(self) -> RunRecords:
+    def runs(self) -> RunRecords:
+        """The records of runs in the table's directory."""
         from lakeformat.tables.run_record import RunRecords
 
         return RunRecords(self._handle.storage, self._handle.layout.run_directory)

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records which files the runs of a task have ingested, so that a later run ingests only new files.
+
+The records are beside those of the runs, in the table's directory. ``files-<digest>-<id>`` has the
+files of one commit and is written before it; ``files-<digest>-<id>.done`` marks that the commit is
+published. The digest is that of the task's name. A record without a mark counts if its commit is in
+the table, because its process may have been killed after the commit. ``files-<digest>-<id>.all``
+replaces many records.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import lakeformat as lake
+from lakeformat.environment import SYSTEM
+from lakeformat.tables.json_file import Member, decode_json_file, read_members, write_members
+from lakeformat.tables.kept_files import kept_if_published
+from spark_jobs.ingestion.source_files import FileState, change_of
+
+if TYPE_CHECKING:
+    from lakeformat.tables.run_record import RunRecords
+
+__all__ = ["RunFiles"]
+
+_DONE, _ALL = ".done", ".all"
+_MERGED_FROM = 100
+"""The number of files in the directory from which on all published records are merged."""
+_READINGS = 5
+_REMEDY = "delete the file: the files that it names are then ingested again"
+_MEMBERS = (
+    Member("user", "user", str, required=True),
+    Member("identifier", "identifier", int, required=True),
+    Member("firstTryMillis", "first_try_millis", int),
+    Member("firstTryHead", "first_try_head", str),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """The files of one commit, each with its state."""
+
+    commit: lake.CommitId
+    files: Mapping[str, FileState]
+
+    @classmethod
+    def from_json(cls, members: Mapping[str, Any]) -> _Record:
+        files = {path: (int(size), mark) for path, (size, mark) in members["files"].items()}
+        known = {key: value for key, value in members.items() if key != "files"}
+        return cls(lake.CommitId(**read_members(_MEMBERS, known)), files)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**write_members(_MEMBERS, self.commit), "files": dict(self.files)}
+
+    @property
+    def identity(self) -> tuple[str, int]:
+        return self.commit.user, self.commit.identifier
+
+
+class RunFiles:
+    """The files that the runs of one task have ingested into a table."""
+
+    def __init__(self, table: Any, task: str, commit: lake.CommitId) -> None:
+        """``task`` names the task in all of its runs; ``commit`` is the identity of the commit of
+        this run.
+        """
+        runs: RunRecords = table.runs
+        self._storage, self._directory = runs.storage, runs.directory
+        self._find_commit = table.find_commit
+        self._commit = commit
+        digest = hashlib.blake2b(task.encode(), digest_size=16).hexdigest()
+        self._prefix = f"files-{digest}-"
+        self._start = f"{self._directory}/{self._prefix}"
+        self._unmarked: list[str] = []
+
+    def new_files(self, found: Mapping[str, FileState]) -> dict[str, FileState]:
+        """Return the files of ``found`` that no other run has ingested.
+
+        Raises ``InvalidRequestError`` if a file has changed since another run ingested it.
+        """
+        taken = {
+            path: state
+            for record in self._newest_of_each_run()
+            if record.commit.user != self._commit.user
+            for path, state in record.files.items()
+        }
+        for path in found.keys() & taken:
+            if found[path] != taken[path]:
+                raise _changed(path, taken[path], found[path])
+        return {path: state for path, state in found.items() if path not in taken}
+
+    @contextmanager
+    def recorded(self, files: Mapping[str, FileState]) -> Iterator[None]:
+        """Record the files that the with block commits; delete the record if the block fails before
+        its commit.
+        """
+        self._storage.make_directory(self._directory)
+        for unmarked in self._unmarked:
+            self._create(unmarked + _DONE, {})
+        id = SYSTEM.new_id()
+        self._create(id, _Record(self._commit, files).to_json())
+        with kept_if_published(lambda: self._delete([id])):
+            yield
+        self._mark(id)
+
+    def mark_published(self) -> None:
+        """Mark the record of an earlier attempt of this run, which has published the commit."""
+        own = self._attempts(self._read()[1]).get((self._commit.user, self._commit.identifier), {})
+        if own:
+            self._mark(_only_one(own, self._storage.uri(self._start)))
+
+    def _mark(self, id: str) -> None:
+        """Mark the record of this run's commit, and delete those of its other attempts."""
+        self._create(id + _DONE, {})
+        pending = self._read()[1]
+        own = self._commit.user, self._commit.identifier
+        self._delete(name for name, record in pending.items() if record.identity == own)
+        if len(names := self._names()) > _MERGED_FROM:
+            with suppress(lake.NotFoundError):  # another run has merged them
+                self._merge(names)
+
+    def _newest_of_each_run(self) -> Iterable[_Record]:
+        done, pending = self._read()
+        for identity, attempts in self._attempts(pending).items():
+            [commit, *_] = [record.commit for record in attempts.values()]
+            if identity[0] != self._commit.user and self._find_commit(commit) is not None:
+                id = _only_one(attempts, self._storage.uri(self._start))
+                self._unmarked.append(id)
+                done.append(attempts[id])
+        return _newest(done)
+
+    def _attempts(
+        self, pending: Mapping[str, _Record]
+    ) -> dict[tuple[str, int], dict[str, _Record]]:
+        """Return the records of killed attempts, by the identity of their commit."""
+        found: dict[tuple[str, int], dict[str, _Record]] = {}
+        for id, record in pending.items():
+            found.setdefault(record.identity, {})[id] = record
+        return found
+
+    def _read(self) -> tuple[list[_Record], dict[str, _Record]]:
+        """Return the records that are marked as published, and the other ones by their ids."""
+        for _ in range(_READINGS):
+            with suppress(lake.NotFoundError):  # another run has merged the records
+                names = self._names()
+                done = [record for name in _done(names) for record in self._records(name)]
+                rest = names - _done(names)
+                pending = {
+                    name: self._records(name)[0] for name in rest if not name.endswith(_DONE)
+                }
+                return done, pending
+        raise lake.CommitConflictError(
+            f"other runs changed the records in {self._storage.uri(self._directory)} while they "
+            "were read: run the job again"
+        )
+
+    def _merge(self, names: set[str]) -> None:
+        """Replace the records of published commits by one file."""
+        done = _done(names)
+        newest = _newest([record for name in done for record in self._records(name)])
+        merged = {"runs": [record.to_json() for record in newest]}
+        self._create(SYSTEM.new_id() + _ALL, merged)
+        self._delete(done)
+        self._delete(name + _DONE for name in done)
+
+    def _names(self) -> set[str]:
+        names = (info.name for info in self._storage.list(self._directory))
+        return {name.removeprefix(self._prefix) for name in names if name.startswith(self._prefix)}
+
+    def _records(self, name: str) -> list[_Record]:
+        path = f"{self._start}{name}"
+        content = self._storage.read(path)
+        return decode_json_file(content, self._storage.uri(path), _records_of, _REMEDY)
+
+    def _create(self, name: str, content: Mapping[str, Any]) -> None:
+        path = f"{self._start}{name}"
+        self._storage.create(path, json.dumps(content).encode())
+
+    def _delete(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._storage.delete(f"{self._start}{name}")
+
+
+def _records_of(members: Mapping[str, Any]) -> list[_Record]:
+    return [_Record.from_json(each) for each in members.get("runs", [members])]
+
+
+def _done(names: set[str]) -> set[str]:
+    return {name for name in names if name.endswith(_ALL) or name + _DONE in names}
+
+
+def _newest(records: Iterable[_Record]) -> list[_Record]:
+    """Return the last commit of each run: a cleared run replaces the rows of its first one."""
+    ordered = sorted(records, key=lambda record: record.commit.identifier)
+    return [*{record.commit.user: record for record in ordered}.values()]
+
+
+def _only_one(attempts: Mapping[str, _Record], start: str) -> str:
+    """Return the id of the record of a published commit; ``start`` is the URI of a record without
+    its id.
+
+    Raises ``CommitUndecidableError`` if several attempts were killed and left different files.
+    """
+    if len({json.dumps(record.to_json()["files"]) for record in attempts.values()}) > 1:
+        raise lake.CommitUndecidableError(
+            "several attempts of a run were killed, and one of them published its rows. Their "
+            f"records {' and '.join(start + id for id in sorted(attempts))} name different files. "
+            "Delete the record of each attempt whose rows are not in the table"
+        )
+    return min(attempts)
+
+
+def _changed(path: str, before: FileState, now: FileState) -> lake.InvalidRequestError:
+    return lake.InvalidRequestError(
+        f"{path} has changed since an earlier run ingested it ({change_of(before, now)}), and its "
+        "rows may be in the table already: give the new content a new name. If all files should be "
+        "ingested in every run, pass ingest_again=True; to replace the rows of the earlier run, "
+        "clear its task"
+    )

@@ -1,0 +1,213 @@
+"""A task that only adds rows of files ingests each file once, in all of its runs."""
+
+from __future__ import annotations
+
+import json
+import os
+from unittest.mock import Mock
+
+import pytest
+from airflow.sdk import BaseOperator
+
+import lakeformat as lake
+from airflow_provider_lake.operators.ingest import LakeIngestOperator
+from spark_jobs.ingestion import run_files
+from tests.airflow.contexts import cleared, task_context
+from tests.airflow.versions import AirflowFailException
+
+
+@pytest.fixture
+def log(monkeypatch):
+    told = Mock()
+    monkeypatch.setattr(BaseOperator, "log", told)
+    return lambda: [each.args[0] % each.args[1:] for each in told.info.mock_calls]
+
+
+@pytest.fixture
+def incoming(tmp_path):
+    """Write a file of ids into the source directory."""
+    (tmp_path / "incoming").mkdir()
+
+    def write(name, *ids):
+        file = tmp_path / "incoming" / name
+        file.write_text("id\n" + "".join(f"{each}\n" for each in ids))
+        return file
+
+    return write
+
+
+def day(number, map_index=-1):
+    return task_context("land", run_id=f"scheduled__{number}", map_index=map_index)
+
+
+@pytest.fixture(params=["paimon", "iceberg"])
+def land(request, tmp_path, monkeypatch):
+    extra = {"warehouse": str(tmp_path / "warehouse"), "format": request.param}
+    connection = {"conn_type": "lake", "extra": extra}
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE_DEFAULT", json.dumps(connection))
+
+    def execute(context, **more):
+        task = {"task_id": "land", "table": "shop.orders", "create": True}
+        source = str(tmp_path / "incoming" / "*.csv")
+        return LakeIngestOperator(**{**task, "source": source, **more}).execute(context)
+
+    execute.table = lambda: lake.open_catalog(extra["warehouse"], format=request.param).table(
+        "shop.orders"
+    )
+    execute.ids = lambda: sorted(execute.table().scan().to_arrow()["id"].to_pylist())
+    return execute
+
+
+def test_a_run_ingests_only_files_that_are_new(land, incoming):
+    incoming("1.csv", 1)
+    land(day(1))
+    incoming("2.csv", 2)
+    land(day(2))
+    third = land(day(3))
+
+    assert land.ids() == [1, 2]
+    assert third["skipped"]
+    assert third["reason"].startswith("no new file: earlier runs have ingested 2 of 2 files of ")
+
+
+def test_a_file_that_has_changed_is_refused_by_name(land, incoming):
+    file = incoming("1.csv", 1)
+    land(day(1))
+    incoming("1.csv", 1, 2)
+    with pytest.raises(AirflowFailException, match="changed since an earlier run") as refused:
+        land(day(2))
+    assert str(file) in str(refused.value)
+    assert "from 5 to 7 bytes" in str(refused.value)
+    os.utime(incoming("1.csv", 1), (0, 0))
+    with pytest.raises(AirflowFailException, match="its time"):
+        land(day(2))
+    assert land.ids() == [1]
+
+
+def test_a_task_may_ingest_all_files_in_every_run(land, incoming):
+    incoming("1.csv", 1)
+    land(day(1), ingest_again=True)
+    incoming("1.csv", 5)
+    land(day(2), ingest_again=True)
+    assert land.ids() == [1, 5]
+
+
+def test_a_cleared_task_ingests_its_own_files_again(land, incoming):
+    incoming("1.csv", 1)
+    land(day(1))
+    incoming("2.csv", 2)
+    land(day(2))
+    incoming("1.csv", 7)
+    land(cleared(day(1)))
+    assert land.ids() == [2, 7]
+    land(day(3))
+    assert land.ids() == [2, 7]
+
+
+def test_a_retry_after_a_failure_takes_a_corrected_file(land, incoming):
+    incoming("1.csv", 1)
+    land(day(1))
+    incoming("2.csv", "no number")
+    with pytest.raises(AirflowFailException):
+        land(day(2))
+    incoming("2.csv", 2)
+    land(day(2))
+    assert land.ids() == [1, 2]
+
+
+def test_another_task_and_another_map_index_have_files_of_their_own(land, incoming):
+    incoming("1.csv", 1)
+    land(day(1))
+    land(day(1, map_index=0))
+    land(task_context("other", run_id="scheduled__1"), task_id="other")
+    assert land.ids() == [1, 1, 1]
+
+
+def test_rows_that_replace_others_come_from_all_files(land, incoming):
+    incoming("1.csv", 1)
+    for number in (1, 2):
+        land(day(number), overwrite="table")
+    assert land.ids() == [1]
+    assert not land(day(3), overwrite="table")["skipped"]
+
+
+def test_a_dry_run_shows_new_files_and_records_none(land, incoming):
+    incoming("1.csv", 1)
+    land(day(1))
+    new = incoming("2.csv", 2)
+    for _ in range(2):
+        shown = land(day(2), dry_run=True)
+        assert shown["report"]["files"] == [str(new)]
+
+
+def test_the_log_names_the_number_of_skipped_files(land, incoming, caplog):
+    incoming("1.csv", 1)
+    land(day(1))
+    incoming("2.csv", 2)
+    with caplog.at_level("INFO", logger="spark_jobs"):
+        land(day(2))
+    assert any("skipping 1 of 2 files of" in each for each in caplog.messages)
+
+
+def test_records_of_many_runs_are_merged(land, incoming, monkeypatch):
+    monkeypatch.setattr(run_files, "_MERGED_FROM", 4)
+    for number in range(1, 8):
+        incoming(f"{number}.csv", number)
+        land(day(number))
+    incoming("1.csv", 11)
+    land(cleared(day(1)))
+    assert land.ids() == [2, 3, 4, 5, 6, 7, 11]
+    assert land(day(9))["skipped"]
+    runs = land.table().runs
+    assert len([each for each in runs.storage.list(runs.directory) if "files-" in each.name]) <= 5
+
+
+class Killed(BaseException):
+    """The process is dead."""
+
+
+@pytest.mark.parametrize("moment", ["before the commit", "after the commit"])
+def test_a_killed_run_without_a_retry_neither_hides_nor_doubles_files(
+    land, incoming, monkeypatch, moment
+):
+    incoming("0.csv", 0)
+    land(day(0))
+    incoming("1.csv", 1)
+
+    def die(*_, **__):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        if moment == "before the commit":
+            patch.setattr("spark_jobs.ingest._ingest_rows", die)
+        else:
+            patch.setattr(run_files.RunFiles, "_mark", die)
+        with pytest.raises(Killed):
+            land(day(1))
+    incoming("2.csv", 2)
+    land(day(2))
+    assert land.ids() == [0, 1, 2]
+    if moment == "after the commit":
+        land(day(1))  # the retry marks the record
+    assert land(day(3))["skipped"]
+    assert land.ids() == [0, 1, 2]
+
+
+def test_attempts_of_one_run_with_different_files_are_decided_by_a_person(
+    land, incoming, monkeypatch
+):
+    def die(*_, **__):
+        raise Killed
+
+    incoming("1.csv", 1)
+    for place in (
+        "spark_jobs.ingest._ingest_rows",
+        "spark_jobs.ingestion.run_files.RunFiles._mark",
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(place, die)
+            with pytest.raises(Killed):
+                land(day(1))
+        incoming("2.csv", 2)
+    with pytest.raises(AirflowFailException, match="Delete the record of each attempt"):
+        land(day(2))
