@@ -54,6 +54,7 @@ class ChangedFiles:
             FileCounts.of(added),
             FileCounts.of(removed),
             partition_count([*added, *removed]),
+            removed_files=removed,
         )
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -76,6 +76,9 @@ class FileChange:
     """The number of partitions with changed files."""
     more: Mapping[str, str] = field(default_factory=dict)
     """More members for the summary."""
+    removed_files: Sequence[pa.Table] = ()
+    """The manifest entries of the removed files, as one table for each partition spec; empty if the
+    producer does not list them."""
     statistics: StatisticsFile | None = None
     """A file of statistics to name in the metadata, for the new snapshot."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from lakeformat.errors import CommitOutcomeUnknownError, LakeError
@@ -14,6 +13,7 @@ from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.write.append import earlier_commit
 from lakeformat.iceberg.write.new_entries import delete_files
 from lakeformat.iceberg.write.publish import PublishedChange, publish_change
+from lakeformat.mixed.batch.begin import end_dead_batches
 from lakeformat.mixed.compact.merge_commit import MergeCommit
 from lakeformat.mixed.compact.plan import (
     LoadState,
@@ -24,6 +24,7 @@ from lakeformat.mixed.compact.plan import (
 )
 from lakeformat.mixed.compact.report import MixedCompactReport, merge_report, replayed_report
 from lakeformat.mixed.compact.run import MergedUnit, discard_merged, merge_work
+from lakeformat.mixed.stores.record_file import delete_unused_records
 from lakeformat.mixed.stores.store_pair import StorePair
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.compact_progress import CompactProgress, OnUnit
@@ -55,6 +56,7 @@ def compact_mixed(
     if earlier is not None:
         assert earlier.snapshot is not None
         return replayed_report(pair.base.uri, strategy, earlier.snapshot)
+    end_dead_batches(pair)
     report = _NodeCompaction(pair, load, strategy, commit, chosen, on_progress).until_done()
     _log.info("compaction of %s: %s", pair.base.uri, report.reason)
     return report
@@ -128,20 +130,9 @@ class _NodeCompaction:
             raise
         if published.is_replayed:  # another process with the same identity published it meanwhile
             self._delete(plan, made, change.records)
-        elif len(change.records) > 1:
-            self._delete_unused(plan, change.records, published)
+        else:
+            delete_unused_records(self.pair.base, change.records, published.snapshot)
         self._published, self._done = published, made
-
-    def _delete_unused(
-        self, plan: MixedCompactPlan, records: Sequence[str], published: PublishedChange
-    ) -> None:
-        """Delete the records of earlier attempts, if the metadata shows which one is in use."""
-        with suppress(LakeError):
-            metadata = self.pair.base.load().metadata
-            used = {each.statistics_path for each in metadata.statistics}
-            snapshot = published.snapshot
-            if snapshot is not None and metadata.snapshot(snapshot.snapshot_id) is not None:
-                delete_files(plan.pair.base.places, [each for each in records if each not in used])
 
     def _give_up(self) -> None:
         made, self._made = self._made, []

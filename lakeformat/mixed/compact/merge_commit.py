@@ -17,13 +17,12 @@ from lakeformat.errors import CommitConflictError
 from lakeformat.iceberg.row_changes.row_delta import RowDelta
 from lakeformat.iceberg.write.file_changes import ChangedFiles
 from lakeformat.iceberg.write.publish import Base, FileChange
-from lakeformat.iceberg.write.settings import data_location
 from lakeformat.iceberg.write.state_difference import state_difference
 from lakeformat.mixed.compact.plan import MixedCompactPlan
 from lakeformat.mixed.compact.run import MergedUnit
 from lakeformat.mixed.stores.optimized_sequences import OptimizedSequences, optimized_sequences
 from lakeformat.mixed.stores.partition_path import partition_paths
-from lakeformat.mixed.stores.record_file import RECORD_MARKS, write_record
+from lakeformat.mixed.stores.record_file import RECORD_MARKS, record_uri, write_record
 
 __all__ = ["MergeCommit"]
 
@@ -52,8 +51,7 @@ class MergeCommit:
         record = OptimizedSequences(
             {**known.sequences, **merged}, {**known.times, **dict.fromkeys(merged, now)}
         )
-        name = f"{base.snapshot.snapshot_id}-{self.environment.new_id()}.puffin"
-        uri = f"{data_location(base.loaded.metadata)}/puffin/{name}"
+        uri = record_uri(base.loaded, base.snapshot, self.environment)
         self.records.append(uri)
         statistics = write_record(base.loaded, base.snapshot, record, uri)
         return replace(change, more={**_PRODUCER, **RECORD_MARKS}, statistics=statistics)

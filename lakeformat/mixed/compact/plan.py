@@ -11,7 +11,7 @@ from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.iceberg.read.file_splits import plan_splits as plan_file_splits
 from lakeformat.iceberg.read.plan import TableState, plan_files
 from lakeformat.iceberg.row_changes.matched_rows import FileToChange, files_to_change
-from lakeformat.mixed.compact.open_batches import OpenBatch, oldest_open_batch
+from lakeformat.mixed.batch.open_batches import OpenBatch, oldest_open_batch
 from lakeformat.mixed.optimizing.evaluate import LastRuns
 from lakeformat.mixed.optimizing.plan import (
     OptimizingPlan,

@@ -17,7 +17,7 @@ from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.expire.expire import ExpiryRequest, expire_snapshots
 from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
 from lakeformat.iceberg.expire.select import require_gc
-from lakeformat.mixed.compact.open_batches import OpenBatch
+from lakeformat.mixed.batch.open_batches import OpenBatch
 from lakeformat.mixed.expire.expire_report import MixedExpireReport
 from lakeformat.mixed.expire.merged_changes import (
     MergedChanges,

@@ -18,7 +18,7 @@ from lakeformat.iceberg.read.plan import plan_files
 from lakeformat.iceberg.write.file_changes import ChangedFiles
 from lakeformat.iceberg.write.file_choice import FilesNamed
 from lakeformat.iceberg.write.publish import publish_change
-from lakeformat.mixed.compact.open_batches import OpenBatch
+from lakeformat.mixed.batch.open_batches import OpenBatch
 from lakeformat.mixed.read.state import MixedState
 from lakeformat.mixed.read.store_files import StoreFile, change_files
 from lakeformat.mixed.stores.optimized_sequences import (

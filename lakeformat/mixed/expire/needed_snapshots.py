@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
-from lakeformat.mixed.compact.open_batches import (
+from lakeformat.mixed.batch.open_batches import (
     OpenBatch,
     begun_transactions,
     oldest_open_batch,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.properties import bool_property, int_property
-from lakeformat.mixed.compact.open_batches import change_data_millis
+from lakeformat.mixed.batch.open_batches import change_data_millis
 from lakeformat.types.amounts import parse_duration
 
 __all__ = ["ExpirySettings"]

@@ -77,7 +77,6 @@ REFUSED_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
         "external_paths": "leave it out, because only the directories of the stores are searched",
     },
     "write": {
-        "overwrite": "delete the old rows with kinds, or overwrite the base store with Amoro",
         "watermark": "keep the event time in a column, or in properties",
         "read_snapshot": "this version does not compare the table with an earlier state: leave it "
         "out",

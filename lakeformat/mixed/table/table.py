@@ -25,10 +25,11 @@ from lakeformat.tables.since import Since
 from lakeformat.tables.table import refuse_operation
 
 if TYPE_CHECKING:
+    from lakeformat.mixed.batch.batch import MixedBatch
     from lakeformat.mixed.read.scan import MixedScan
     from lakeformat.mixed.table.system_table import MixedSystemTable
     from lakeformat.rows.conditions.filter import Where
-    from lakeformat.tables.arguments import Partitions
+    from lakeformat.tables.arguments import Overwritten, Partitions
     from lakeformat.tables.checks import CheckRequest
     from lakeformat.tables.commit_id import CommitId
     from lakeformat.tables.moment import Moment
@@ -228,6 +229,7 @@ class MixedTable(TableUpkeep, ListedHistory[MixedSnapshot]):
         kinds: Any = None,
         *,
         commit: CommitId | None = None,
+        overwrite: Overwritten | None = None,
         properties: Mapping[str, str] | None = None,
         **options: Any,
     ) -> WriteReport:
@@ -239,6 +241,9 @@ class MixedTable(TableUpkeep, ListedHistory[MixedSnapshot]):
         property ``write.upsert.enabled`` is false, a stored row replaces none: a second row of a
         key is then a duplicate.
 
+        With ``overwrite`` the rows replace those of whole partitions in the base store, by a batch
+        of ``begin`` that takes no ``kinds``. Changes that are committed meanwhile remain.
+
         A repeated call with the same ``commit`` publishes nothing again. If this raises a
         ``LakeError``, nothing was published and no file is left, except after
         ``CommitOutcomeUnknownError``: then repeat the call with the same ``commit``.
@@ -246,7 +251,39 @@ class MixedTable(TableUpkeep, ListedHistory[MixedSnapshot]):
         from lakeformat.mixed.write.write_changes import write_changes
 
         require_arguments("write", self.write, options)
+        if overwrite is not None:
+            return self._overwrite(data, kinds, overwrite, commit, properties)
         return write_changes(self._pair, data, kinds, commit=commit, properties=properties)
+
+    def _overwrite(
+        self,
+        data: Any,
+        kinds: Any,
+        overwritten: Overwritten,
+        commit: CommitId | None,
+        properties: Mapping[str, str] | None,
+    ) -> WriteReport:
+        if kinds is not None:
+            raise InvalidRequestError(
+                "an overwrite stores every row, so it takes no kinds: leave them out, or leave out "
+                "overwrite to write changes"
+            )
+        if commit is not None and (earlier := self.find_commit(commit)) is not None:
+            return earlier
+        with self.begin() as batch:
+            return batch.overwrite(data, overwritten, commit=commit, properties=properties)
+
+    def begin(self) -> MixedBatch:
+        """Begin a batch, which reads the table as it is now and commits later.
+
+        Its changes come before those of every commit since now: a row that a stream changes in the
+        meantime remains, whoever commits last. Use it as a context manager, or call ``abort``.
+        While it runs, optimizing merges only changes before it, and another ``begin`` raises
+        ``LockUnavailableError``. The lease of a batch that died is stale after 60 seconds.
+        """
+        from lakeformat.mixed.batch.batch import MixedBatch
+
+        return MixedBatch(self._pair)
 
     def upsert(
         self,
@@ -273,7 +310,7 @@ class MixedTable(TableUpkeep, ListedHistory[MixedSnapshot]):
 
     def find_commit(self, commit: CommitId) -> WriteReport | None:
         """Return the report of an earlier write with this identity; None if it is not found."""
-        from lakeformat.mixed.write.write_changes import find_write
+        from lakeformat.mixed.batch.batch import find_write
 
         return find_write(self._pair, commit)
 

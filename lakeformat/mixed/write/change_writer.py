@@ -16,11 +16,11 @@ from lakeformat.mixed.write.changes import ChangesOf
 from lakeformat.mixed.write.node_writer import NodeWriter
 from lakeformat.rows.row_kinds import INSERT, Kinds
 
-__all__ = ["ChangeWriter"]
+__all__ = ["OWN_SEQUENCE", "ChangeWriter"]
 
 _BUCKETS = "change.file-index.hash-bucket"
 _DEFAULT_BUCKETS = 4
-_OWN_SEQUENCE = 0
+OWN_SEQUENCE = 0
 """In a file's name: the transaction is the sequence number that the file gets at its commit."""
 
 
@@ -29,7 +29,14 @@ class ChangeWriter(NodeWriter):
     error.
     """
 
-    def __init__(self, pair: LoadedPair, environment: Environment, *, replaces: bool) -> None:
+    def __init__(
+        self,
+        pair: LoadedPair,
+        environment: Environment,
+        *,
+        replaces: bool,
+        transaction: int = OWN_SEQUENCE,
+    ) -> None:
         """Start a writer; with ``replaces`` a stored row first deletes its key."""
         buckets = int_property(pair.base.metadata.properties, _BUCKETS, _DEFAULT_BUCKETS)
         super().__init__(
@@ -39,12 +46,14 @@ class ChangeWriter(NodeWriter):
             buckets,
             option=_BUCKETS,
             kind=FileKind.INSERT,
-            transaction=_OWN_SEQUENCE,
+            transaction=transaction,
             more=(FILE_OFFSET,),
         )
         self._of_table = GivenRows(pair.change.metadata.schema)
         self._changes = ChangesOf(pair.change.metadata, self._key, replaces=replaces)
         self._offset = 1
+        self.columns = [each.name for each in pair.base.metadata.schema.fields]
+        """The names of the columns of the table."""
         self.changed_rows = 0
         """The number of rows that were given so far."""
 

@@ -25,7 +25,7 @@ from lakeformat.rows.prune import Mask
 from lakeformat.rows.row_kinds import UPDATE_AFTER, UPDATE_BEFORE, Kinds, is_retract
 from lakeformat.types.arrow_memory import array_of
 
-__all__ = ["Changes", "ChangesOf"]
+__all__ = ["Changes", "ChangesOf", "require_keys"]
 
 _Offsets = NDArray[np.int64]
 
@@ -59,7 +59,7 @@ class ChangesOf:
         self, rows: pa.RecordBatch, kinds: Kinds, numbers: range, first_offset: int
     ) -> Changes:
         """Return the changes of a batch; ``numbers`` has the number of each row, for errors."""
-        self._require_keys(rows, numbers)
+        require_keys(rows, self._key, numbers)
         retracts = is_retract(kinds)
         pairs = np.zeros(len(kinds), np.bool_)
         pairs[1:] = (kinds[1:] == UPDATE_AFTER) & (kinds[:-1] == UPDATE_BEFORE)
@@ -72,16 +72,6 @@ class ChangesOf:
             _with_offsets(self._deletes(rows, retracts, deleting), offsets[deleting]),
             int(offsets[-1]) + 1 if len(offsets) else first_offset,
         )
-
-    def _require_keys(self, rows: pa.RecordBatch, numbers: range) -> None:
-        for name in self._key:
-            column = rows.column(name)
-            if column.null_count:
-                row = numbers[pc.index(column.is_null(), True).as_py()]
-                raise InvalidRequestError(
-                    f"row {row} has a null in the key column {name!r}, so it has no key: fill in a "
-                    "value, or drop the row"
-                )
 
     def _deleted_by_its_pair(self, rows: pa.RecordBatch, pairs: Mask) -> Mask:
         """Return a mask of the ``+U`` rows whose ``-U`` row has the same key and partition."""
@@ -108,6 +98,20 @@ class ChangesOf:
             for name, column in zip(chosen.schema.names, chosen.columns, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=chosen.schema)
+
+
+def require_keys(rows: pa.RecordBatch, key: Sequence[str], numbers: range) -> None:
+    """Raise ``InvalidRequestError`` for a null in a key column; ``numbers`` are those of the
+    rows.
+    """
+    for name in key:
+        column = rows.column(name)
+        if column.null_count:
+            row = numbers[pc.index(column.is_null(), True).as_py()]
+            raise InvalidRequestError(
+                f"row {row} has a null in the key column {name!r}, so it has no key: fill in a "
+                "value, or drop the row"
+            )
 
 
 def _equals_the_one_before(column: pa.Array) -> Mask:

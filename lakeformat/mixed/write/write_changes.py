@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from lakeformat.iceberg.properties import bool_property
 from lakeformat.iceberg.write.append import checked_properties, earlier_commit
 from lakeformat.iceberg.write.file_changes import ChangedFiles
 from lakeformat.iceberg.write.new_entries import delete_files
-from lakeformat.iceberg.write.publish import PublishedChange, publish_change
+from lakeformat.iceberg.write.publish import Base, FileChange, PublishedChange, publish_change
 from lakeformat.iceberg.write.report import WriteReport, write_report
 from lakeformat.mixed.stores.key_types import require_one_key_type
 from lakeformat.mixed.stores.optimized_sequences import (
@@ -26,18 +26,43 @@ from lakeformat.mixed.stores.optimized_sequences import (
 )
 from lakeformat.mixed.stores.properties import UPSERT
 from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
-from lakeformat.mixed.write.change_writer import ChangeWriter
+from lakeformat.mixed.write.change_writer import OWN_SEQUENCE, ChangeWriter
 from lakeformat.rows.batches import to_batches
 from lakeformat.rows.row_kinds import GivenKinds
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.kept_files import kept_if_published
 
-__all__ = ["change_handle", "find_write", "write_changes"]
+__all__ = [
+    "BatchPlace",
+    "Fill",
+    "change_handle",
+    "change_report",
+    "fill_given",
+    "publish_changes",
+    "require_changeable",
+    "write_changes",
+]
 
 _ROWS = "lake.written-rows"
 """The member of a snapshot summary with the number of rows that ``write`` was given."""
 _WITH_SEQUENCES = 2
 """The first format version whose files have sequence numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPlace:
+    """The place of a batch in the order of transactions, and the conditions of its commit."""
+
+    transaction: int
+    marks: Mapping[str, str]
+    """The members of the summary of its change snapshot."""
+    require: Callable[[Base, pa.Table], None]
+    """Raises if the batch must not add the files with these manifest entries to the change
+    store."""
+
+
+Fill = Callable[[ChangeWriter], None]
+"""Gives the changes of one commit to a writer."""
 
 
 def write_changes(
@@ -55,6 +80,27 @@ def write_changes(
     A repeated call with the same ``commit`` publishes nothing again. After an error nothing is
     published and no file is left, except after ``CommitOutcomeUnknownError``.
     """
+    return publish_changes(
+        pair,
+        lambda writer: fill_given(writer, data, kinds),
+        replaces=replaces,
+        commit=commit,
+        properties=properties,
+    )
+
+
+def publish_changes(
+    pair: StorePair,
+    fill: Fill,
+    *,
+    replaces: bool | None = None,
+    commit: CommitId | None = None,
+    properties: Mapping[str, str] | None = None,
+    batch: BatchPlace | None = None,
+) -> WriteReport:
+    """Publish the changes that ``fill`` gives to the writer; those of a ``batch`` have its
+    transaction, and end it.
+    """
     given = checked_properties(properties)
     if commit is not None and commit.replaces is not None:
         raise UnsupportedError(
@@ -65,34 +111,46 @@ def write_changes(
     handle = change_handle(pair)
     loaded = pair.load()
     if (earlier := earlier_commit(handle, loaded.change, commit)) is not None:
-        return _report(pair.base.uri, earlier)
-    _require_sequences(loaded)
-    require_one_key_type((loaded.base.metadata, loaded.change.metadata), loaded.key, "a write")
-    _require_possible_record(loaded)
-    _require_same_partitions(loaded)
+        return change_report(pair.base.uri, earlier)
+    require_changeable(loaded)
     if replaces is None:
         replaces = bool_property(loaded.base.metadata.properties, UPSERT, default=True)
-    writer = ChangeWriter(loaded, handle.environment, replaces=replaces)
-    entries = _written(writer, loaded, data, kinds)
+    transaction = OWN_SEQUENCE if batch is None else batch.transaction
+    writer = ChangeWriter(loaded, handle.environment, replaces=replaces, transaction=transaction)
+    entries = _written(writer, fill)
     paths = entries.column("file_path").to_pylist()
     with kept_if_published(lambda: delete_files(loaded.change.places, paths)):
         published = publish_change(
             handle,
-            ChangedFiles([entries]),
+            lambda base: _added(base, entries, batch),
             commit=commit,
             properties={**given, _ROWS: str(writer.changed_rows)},
             planned=loaded.change,
         )
     if published.is_replayed:  # another process with the same identity published it meanwhile
         delete_files(loaded.change.places, paths)
-    return _report(pair.base.uri, published)
+    return change_report(pair.base.uri, published)
 
 
-def find_write(pair: StorePair, commit: CommitId) -> WriteReport | None:
-    """Return the report of an earlier write; None if it is not found."""
-    handle = change_handle(pair)
-    found = earlier_commit(handle, handle.load(), commit)
-    return None if found is None else _report(pair.base.uri, found)
+def fill_given(writer: ChangeWriter, data: Any, kinds: Any) -> None:
+    """Give the rows of a caller to the writer, with one kind for each row."""
+    reader = None if kinds is None else GivenKinds(writer.columns, kinds)
+    for batch in to_batches(data):
+        found, stored = None, batch
+        if reader is not None:
+            stored, own = reader.split(batch)
+            found = reader.read(own, writer.changed_rows)
+        writer.change(stored, found)
+    if reader is not None:
+        reader.finish()
+
+
+def require_changeable(pair: LoadedPair) -> None:
+    """Raise if new changes would have no order, or if no reader could merge them."""
+    _require_sequences(pair)
+    require_one_key_type((pair.base.metadata, pair.change.metadata), pair.key, "a write")
+    _require_possible_record(pair)
+    _require_same_partitions(pair)
 
 
 def change_handle(pair: StorePair) -> TableHandle:
@@ -129,28 +187,28 @@ def _require_same_partitions(pair: LoadedPair) -> None:
         )
 
 
-def _written(writer: ChangeWriter, pair: LoadedPair, data: Any, kinds: Any) -> pa.Table:
+def _written(writer: ChangeWriter, fill: Fill) -> pa.Table:
     """Write the changes to new files and return their manifest entries; after an error no file is
     left.
     """
-    columns = [each.name for each in pair.base.metadata.schema.fields]
     try:
-        reader = None if kinds is None else GivenKinds(columns, kinds)
-        for batch in to_batches(data):
-            found, stored = None, batch
-            if reader is not None:
-                stored, own = reader.split(batch)
-                found = reader.read(own, writer.changed_rows)
-            writer.change(stored, found)
-        if reader is not None:
-            reader.finish()
+        fill(writer)
         return writer.finish()
     except BaseException:
         writer.discard()
         raise
 
 
-def _report(table: str, published: PublishedChange) -> WriteReport:
+def _added(base: Base, entries: pa.Table, batch: BatchPlace | None) -> FileChange | None:
+    if batch is None:
+        return ChangedFiles([entries])(base)
+    batch.require(base, entries)
+    change = ChangedFiles([entries], is_recorded=True)(base)
+    assert change is not None
+    return replace(change, operation="append", more=batch.marks)
+
+
+def change_report(table: str, published: PublishedChange) -> WriteReport:
     """Return the report of a write, in which ``rows`` counts the rows that it was given."""
     report, snapshot = write_report(table, published), published.snapshot
     rows = None if snapshot is None else snapshot.summary.get(_ROWS)

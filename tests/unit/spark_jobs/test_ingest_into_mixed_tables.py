@@ -79,12 +79,20 @@ def test_new_files_of_a_stream_are_ingested_once_and_replace_rows_of_their_keys(
     assert again["snapshot_id"] is None
 
 
+def test_an_overwrite_replaces_the_rows_of_the_table(table, tmp_path):
+    put(tmp_path, "1.csv", "sku,pieces\nfig,1\nkiwi,2\n")
+    ingest(tmp_path, "csv")
+    (tmp_path / "in/1.csv").unlink()
+    put(tmp_path, "2.csv", "sku,pieces\nfig,9\n")
+    ingest(tmp_path, "csv", overwrite="table")
+    assert rows(table) == [("fig", 9)]
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
         ({"stage": True}, "has no operation 'staged': table.write"),
         ({"engine": "spark"}, "has no operation 'commit': table.write"),
-        ({"overwrite": "table"}, "write to a Mixed table does not take overwrite"),
     ],
 )
 def test_what_a_mixed_table_cannot_publish_is_refused_by_name(table, tmp_path, more, message):

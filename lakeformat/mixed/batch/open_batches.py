@@ -4,26 +4,47 @@
 A batch takes its transaction with an empty commit to the change store. Its changes come later with
 this transaction, so they are older than all commits since then. If newer changes were merged
 before, the rows of the batch would stand beside theirs.
+
+A batch of this library also has a lease, and its end is recorded in the change store. So a batch
+whose process died is ended by the next batch or compaction after its lease is stale, and the change
+store itself refuses its commit. Amoro records neither.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.properties import int_property
 from lakeformat.iceberg.read.plan import TableState, plan_files
 from lakeformat.mixed.read.state import MixedState
 from lakeformat.mixed.read.store_files import change_files
 from lakeformat.tables.moment import moment_text
 
-__all__ = ["OpenBatch", "begun_transactions", "change_data_millis", "oldest_open_batch"]
+__all__ = [
+    "BEGIN",
+    "LEASE",
+    "TRANSACTION",
+    "OpenBatch",
+    "begun_transactions",
+    "change_data_millis",
+    "ended_mark",
+    "leased_batches",
+    "oldest_open_batch",
+    "transactions_ended",
+]
 
-_BEGIN = "tx.begin.signature"
-"""The member of the summary of an empty commit with which Amoro begins a batch."""
-_TRANSACTION = "txId"
-"""The member of the summary of a base snapshot: the transaction of an overwrite."""
+BEGIN = "tx.begin.signature"
+"""The member of the summary of an empty commit with which a batch begins, as in Amoro."""
+TRANSACTION = "txId"
+"""The member of the summary of a base snapshot: the transaction of an overwrite, as in Amoro."""
+LEASE = "lake.lease"
+"""The member of the summary of a begin that has the number of the batch's lease."""
+_ENDED = "lake.ended-transactions"
+"""The member of the summary of a change snapshot that lists the batches that it ends."""
 _LIFETIME = "change.data.ttl.minutes"
 """The table property for the age up to which changes are kept, so that no batch can last longer."""
 _LIFETIME_MINUTES = 7 * 24 * 60
@@ -49,7 +70,7 @@ def oldest_open_batch(state: MixedState, now_millis: int) -> OpenBatch | None:
     begun = _begun(state, now_millis)
     if not begun:
         return None
-    ended = _committed(state)
+    ended = _committed(state) | _ended_in(_history(state.change))
     return min(
         (each for each in begun if each.transaction not in ended),
         key=lambda each: each.transaction,
@@ -71,12 +92,36 @@ def begun_transactions(state: MixedState, now_millis: int) -> set[int]:
     return {each.transaction for each in _begun(state, now_millis)}
 
 
+def leased_batches(change: TableMetadata) -> dict[int, int]:
+    """Return the number of the lease of each batch of this library that the change store does not
+    record as ended, by its transaction.
+    """
+    history = [*_main(change)]
+    ended = _ended_in(history)
+    return {
+        each.sequence_number: int(each.summary[LEASE])
+        for each in history
+        if each.summary.get(LEASE, "").isdecimal() and each.sequence_number not in ended
+    }
+
+
+def transactions_ended(change: LoadedMetadata) -> set[int]:
+    """Return the transactions of the batches that the change store records as ended."""
+    return _ended_in(_main(change.metadata))
+
+
+def ended_mark(transactions: Iterable[int]) -> dict[str, str]:
+    """Return the members of the summary of a change snapshot that ends batches."""
+    listed = ",".join(map(str, sorted(transactions)))
+    return {_ENDED: listed} if listed else {}
+
+
 def _begun(state: MixedState, now_millis: int) -> list[OpenBatch]:
     lifetime = change_data_millis(state.base.metadata.properties)
     return [
         OpenBatch(each.sequence_number, each.timestamp_ms)
         for each in _history(state.change)
-        if _BEGIN in each.summary and now_millis - each.timestamp_ms <= lifetime
+        if BEGIN in each.summary and now_millis - each.timestamp_ms <= lifetime
     ]
 
 
@@ -84,10 +129,21 @@ def _committed(state: MixedState) -> set[int]:
     """Return the transactions that the files of the change store and overwrites have."""
     found = {each.transaction for each in change_files(state.change, plan_files(state.change))}
     for snapshot in _history(state.base):
-        text = snapshot.summary.get(_TRANSACTION, "")
-        if text.isdecimal():
-            found.add(int(text))
+        found |= _numbers(snapshot.summary.get(TRANSACTION, ""))
     return found
+
+
+def _ended_in(history: Iterable[Snapshot]) -> set[int]:
+    return {number for each in history for number in _numbers(each.summary.get(_ENDED, ""))}
+
+
+def _numbers(text: str) -> set[int]:
+    return {int(each) for each in text.split(",") if each.isascii() and each.isdecimal()}
+
+
+def _main(store: TableMetadata) -> Iterator[Snapshot]:
+    """Return the current snapshot of a store and its ancestors that have not expired."""
+    return store.ancestry(store.current_snapshot_id)
 
 
 def _history(store: TableState) -> Iterator[Snapshot]:

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The public class of a batch: it reads the table as it was, and makes one commit in its place."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from lakeformat.errors import InvalidRequestError, LakeError
+from lakeformat.iceberg.read.where import row_filter
+from lakeformat.iceberg.write.append import earlier_commit
+from lakeformat.mixed.batch.begin import begin_batch
+from lakeformat.mixed.batch.overwrite import Replaced, overwrite_base
+from lakeformat.mixed.read.scan import MixedScan
+from lakeformat.mixed.stores.store_pair import StorePair
+from lakeformat.mixed.write.write_changes import (
+    change_handle,
+    change_report,
+    fill_given,
+    publish_changes,
+)
+from lakeformat.tables.scan_arguments import check_limit
+
+if TYPE_CHECKING:
+    from lakeformat.rows.conditions.filter import Where
+    from lakeformat.tables.arguments import Overwritten, Partitions
+    from lakeformat.tables.commit_id import CommitId
+    from lakeformat.tables.write_report import WriteReport
+
+__all__ = ["MixedBatch", "find_write"]
+
+_log = logging.getLogger(__name__)
+
+
+class MixedBatch:
+    """A batch on a Mixed table, made by ``table.begin()``; it ends with its first commit.
+
+    Its changes have the place of its transaction: after all commits before ``begin``, and before
+    all later ones. As a context manager it ends without a change if no commit was made.
+    """
+
+    def __init__(self, pair: StorePair) -> None:
+        self._pair = pair
+        self._begun = begin_batch(pair)
+        self._is_open = True
+
+    def __repr__(self) -> str:
+        return f"<MixedBatch {self.transaction} of {self._pair.base.uri}>"
+
+    def __enter__(self) -> MixedBatch:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not self._is_open:
+            return
+        if error is None:
+            self.abort()
+            return
+        try:
+            self.abort()
+        except LakeError as reason:  # the error of the block is the one to see
+            _log.warning(
+                "%s was not recorded as ended: %s. The next batch or compaction ends it",
+                self._begun,
+                reason,
+            )
+
+    @property
+    def transaction(self) -> int:
+        """The transaction id: the sequence number of the change store at which the batch began."""
+        return self._begun.transaction
+
+    @property
+    def position(self) -> str:
+        """The position of the table at which the batch began."""
+        return str(self._begun.state.position)
+
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        where: Where | None = None,
+        partitions: Partitions | None = None,
+        limit: int | None = None,
+    ) -> MixedScan:
+        """Scan the merged rows of the table as they were when the batch began."""
+        state = self._begun.state
+        asked = row_filter(state.base.metadata, state.schema, where, partitions)
+        return MixedScan(state, columns, asked, check_limit(limit))
+
+    def write(
+        self,
+        data: Any,
+        kinds: Any = None,
+        *,
+        commit: CommitId | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> WriteReport:
+        """Store and delete rows by their key as ``table.write`` does, in one commit of the change
+        store that ends the batch.
+
+        The changes are older than every commit since the batch began: of a key that a stream has
+        changed since then, the row of the stream remains.
+        """
+        return self._commit(
+            lambda: publish_changes(
+                self._pair,
+                lambda writer: fill_given(writer, data, kinds),
+                commit=commit,
+                properties=properties,
+                batch=self._begun.place(),
+            )
+        )
+
+    def overwrite(
+        self,
+        data: Any,
+        partitions: Overwritten | None = None,
+        *,
+        where: Where | None = None,
+        commit: CommitId | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> WriteReport:
+        """Replace the rows of whole partitions, in one commit of the base store that ends the
+        batch.
+
+        Give ``partitions`` as for ``table.write(overwrite=…)``, or ``where`` with a condition on
+        partition columns. Rows that other commits have changed since the batch began are kept with
+        these changes. Two new rows with one key raise ``InvalidRequestError``.
+        """
+        replaced = Replaced(partitions=partitions, where=where)
+        return self._commit(
+            lambda: change_report(
+                self._pair.base.uri,
+                overwrite_base(self._begun, data, replaced, commit=commit, properties=properties),
+            )
+        )
+
+    def abort(self) -> None:
+        """End the batch without a change, so that optimizing no longer waits for it; do nothing if
+        it has ended.
+        """
+        if self._is_open:
+            self._is_open = False
+            self._begun.end()
+
+    def _commit(self, publish: Callable[[], WriteReport]) -> WriteReport:
+        if not self._is_open:
+            raise InvalidRequestError(
+                f"{self._begun} has ended: a batch makes one commit. Call table.begin() for "
+                "another one"
+            )
+        report = publish()
+        if report.replayed:
+            self.abort()
+        else:
+            self._is_open = False
+            self._begun.lease.release()
+        return report
+
+
+def find_write(pair: StorePair, commit: CommitId) -> WriteReport | None:
+    """Return the report of an earlier write or overwrite; None if it is not found."""
+    for handle in (change_handle(pair), pair.base):
+        if (found := earlier_commit(handle, handle.load(), commit)) is not None:
+            return change_report(pair.base.uri, found)
+    return None

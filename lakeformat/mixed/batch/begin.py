@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Begins a batch: takes the lease of the table and a transaction, and ends both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from lakeformat.errors import CommitConflictError, LockUnavailableError
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.iceberg.own_files import own_directory
+from lakeformat.iceberg.read.plan import TableState
+from lakeformat.iceberg.write.file_changes import ChangedFiles
+from lakeformat.iceberg.write.publish import Base, FileChange, publish_change
+from lakeformat.mixed.batch.lease import Lease, StoredLease, take_lease
+from lakeformat.mixed.batch.open_batches import (
+    BEGIN,
+    LEASE,
+    ended_mark,
+    leased_batches,
+    transactions_ended,
+)
+from lakeformat.mixed.read.state import MixedState
+from lakeformat.mixed.stores.optimized_sequences import optimized_sequences
+from lakeformat.mixed.stores.partition_path import partition_paths
+from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
+from lakeformat.mixed.write.write_changes import BatchPlace, change_handle, require_changeable
+from lakeformat.tables.position import MAIN_BRANCH, Position
+
+__all__ = ["BegunBatch", "begin_batch", "end_dead_batches"]
+
+_LEASES = "lease"
+
+
+@dataclass(frozen=True, slots=True)
+class BegunBatch:
+    """A batch with its transaction, its lease and the state of the table that it reads."""
+
+    pair: StorePair
+    transaction: int
+    begin: Snapshot
+    """The empty snapshot of the change store that took the transaction."""
+    lease: Lease
+    state: MixedState
+    """The table when the batch began."""
+
+    def place(self) -> BatchPlace:
+        """Return the place of the batch's changes, for their commit to the change store."""
+        return BatchPlace(
+            self.transaction, ended_mark([self.transaction]), self._require_may_change
+        )
+
+    def require_open(self, change: LoadedMetadata) -> None:
+        """Raise unless this batch still holds its lease, and the change store knows that it is
+        open.
+        """
+        self.lease.require(str(self))
+        if self.transaction in transactions_ended(change):
+            raise LockUnavailableError(
+                f"{self} has already ended: its changes are published, or a compaction or another "
+                "batch ended it when its lease was stale. Nothing was published now: begin a new "
+                "batch"
+            )
+
+    def require_history(self, change: LoadedMetadata) -> list[Snapshot]:
+        """Return the snapshots of the change store since this batch began, newest first; raise
+        ``CommitConflictError`` if that is not known.
+        """
+        newer: list[Snapshot] = []
+        for each in change.metadata.ancestry(change.metadata.current_snapshot_id):
+            if each.snapshot_id == self.begin.snapshot_id:
+                return newer
+            newer.append(each)
+        raise CommitConflictError(
+            f"{self} was not published: the snapshot {self.begin.snapshot_id} with which it began "
+            f"is no longer in the history of the change store {change.places.uri}, because it "
+            "expired or the store was rolled back. So it is unknown which changes are newer. Begin "
+            "a new batch, and keep snapshots longer than batches run "
+            "('snapshot.keep.duration' in Amoro)"
+        )
+
+    def end(self) -> None:
+        """Record in the change store that no changes of this batch will come, and release the
+        lease.
+        """
+
+        def change(base: Base) -> FileChange | None:
+            if self.transaction in transactions_ended(base.loaded):
+                return None
+            return _empty_change(base, ended_mark([self.transaction]))
+
+        try:
+            publish_change(change_handle(self.pair), change, commit=None)
+        finally:
+            self.lease.release()
+
+    def __str__(self) -> str:
+        return f"the batch with transaction {self.transaction} on {self.pair.base.uri}"
+
+    def _require_may_change(self, base: Base, entries: pa.Table) -> None:
+        """Raise if this batch must not add the files of ``entries`` to the change store."""
+        self.require_open(base.loaded)
+        self.require_history(base.loaded)
+        if not len(entries):
+            return
+        store = self.pair.base.load()
+        merged = optimized_sequences(store, store.metadata.current_snapshot)
+        for each in sorted({*partition_paths(base.loaded.metadata, entries)}):
+            if (found := merged.sequence(each)) >= self.transaction:
+                where = f"of partition {each!r} " if each else ""
+                raise CommitConflictError(
+                    f"{self} was not published: the base store has the rows {where}up to the "
+                    f"change with sequence number {found}, so older changes can no longer be put "
+                    "before them. An optimizer or a batch that does not respect the lease of this "
+                    "library, such as Amoro's, did that. Begin a new batch, and stop Amoro's "
+                    "optimizing of the table while batches run"
+                )
+
+
+def begin_batch(pair: StorePair) -> BegunBatch:
+    """Begin a batch: commit an empty snapshot to the change store, whose sequence number is the
+    transaction.
+
+    Raise ``LockUnavailableError`` while another batch runs. Batches whose lease is stale are ended.
+    """
+    pair.base.pointer.require_writable()
+    handle = change_handle(pair)
+    # Loaded before the batch begins, so the base store has no newer changes than the batch.
+    loaded = pair.load()
+    require_changeable(loaded)
+    environment = handle.environment
+    lease = take_lease(*own_directory(pair.base, _LEASES), pair.base.uri, environment)
+    try:
+        published = publish_change(
+            handle,
+            lambda base: _empty_change(base, ended_mark(leased_batches(base.loaded.metadata))),
+            commit=None,
+            properties={BEGIN: environment.new_id(), LEASE: str(lease.number)},
+            planned=loaded.change,
+        )
+        begin = published.snapshot
+        assert begin is not None
+        state = _state(LoadedPair(loaded.base, handle.load()), begin)
+        return BegunBatch(pair, begin.sequence_number, begin, lease, state)
+    except BaseException:
+        lease.release()
+        raise
+
+
+def end_dead_batches(pair: StorePair) -> None:
+    """Record in the change store the end of each batch of this library whose lease is stale or
+    released. Its commit is then refused.
+    """
+    if not leased_batches(pair.change.load().metadata):
+        return
+    newest = StoredLease.newest(*own_directory(pair.base, _LEASES))
+    running = None
+    if newest is not None and newest.is_held(pair.base.environment.now_millis()):
+        running = newest.number
+    # A batch that begins from now on has a higher number, and is not ended.
+    last = 0 if newest is None else newest.number
+
+    def change(base: Base) -> FileChange | None:
+        leased = leased_batches(base.loaded.metadata).items()
+        dead = [each for each, number in leased if number <= last and number != running]
+        return _empty_change(base, ended_mark(dead)) if dead else None
+
+    publish_change(change_handle(pair), change, commit=None)
+
+
+def _empty_change(base: Base, more: dict[str, str]) -> FileChange:
+    """Return the change of a snapshot without new files."""
+    change = ChangedFiles(is_recorded=True)(base)
+    assert change is not None
+    return replace(change, operation="append", more=more)
+
+
+def _state(pair: LoadedPair, begin: Snapshot) -> MixedState:
+    base, change = pair.base, pair.change
+    newest, schema = base.metadata.current_snapshot, base.metadata.schema
+    identity = f"{begin.snapshot_id}-{'' if newest is None else newest.snapshot_id}"
+    number = 0 if newest is None else newest.sequence_number
+    return MixedState(
+        base=TableState(base.places, base.metadata, newest, schema),
+        change=TableState(change.places, change.metadata, begin, schema),
+        key=pair.key,
+        merged=optimized_sequences(base, newest),
+        position=Position((begin.sequence_number, number), MAIN_BRANCH, identity, base.places.uri),
+    )

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Overwrites partitions of the base store as of the transaction of a batch.
+
+The commit records that the base store has the changes up to this transaction. So older changes of
+the partitions are replaced, and newer ones remain, whichever was committed first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import (
+    CommitConflictError,
+    InvalidRequestError,
+    SnapshotExpiredError,
+    UnsupportedError,
+)
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.read.entry_columns import spec_of
+from lakeformat.iceberg.read.plan import TableState, plan_files
+from lakeformat.iceberg.write.append import checked_properties, earlier_commit
+from lakeformat.iceberg.write.file_changes import ChangedFiles
+from lakeformat.iceberg.write.file_choice import FilesOfPartitions, FilesWhere, files_where
+from lakeformat.iceberg.write.new_entries import delete_files
+from lakeformat.iceberg.write.overwrite import check_overwritten, replacement
+from lakeformat.iceberg.write.publish import Base, FileChange, PublishedChange, publish_change
+from lakeformat.mixed.batch.base_writer import BaseWriter
+from lakeformat.mixed.batch.begin import BegunBatch
+from lakeformat.mixed.batch.open_batches import TRANSACTION
+from lakeformat.mixed.read.store_files import StoreFile, change_files
+from lakeformat.mixed.stores.optimized_sequences import OptimizedSequences, optimized_sequences
+from lakeformat.mixed.stores.partition_path import partition_paths, partition_values
+from lakeformat.mixed.stores.record_file import (
+    RECORD_MARKS,
+    delete_unused_records,
+    record_uri,
+    write_record,
+)
+from lakeformat.rows.batches import to_batches
+from lakeformat.rows.conditions.filter import Where
+from lakeformat.tables.arguments import Overwritten
+from lakeformat.tables.commit_id import CommitId
+from lakeformat.tables.kept_files import kept_if_published
+
+__all__ = ["Replaced", "overwrite_base"]
+
+_NO_ENTRIES = pa.table({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replaced:
+    """The rows that an overwrite replaces: those of whole partitions."""
+
+    partitions: Overwritten | None = None
+    where: Where | None = None
+    """A condition on partition columns, instead of ``partitions``."""
+
+    def require_valid(self, metadata: TableMetadata) -> None:
+        """Raise ``InvalidRequestError`` if the rows are not those of whole partitions."""
+        if (self.partitions is None) == (self.where is None):
+            raise InvalidRequestError(
+                f"an overwrite of {metadata.location} needs either the partitions to replace, such "
+                "as 'table' or {'dt': '2024-01-01'}, or where with a condition on partition columns"
+            )
+        if self.partitions is not None:
+            check_overwritten(metadata, self.partitions)
+        choice, specs = self.files(metadata, _NO_ENTRIES).choice, metadata.partition_specs
+        if isinstance(choice, FilesWhere) and not all(
+            choice.is_decided_by(metadata, each) for each in specs
+        ):
+            named = " and ".join(sorted(choice.condition.columns))
+            raise UnsupportedError(
+                f"an overwrite of {metadata.location} replaces whole partitions, but {named} is "
+                "not the value of a partition. Replace the partitions of the new rows with "
+                "'partitions', or delete the old rows with delete(where) and write the new ones"
+            )
+
+    def files(self, metadata: TableMetadata, entries: pa.Table) -> ChangedFiles:
+        """Return the change of the files: ``entries`` are those of the new rows."""
+        if self.where is not None:
+            choice = files_where(metadata, self.where)
+            _require_inside(metadata, choice, entries, self.where)
+            return ChangedFiles([entries], choice, is_recorded=True)
+        assert self.partitions is not None
+        return replace(replacement(metadata, self.partitions, entries), is_recorded=True)
+
+
+def overwrite_base(
+    batch: BegunBatch,
+    data: Any,
+    replaced: Replaced,
+    *,
+    commit: CommitId | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> PublishedChange:
+    """Replace the rows of partitions in one commit of the base store.
+
+    After an error nothing is published and no file is left, except after
+    ``CommitOutcomeUnknownError``.
+    """
+    handle, given = batch.pair.base, checked_properties(properties)
+    loaded = batch.pair.load().base
+    if (earlier := earlier_commit(handle, loaded, commit)) is not None:
+        return earlier
+    replaced.require_valid(loaded.metadata)
+    writer = BaseWriter(loaded, handle.environment, batch.state.key, batch.transaction)
+    try:
+        for each in to_batches(data):
+            writer.write(each)
+        entries = writer.finish()
+    except BaseException:
+        writer.discard()
+        raise
+    change = _Overwrite(batch, replaced, entries)
+    paths = entries.column("file_path").to_pylist()
+
+    def discard() -> None:
+        delete_files(loaded.places, [*paths, *change.records])
+
+    with kept_if_published(discard):
+        published = publish_change(handle, change, commit=commit, properties=given, planned=loaded)
+    if published.is_replayed:  # another process with the same identity published it meanwhile
+        discard()
+    else:
+        delete_unused_records(handle, change.records, published.snapshot)
+    return published
+
+
+@dataclass(slots=True)
+class _Overwrite:
+    """Makes the snapshot of the base store with the new rows and the record of merged changes."""
+
+    batch: BegunBatch
+    replaced: Replaced
+    entries: pa.Table
+    records: list[str] = field(default_factory=list)
+    """The URIs of the records that the attempts have written."""
+
+    def __call__(self, base: Base) -> FileChange:
+        change = self.batch.pair.change.load()
+        self.batch.require_open(change)
+        self._require_no_later_overwrite(base)
+        metadata = base.loaded.metadata
+        files = self.replaced.files(metadata, self.entries)
+        made = files(base)
+        assert made is not None
+        changes = [*self._replaced_changes(change, files)]
+        touched = _partitions(metadata, (*made.removed_files, self.entries), changes)
+        known = optimized_sequences(base.loaded, base.parent)
+        self._require_changes(change, known, touched, changes)
+        now, transaction = base.snapshot.timestamp_ms, self.batch.transaction
+        record = OptimizedSequences(
+            {**known.sequences, **dict.fromkeys(sorted(touched), transaction)},
+            {**known.times, **dict.fromkeys(sorted(touched), now)},
+        )
+        uri = record_uri(base.loaded, base.snapshot, self.batch.pair.base.environment)
+        self.records.append(uri)
+        return replace(
+            made,
+            operation="overwrite",
+            more={TRANSACTION: str(transaction), **RECORD_MARKS},
+            statistics=write_record(base.loaded, base.snapshot, record, uri),
+        )
+
+    def _replaced_changes(self, change: LoadedMetadata, files: ChangedFiles) -> Iterator[StoreFile]:
+        """Yield the live files of the change store in the replaced partitions."""
+        metadata = change.metadata
+        state = TableState(change.places, metadata, metadata.current_snapshot, metadata.schema)
+        plan = plan_files(state)
+        chosen: set[str] = set()
+        added = {*_paths(self.batch.state.base.metadata, self.entries)}
+        for entries in plan.entries:
+            if isinstance(files.choice, FilesOfPartitions):
+                found = [each in added for each in partition_paths(metadata, entries)]
+            else:
+                assert files.choice is not None
+                found = files.choice.mask(metadata, spec_of(metadata, entries), entries).to_pylist()
+            paths = entries.column("file_path").to_pylist()
+            chosen.update(path for path, is_chosen in zip(paths, found, strict=True) if is_chosen)
+        yield from (each for each in change_files(state, plan) if each.path in chosen)
+
+    def _require_no_later_overwrite(self, base: Base) -> None:
+        """Raise if a later batch has overwritten rows: this one must not replace them."""
+        began = self.batch.state.base.snapshot
+        head = None if base.parent is None else base.parent.snapshot_id
+        oldest = None
+        for each in base.loaded.metadata.ancestry(head):
+            if began is not None and each.snapshot_id == began.snapshot_id:
+                return
+            oldest = each
+            text = each.summary.get(TRANSACTION, "")
+            if text.isdecimal() and int(text) > self.batch.transaction:
+                raise CommitConflictError(
+                    f"{self.batch} was not published: the later batch with transaction {text} has "
+                    f"overwritten the base store in snapshot {each.snapshot_id}. Begin a new batch"
+                )
+        if began is not None or (oldest is not None and oldest.parent_id is not None):
+            raise CommitConflictError(
+                f"{self.batch} was not published: base snapshots since its begin have expired or "
+                "were rolled back, so a later batch may have overwritten the same rows. Begin a "
+                "new batch, and keep snapshots longer than batches run"
+            )
+
+    def _require_changes(
+        self,
+        change: LoadedMetadata,
+        known: OptimizedSequences,
+        touched: set[str],
+        changes: list[StoreFile],
+    ) -> None:
+        """Raise unless all newer changes of the partitions are still there to be merged again."""
+        transaction = self.batch.transaction
+        for each in changes:
+            if each.transaction < transaction < each.sequence:
+                raise CommitConflictError(
+                    f"{self.batch} was not published: the older batch with transaction "
+                    f"{each.transaction} has changed the same partitions meanwhile. Begin a new "
+                    "batch"
+                )
+        merged = sorted(each for each in touched if known.sequence(each) > transaction)
+        if not merged:
+            return
+        for newer in self.batch.require_history(change):
+            if int(newer.summary.get("deleted-data-files", "0")):
+                raise SnapshotExpiredError(
+                    f"{self.batch} was not published: changes up to sequence number "
+                    f"{known.sequence(merged[0])} are merged in partition {merged[0]!r}, and "
+                    f"snapshot {newer.snapshot_id} has deleted files from the change store "
+                    f"{change.places.uri}, so changes that are newer than the batch would be lost. "
+                    "Begin a new batch, and keep changes longer than batches run "
+                    "('change.data.ttl.minutes')"
+                )
+
+
+def _partitions(
+    base: TableMetadata, entries: tuple[pa.Table, ...], changes: list[StoreFile]
+) -> set[str]:
+    """Return the paths of partitions; raise if two partitions have one path, as the record has one
+    entry for both.
+    """
+    found = {each.partition: {each.values} for each in changes}
+    for each in changes:
+        found[each.partition].add(each.values)
+    for table in entries:
+        for path, values in zip(_paths(base, table), _values(table), strict=True):
+            found.setdefault(path, set()).add(values)
+    for path, several in found.items():
+        if len(several) > 1:
+            raise UnsupportedError(
+                f"{base.location} has two partitions {path!r}, one with a null and one with a "
+                "value whose text is 'null'. Amoro records the merged changes of both under this "
+                "name, so they cannot be overwritten: write the changed rows with write"
+            )
+    return {*found}
+
+
+def _require_inside(
+    metadata: TableMetadata, choice: FilesWhere, entries: pa.Table, where: Where
+) -> None:
+    """Raise ``InvalidRequestError`` if a new row is outside of the replaced partitions."""
+    if not len(entries):
+        return
+    inside = choice.mask(metadata, spec_of(metadata, entries), entries)
+    if not pc.all(inside).as_py():
+        outside = entries.filter(pc.invert(inside))
+        raise InvalidRequestError(
+            f"some rows belong to the partition {partition_paths(metadata, outside)[0]!r}, which "
+            f"is not among those of the overwrite, where {where}: leave them out, or overwrite "
+            "that partition, too"
+        )
+
+
+def _paths(metadata: TableMetadata, entries: pa.Table) -> list[str]:
+    return partition_paths(metadata, entries) if len(entries) else []
+
+
+def _values(entries: pa.Table) -> list[str]:
+    return partition_values(entries) if len(entries) else []
