@@ -6,13 +6,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.iceberg.read.where import row_filter
+from lakeformat.iceberg.row_changes.run import ChangeRequest
 from lakeformat.iceberg.write.append import earlier_commit
 from lakeformat.mixed.batch.begin import begin_batch
 from lakeformat.mixed.batch.overwrite import Replaced, overwrite_base
+from lakeformat.mixed.batch.row_changes import RowChange, change_rows
 from lakeformat.mixed.read.scan import MixedScan
 from lakeformat.mixed.stores.store_pair import StorePair
 from lakeformat.mixed.write.write_changes import (
@@ -21,16 +23,20 @@ from lakeformat.mixed.write.write_changes import (
     fill_given,
     publish_changes,
 )
+from lakeformat.tables.row_change_report import RowChangeReport, RowOperation
 from lakeformat.tables.scan_arguments import check_limit
+from lakeformat.tables.write_report import WriteReport
 
 if TYPE_CHECKING:
+    from lakeformat.rows.assignments import NewValues
     from lakeformat.rows.conditions.filter import Where
     from lakeformat.tables.arguments import Overwritten, Partitions
     from lakeformat.tables.commit_id import CommitId
-    from lakeformat.tables.write_report import WriteReport
+    from lakeformat.tables.compact_progress import OnUnit
 
 __all__ = ["MixedBatch", "find_write"]
 
+R = TypeVar("R", WriteReport, RowChangeReport)
 _log = logging.getLogger(__name__)
 
 
@@ -143,6 +149,41 @@ class MixedBatch:
             )
         )
 
+    def delete(
+        self,
+        where: Where,
+        *,
+        commit: CommitId | None = None,
+        on_progress: OnUnit | None = None,
+    ) -> RowChangeReport:
+        """Delete the rows that met a condition when the batch began, in one commit of the change
+        store that ends the batch.
+        """
+        request = ChangeRequest(
+            operation=RowOperation.DELETE, commit=commit, on_progress=on_progress
+        )
+        return self.change_rows(RowChange(where=where), request)
+
+    def update(
+        self,
+        where: Where | None,
+        set: NewValues,
+        *,
+        commit: CommitId | None = None,
+        on_progress: OnUnit | None = None,
+    ) -> RowChangeReport:
+        """Set columns of the rows that met a condition when the batch began, in one commit of the
+        change store that ends the batch; ``where=None`` means all rows.
+        """
+        request = ChangeRequest(
+            operation=RowOperation.UPDATE, commit=commit, on_progress=on_progress
+        )
+        return self.change_rows(RowChange(where=where, new_values=set or {}), request)
+
+    def change_rows(self, change: RowChange, request: ChangeRequest) -> RowChangeReport:
+        """Delete or update rows, as ``delete`` and ``update`` do."""
+        return self._commit(lambda: change_rows(self._begun, change, request))
+
     def abort(self) -> None:
         """End the batch without a change, so that optimizing no longer waits for it; do nothing if
         it has ended.
@@ -151,7 +192,7 @@ class MixedBatch:
             self._is_open = False
             self._begun.end()
 
-    def _commit(self, publish: Callable[[], WriteReport]) -> WriteReport:
+    def _commit(self, publish: Callable[[], R]) -> R:
         if not self._is_open:
             raise InvalidRequestError(
                 f"{self._begun} has ended: a batch makes one commit. Call table.begin() for "

@@ -8,7 +8,6 @@ from typing import Final
 
 __all__ = ["NOT_HERE", "REFUSED_ARGUMENTS"]
 
-_WRITE = "write the rows with kinds, such as '-D' to delete: table.write(rows, kinds)"
 _COMMIT = "table.write(rows, commit=CommitId(…)) writes and commits at once"
 _OPTIMIZE = (
     "table.plan_optimizing() shows what is due, and table.compact() merges changes and small files"
@@ -30,8 +29,8 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "compact_deletes": _OPTIMIZE,
     "compact_manifests": _OPTIMIZE,
     "consumers": _CHANGES,
-    "delete": _WRITE,
-    "drop_partitions": _WRITE,
+    "drop_partitions": "table.write(no_rows, overwrite={'dt': '2024-01-31'}) deletes the rows of a "
+    "partition",
     "expire_partitions": _PARTITIONS,
     "ingest_changes": "read table.change.changes(position) in a function, and write the rows with "
     "table.write",
@@ -47,8 +46,7 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "staged": _COMMIT,
     "stream": _CHANGES,
     "tags": _HISTORY,
-    "truncate": _WRITE,
-    "update": _WRITE,
+    "truncate": "table.write(no_rows, overwrite='table') deletes all rows",
     "watermarks": "check the age of the newest time in a column, with check(freshness=…)",
 }
 

@@ -17,15 +17,14 @@ from lakeformat.mixed.stores.read_only import read_only_store
 from lakeformat.mixed.stores.store_pair import LoadedPair
 from lakeformat.mixed.table.mixed_history import MixedHistory, MixedSnapshot, mixed_history
 from lakeformat.mixed.table.not_here import NOT_HERE, REFUSED_ARGUMENTS
+from lakeformat.mixed.table.table_batches import TableBatches
 from lakeformat.mixed.table.table_optimizing import require_arguments
-from lakeformat.mixed.table.table_upkeep import TableUpkeep
 from lakeformat.tables.listed_history import ListedHistory
 from lakeformat.tables.position import AnyPosition, Position
 from lakeformat.tables.since import Since
 from lakeformat.tables.table import refuse_operation
 
 if TYPE_CHECKING:
-    from lakeformat.mixed.batch.batch import MixedBatch
     from lakeformat.mixed.read.scan import MixedScan
     from lakeformat.mixed.table.system_table import MixedSystemTable
     from lakeformat.rows.conditions.filter import Where
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["MixedTable"]
 
 
-class MixedTable(TableUpkeep, ListedHistory[MixedSnapshot]):
+class MixedTable(TableBatches, ListedHistory[MixedSnapshot]):
     """A Mixed table: two Iceberg tables that are read as one; every call uses their newest
     metadata.
     """
@@ -254,36 +253,6 @@ class MixedTable(TableUpkeep, ListedHistory[MixedSnapshot]):
         if overwrite is not None:
             return self._overwrite(data, kinds, overwrite, commit, properties)
         return write_changes(self._pair, data, kinds, commit=commit, properties=properties)
-
-    def _overwrite(
-        self,
-        data: Any,
-        kinds: Any,
-        overwritten: Overwritten,
-        commit: CommitId | None,
-        properties: Mapping[str, str] | None,
-    ) -> WriteReport:
-        if kinds is not None:
-            raise InvalidRequestError(
-                "an overwrite stores every row, so it takes no kinds: leave them out, or leave out "
-                "overwrite to write changes"
-            )
-        if commit is not None and (earlier := self.find_commit(commit)) is not None:
-            return earlier
-        with self.begin() as batch:
-            return batch.overwrite(data, overwritten, commit=commit, properties=properties)
-
-    def begin(self) -> MixedBatch:
-        """Begin a batch, which reads the table as it is now and commits later.
-
-        Its changes come before those of every commit since now: a row that a stream changes in the
-        meantime remains, whoever commits last. Use it as a context manager, or call ``abort``.
-        While it runs, optimizing merges only changes before it, and another ``begin`` raises
-        ``LockUnavailableError``. The lease of a batch that died is stale after 60 seconds.
-        """
-        from lakeformat.mixed.batch.batch import MixedBatch
-
-        return MixedBatch(self._pair)
 
     def upsert(
         self,

@@ -1,4 +1,4 @@
-"""Batches of Mixed tables: their changes have the place of their begin, whoever commits last."""
+"""Batches of Mixed tables: changes have the place of their begin, although they commit late."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import lakeformat as lake
@@ -60,7 +61,7 @@ def file_count(table: lake.MixedTable) -> int:
 
 
 def up_to_the_begin(table: lake.MixedTable) -> Any:
-    """T1 to T4: the batch begins at T2, and the stream goes on."""
+    """T1 to T4: the batch begins at T2, and the stream writes further rows."""
     table.write(names(_1="join", _2="amy"))
     batch = table.begin()
     table.write(names(_1="john"))
@@ -227,6 +228,80 @@ def test_what_an_overwrite_cannot_replace_is_refused_before_anything_is_written(
             batch.overwrite(days((1, "x", "b"), (None, "x", "b")), "table")
     assert file_count(parted) == before
     assert of_days(parted) == [(1, "x", "a")]
+
+
+# DELETE and UPDATE
+
+
+def test_a_condition_deletes_and_updates_merged_rows(table):
+    table.write(names(_1="a", _2="b", _3="c"))
+    table.compact(strategy="full")
+    table.write(names(_2="B", _4="d"))
+    planned = table.delete("name in ('b', 'c', 'd')", dry_run=True)
+    assert (planned.rows, planned.snapshot_id, len(table.snapshots())) == (2, None, 3)
+    heard: list[int] = []
+    report = table.delete(
+        "name in ('b', 'c', 'd')", on_progress=lambda each: heard.append(each.done)
+    )
+    assert (report.rows, report.method) == (2, "rows by key")
+    assert report.reason == f"2 rows deleted, published as snapshot {report.snapshot_id}"
+    assert heard == [*range(len(heard))]
+    assert contents(table) == {1: "a", 2: "B"}
+    upper = {"name": lambda rows: pc.utf8_upper(rows["name"])}
+    assert table.update("id = 1", upper).rows == 1
+    assert table.update(None, {"name": "z"}).rows == 2
+    assert contents(table) == {1: "z", 2: "z"}
+    table.compact(strategy="full")
+    assert contents(table.base) == contents(table) == {1: "z", 2: "z"}
+
+
+def test_a_deleted_row_that_a_stream_has_changed_meanwhile_remains(table):
+    table.write(names(_1="old", _2="old", _3="old"))
+    with table.begin() as batch:
+        table.write(names(_1="new"))
+        assert batch.update("name = 'old' and id < 3", {"name": "updated"}).rows == 2
+    with table.begin() as batch:
+        table.write(names(_3="new"))
+        assert batch.delete("name != 'new'").rows == 2
+    assert contents(table) == {1: "new", 3: "new"}
+
+
+def test_an_update_moves_rows_to_another_partition(catalog):
+    table = catalog.create_table(
+        "db.days", DAYS, format="mixed", primary_key=["k"], partition_by=["p"]
+    )
+    table.write(days((1, "x", "a"), (2, "x", "b"), (1, "y", "other")))
+    assert table.update("k = 1 and p = 'x'", {"p": "y"}).rows == 1
+    assert of_days(table) == [(1, "y", "a"), (2, "x", "b")]
+
+
+def test_a_repeated_delete_publishes_once(table):
+    table.write(names(_1="a", _2="b"))
+    commit = lake.CommitId("clean", 1)
+    first = table.delete("id = 1", commit=commit)
+    table.write(names(_1="again"))
+    snapshots = len(table.snapshots())
+    again = table.delete("id = 1", commit=commit)
+    assert (again.replayed, again.snapshot_id) == (True, first.snapshot_id)
+    with table.begin() as batch:
+        assert batch.delete("id = 1", commit=commit).replayed
+    assert contents(table) == {1: "again", 2: "b"}
+    assert len(table.snapshots()) == snapshots + 2
+
+
+def test_arguments_that_do_not_fit_begin_no_batch(table):
+    table.write(names(_1="a"))
+    snapshots = len(table.snapshots())
+    for wrong, message in (
+        (lambda: table.delete(None), "where is None, but must be a condition"),
+        (lambda: table.delete("nme = 'a'"), "nme"),
+        (lambda: table.update("id = 1", {"id": 2}), "'id' is part of the key of "),
+        (lambda: table.update("id = 1", {}), "set must map columns to values"),
+        (lambda: table.update("id = 1", {"name": 3.5}), "name"),
+    ):
+        with pytest.raises(lake.InvalidRequestError, match=message):
+            wrong()
+    assert len(table.snapshots()) == snapshots
 
 
 # The end of a batch

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DELETE and UPDATE of the rows that meet a condition, as the changes of a batch.
+
+The rows are those of the table when the batch began. A row that a stream changes in the meantime
+keeps the change of the stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.read.where import row_filter
+from lakeformat.iceberg.row_changes.new_values import Update, bind_update
+from lakeformat.iceberg.row_changes.run import ChangeRequest, change_reason
+from lakeformat.mixed.batch.begin import BegunBatch
+from lakeformat.mixed.read.scan import MixedScan
+from lakeformat.mixed.read.state import MixedState
+from lakeformat.mixed.write.change_writer import ChangeWriter
+from lakeformat.mixed.write.write_changes import publish_changes
+from lakeformat.rows.assignments import NewValues
+from lakeformat.rows.conditions.filter import Where
+from lakeformat.rows.row_kinds import DELETE, UPDATE_AFTER, UPDATE_BEFORE, Kinds
+from lakeformat.tables.compact_progress import CompactProgress
+from lakeformat.tables.row_change_report import Method, RowChangeReport, RowOperation
+from lakeformat.types.arrow_memory import array_of
+
+__all__ = ["RowChange", "change_rows", "count_rows"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowChange:
+    """The rows to delete, or the rows to update with their new values."""
+
+    where: Where | None
+    """None updates all rows."""
+    new_values: NewValues | None = None
+    """None for a DELETE."""
+
+    @property
+    def operation(self) -> RowOperation:
+        """The kind of change."""
+        return RowOperation.DELETE if self.new_values is None else RowOperation.UPDATE
+
+    def scan(self, state: MixedState) -> MixedScan:
+        """Return a scan of the rows to change."""
+        asked = row_filter(state.base.metadata, state.schema, self.where, None)
+        return MixedScan(state, None, asked)
+
+    def bind(self, state: MixedState) -> Update | None:
+        """Return the function that makes the new rows, None for a DELETE; raise
+        ``InvalidRequestError`` for arguments that do not fit the table.
+        """
+        table = state.base.places.uri
+        if self.new_values is None:
+            if self.where is None:
+                raise InvalidRequestError(
+                    f"where is None, but must be a condition on the rows of {table} to delete; use "
+                    "write(rows, overwrite='table') with no rows to delete all rows"
+                )
+            return None
+        update = bind_update(state.schema, self.new_values)
+        for each in state.key:
+            if each.name in update.assignments.values:
+                raise InvalidRequestError(
+                    f"{each.name!r} is part of the key of {table}, which an UPDATE cannot change: "
+                    "delete the row, and write it with another key"
+                )
+        return update
+
+
+def count_rows(state: MixedState, change: RowChange, request: ChangeRequest) -> RowChangeReport:
+    """Return the report of a dry run: the number of rows that would be changed."""
+    change.bind(state)
+    scan = change.scan(state)
+    return _report(state, request, scan, rows=scan.count(), snapshot_id=None)
+
+
+def change_rows(batch: BegunBatch, change: RowChange, request: ChangeRequest) -> RowChangeReport:
+    """Change the rows in one commit of the change store, which ends the batch."""
+    state = batch.state
+    work = _RowWork(state.base.places.uri, change.scan(state), change.bind(state), request)
+    written = publish_changes(
+        batch.pair,
+        work.fill,
+        replaces=True,
+        commit=request.commit,
+        batch=batch.place(),
+    )
+    if written.replayed:
+        return RowChangeReport(
+            table=state.base.places.uri,
+            operation=request.operation,
+            method="",
+            dry_run=False,
+            read_snapshot_id=None,
+            snapshot_id=written.snapshot_id,
+            rows=None,
+            attempts=0,
+            replayed=True,
+            reason=written.reason,
+        )
+    return _report(state, request, work.scan, rows=work.rows, snapshot_id=written.snapshot_id)
+
+
+@dataclass(slots=True)
+class _RowWork:
+    """Reads the rows of a scan and gives their changes to a writer, split by split."""
+
+    table: str
+    scan: MixedScan
+    update: Update | None
+    request: ChangeRequest
+    rows: int = field(default=0, init=False)
+
+    def fill(self, writer: ChangeWriter) -> None:
+        """Give the changes of all rows to the writer."""
+        splits = self.scan.splits()
+        for done, split in enumerate(splits):
+            self._report_progress(done)
+            for old in self.scan.read(split):
+                self.rows += old.num_rows
+                for changed, kinds in self._changed(old):
+                    writer.change(changed, kinds)
+        self._report_progress(len(splits))
+
+    def _changed(self, old: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, Kinds]]:
+        if self.update is None:
+            yield old, np.full(old.num_rows, DELETE, np.int8)
+            return
+        new = self.update(old).cast(old.schema)
+        both = pa.Table.from_batches([old, new])
+        pairs = np.arange(2 * old.num_rows).reshape(2, -1).T.ravel()
+        rows = both.take(array_of(pairs)).combine_chunks().to_batches()
+        kinds = np.tile(np.array([UPDATE_BEFORE, UPDATE_AFTER], np.int8), old.num_rows)
+        for each in rows:  # one batch, or none without rows
+            yield each, kinds
+
+    def _report_progress(self, done: int) -> None:
+        if self.request.on_progress is None:
+            return
+        sizes = [each.size_bytes for each in self.scan.splits()]
+        self.request.on_progress(
+            CompactProgress(
+                table=self.table,
+                units=len(sizes),
+                done=done,
+                bytes=sum(sizes),
+                bytes_done=sum(sizes[:done]),
+            )
+        )
+
+
+def _report(
+    state: MixedState,
+    request: ChangeRequest,
+    scan: MixedScan,
+    *,
+    rows: int,
+    snapshot_id: int | None,
+) -> RowChangeReport:
+    planned = state.change.snapshot
+    return RowChangeReport(
+        table=state.base.places.uri,
+        operation=request.operation,
+        method=Method.KEYS,
+        dry_run=request.dry_run,
+        read_snapshot_id=None if planned is None else planned.snapshot_id,
+        snapshot_id=snapshot_id,
+        rows=rows,
+        files_read=len({file.path for split in scan.splits() for file in split.files}),
+        reason=change_reason(request, rows, snapshot_id),
+    )

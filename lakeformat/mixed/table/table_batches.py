@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The methods of a Mixed table that run a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.mixed.table.table_upkeep import TableUpkeep
+from lakeformat.tables.table import offering_arguments
+
+if TYPE_CHECKING:
+    from lakeformat.iceberg.row_changes.run import ChangeRequest
+    from lakeformat.mixed.batch.batch import MixedBatch
+    from lakeformat.mixed.batch.row_changes import RowChange
+    from lakeformat.rows.assignments import NewValues
+    from lakeformat.rows.conditions.filter import Where
+    from lakeformat.tables.arguments import Overwritten
+    from lakeformat.tables.commit_id import CommitId
+    from lakeformat.tables.compact_progress import OnUnit
+    from lakeformat.tables.row_change_report import RowChangeReport
+    from lakeformat.tables.write_report import WriteReport
+
+__all__ = ["TableBatches"]
+
+
+class TableBatches(TableUpkeep):
+    """The methods of a Mixed table that run a batch."""
+
+    def begin(self) -> MixedBatch:
+        """Begin a batch, which reads the table as it is now and commits later.
+
+        Its changes come before those of every commit since now: a row that a stream changes in the
+        meantime remains, although the batch commits last. Use it as a context manager, or call
+        ``abort``. While it runs, optimizing merges only changes before it, and another ``begin``
+        raises ``LockUnavailableError``. The lease of a batch that died is stale after 60 seconds.
+        """
+        from lakeformat.mixed.batch.batch import MixedBatch
+
+        return MixedBatch(self._pair)
+
+    @offering_arguments
+    def delete(
+        self,
+        where: Where,
+        *,
+        commit: CommitId | None = None,
+        dry_run: bool = False,
+        on_progress: OnUnit | None = None,
+    ) -> RowChangeReport:
+        """Delete the rows that meet a condition, by a batch that begins and commits in this call.
+
+        A row that another commit changes in the meantime keeps that change. A repeated call with
+        the same ``commit`` publishes nothing again. ``dry_run`` only counts the rows.
+        """
+        from lakeformat.iceberg.row_changes.run import ChangeRequest
+        from lakeformat.mixed.batch.row_changes import RowChange
+        from lakeformat.tables.row_change_report import RowOperation
+
+        request = ChangeRequest(
+            operation=RowOperation.DELETE, commit=commit, dry_run=dry_run, on_progress=on_progress
+        )
+        return self._change_rows(RowChange(where=where), request)
+
+    @offering_arguments
+    def update(
+        self,
+        where: Where | None,
+        set: NewValues,
+        *,
+        commit: CommitId | None = None,
+        dry_run: bool = False,
+        on_progress: OnUnit | None = None,
+    ) -> RowChangeReport:
+        """Set columns of the rows that meet a condition, by a batch as ``delete``; ``where=None``
+        means all rows.
+
+        ``set={"price": 1}`` stores one value in each row. A function is called with the old rows,
+        as in ``{"price": lambda rows: pc.add(rows["price"], 1)}``. Columns of the key are refused.
+        """
+        from lakeformat.iceberg.row_changes.run import ChangeRequest
+        from lakeformat.mixed.batch.row_changes import RowChange
+        from lakeformat.tables.row_change_report import RowOperation
+
+        request = ChangeRequest(
+            operation=RowOperation.UPDATE, commit=commit, dry_run=dry_run, on_progress=on_progress
+        )
+        return self._change_rows(RowChange(where=where, new_values=set or {}), request)
+
+    def _change_rows(self, change: RowChange, request: ChangeRequest) -> RowChangeReport:
+        from lakeformat.iceberg.row_changes.run import replayed_report
+        from lakeformat.iceberg.write.append import earlier_commit
+        from lakeformat.mixed.batch.batch import MixedBatch
+        from lakeformat.mixed.batch.row_changes import count_rows
+        from lakeformat.mixed.table.newest_runs import newest_runs
+        from lakeformat.mixed.write.write_changes import change_handle
+
+        pair, state, _ = newest_runs(self._pair)
+        handle = change_handle(self._pair)
+        if (earlier := earlier_commit(handle, pair.change, request.commit)) is not None:
+            return replayed_report(self._pair.base, request, earlier)
+        if request.dry_run:
+            return count_rows(state, change, request)
+        change.scan(state)
+        change.bind(state)  # arguments that do not fit begin no batch
+        with MixedBatch(self._pair) as batch:
+            return batch.change_rows(change, request)
+
+    def _overwrite(
+        self,
+        data: Any,
+        kinds: Any,
+        overwritten: Overwritten,
+        commit: CommitId | None,
+        properties: Mapping[str, str] | None,
+    ) -> WriteReport:
+        from lakeformat.mixed.batch.batch import MixedBatch, find_write
+
+        if kinds is not None:
+            raise InvalidRequestError(
+                "an overwrite stores every row, so it takes no kinds: leave them out, or leave out "
+                "overwrite to write changes"
+            )
+        if commit is not None and (earlier := find_write(self._pair, commit)) is not None:
+            return earlier
+        with MixedBatch(self._pair) as batch:
+            return batch.overwrite(data, overwritten, commit=commit, properties=properties)
