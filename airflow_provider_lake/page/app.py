@@ -26,7 +26,7 @@ from airflow_provider_lake.page.airflow_records import OneTask, tasks_of_users
 from airflow_provider_lake.page.bounded import SlowError, beside_the_loop
 from airflow_provider_lake.page.overview import Overview
 from airflow_provider_lake.page.snapshot_facts import look_at_snapshot
-from airflow_provider_lake.page.table_facts import TableFacts, look_at_table
+from airflow_provider_lake.page.table_facts import look_at_table
 from airflow_provider_lake.page.task import changes_of_task
 from airflow_provider_lake.page.task_result import check_lines, report_facts, table_lines
 from airflow_provider_lake.page.trouble import Trouble, of_access, trouble_of
@@ -94,9 +94,8 @@ async def table(
     facts = await _asked(lambda: look_at_table(connection_id, name, history=history), where)
     users = [each.commit_user for each in facts.recent if each.commit_user is not None]
     tasks = await _tasks_of(user, name, users)
-    template = "table.html" if isinstance(facts, TableFacts) else "iceberg_table.html"
     return _page(
-        request, template, connection_id=connection_id, name=name, facts=facts, tasks=tasks
+        request, facts.template, connection_id=connection_id, name=name, facts=facts, tasks=tasks
     )
 
 

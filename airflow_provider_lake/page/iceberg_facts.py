@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from lakeformat import IcebergHealthReport, IcebergTable, MixedTable
@@ -33,6 +33,7 @@ class IcebergColumn:
 class IcebergFacts:
     """The health of a table, its newest snapshots, and what it is made of."""
 
+    template: ClassVar[str] = "iceberg_table.html"
     health: IcebergHealthReport
     counts_history: bool
     """True if the files for older snapshots were counted."""
@@ -52,24 +53,22 @@ class IcebergFacts:
 
 def look_at_iceberg_table(table: IcebergTable | MixedTable, *, history: bool) -> IcebergFacts:
     """Return the facts of a table; ``history`` reads the manifests of every snapshot."""
-    of_iceberg = None if table.format == "mixed" else cast("IcebergTable", table)
-    references = None if of_iceberg is None else of_iceberg.references.values()
     return IcebergFacts(
         health=table.health(time_travel=history),
         counts_history=history,
-        kind="Mixed table" if of_iceberg is None else "Iceberg table",
+        kind=f"{table.format.capitalize()} table",
         format_version=table.format_version,
         columns=_columns(table),
         partition_by=table.partition_by,
         properties=dict(sorted(table.properties.items())),
-        references=(
-            None
-            if references is None
-            else sorted(references, key=lambda each: (each.type, each.name))
-        ),
-        consumers=() if of_iceberg is None else of_iceberg.consumers.list(),
+        references=_references(table) if "branches" in table.operations else None,
+        consumers=table.consumers.list() if "consumers" in table.operations else (),
         recent=table.snapshots()[: -_RECENT - 1 : -1],
     )
+
+
+def _references(table: Any) -> list[Reference]:
+    return sorted(table.references.values(), key=lambda each: (each.type, each.name))
 
 
 def _columns(table: IcebergTable | MixedTable) -> list[IcebergColumn]:

@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from airflow_provider_lake.page.iceberg_facts import IcebergFacts, look_at_iceberg_table
 from airflow_provider_lake.page.team_lake import lake_of_connection
 
 if TYPE_CHECKING:
-    from airflow_provider_lake.page.iceberg_facts import IcebergFacts
-    from lakeformat import HealthReport, IcebergTable, Snapshot, Table
+    from lakeformat import HealthReport, Snapshot, Table
 
-__all__ = ["Column", "TableFacts", "counts_rows", "look_at_table"]
+__all__ = ["Column", "TableFacts", "counts_rows", "look_at_paimon_table", "look_at_table"]
 
 _RECENT = 20
 _LOOKED_BACK = 200
@@ -40,6 +40,7 @@ class Column:
 class TableFacts:
     """The health of a table, its newest snapshots, and what it is made of."""
 
+    template: ClassVar[str] = "table.html"
     health: HealthReport
     counts_history: bool
     """True if the files for older snapshots were counted."""
@@ -67,14 +68,23 @@ def look_at_table(connection_id: str, name: str, *, history: bool) -> TableFacts
     """Return the facts of a table by its name ``database.table``; ``history`` reads every
     snapshot.
     """
-    from lakeformat import CommitKind, IcebergTable, MixedTable
+    from lakeformat import UnsupportedError
+
+    table = lake_of_connection(connection_id).table(name)
+    look = _LOOKS.get(table.format)
+    if look is None:
+        raise UnsupportedError(
+            f"{name} is {table.kind}, for which there is no page: `lake snapshots {name}` and "
+            f"`lake files {name}` show its metadata"
+        )
+    return look(table, history=history)
+
+
+def look_at_paimon_table(table: Table, *, history: bool) -> TableFacts:
+    """Return the facts of a table; ``history`` reads every snapshot."""
+    from lakeformat import CommitKind
     from lakeformat.environment import SYSTEM
 
-    table: Table | IcebergTable = lake_of_connection(connection_id).table(name)
-    if isinstance(table, IcebergTable | MixedTable):
-        from airflow_provider_lake.page.iceberg_facts import look_at_iceberg_table
-
-        return look_at_iceberg_table(table, history=history)
     read = _newest(table)
     compactions = (each for each in read if each.commit_kind is CommitKind.COMPACT)
     health, schema = table.health(time_travel=history), table.schema
@@ -164,3 +174,11 @@ def _newest(table: Table) -> list[Snapshot]:
             break
         next_one = table.snapshot(next_one.position.before)
     return found
+
+
+_LOOKS: Mapping[str, Callable[..., TableFacts | IcebergFacts]] = {
+    "iceberg": look_at_iceberg_table,
+    "mixed": look_at_iceberg_table,
+    "paimon": look_at_paimon_table,
+}
+"""The function that reads the facts of a table, by the format of the table."""

@@ -16,7 +16,7 @@ from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
     from lakeformat import ConsumerReport
-    from lakeformat.tables.table import Table
+    from lakeformat.tables.consumers.table_consumers import AnyTableConsumers
 
 __all__ = ["register"]
 
@@ -99,9 +99,9 @@ def set_consumer(
 
     An example: lake consumer set shop.orders job --next 5
     """
-    opened = named_table_of_any_format(context, table)
-    opened.consumers.set(consumer, next_snapshot=next_snapshot, dry_run=dry_run)
-    _print_next(opened, consumer, next_snapshot, dry_run=dry_run, as_json=as_json)
+    consumers = named_table_of_any_format(context, table).consumers
+    consumers.set(consumer, next_snapshot=next_snapshot, dry_run=dry_run)
+    _print_next(consumers, consumer, next_snapshot, dry_run=dry_run, as_json=as_json)
 
 
 @_consumer.command("reset")
@@ -118,9 +118,9 @@ def reset_consumer(
 
     An example: lake consumer reset shop.orders job
     """
-    opened = named_table_of_any_format(context, table)
-    opened.consumers.reset(consumer, next_snapshot=next_snapshot, dry_run=dry_run)
-    _print_next(opened, consumer, next_snapshot, dry_run=dry_run, as_json=as_json)
+    consumers = named_table_of_any_format(context, table).consumers
+    consumers.reset(consumer, next_snapshot=next_snapshot, dry_run=dry_run)
+    _print_next(consumers, consumer, next_snapshot, dry_run=dry_run, as_json=as_json)
 
 
 @_consumer.command("expire")
@@ -179,18 +179,19 @@ def clear_consumers(
 
 
 def _print_next(
-    table: Table, consumer: str, number: int | None, *, dry_run: bool, as_json: bool
+    consumers: AnyTableConsumers[Any],
+    consumer: str,
+    number: int | None,
+    *,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
     if as_json:
         print_json([{"consumer_id": consumer, "next_snapshot_id": number, "dry_run": dry_run}])
     elif number is None:
         typer.echo(f"{'would delete' if dry_run else 'deleted'} consumer {consumer!r}")
-    elif table.format == "iceberg":  # an expiry of Iceberg snapshots knows no consumers
-        verb = "would read" if dry_run else "reads"
-        typer.echo(f"consumer {consumer!r} {verb} the snapshot of sequence number {number} next")
     else:
-        verb = "would keep" if dry_run else "kept"
-        typer.echo(f"{verb} snapshots from {number} on for consumer {consumer!r}")
+        typer.echo(consumers.describe_next(consumer, number, dry_run=dry_run))
 
 
 def _print(report: ConsumerReport, *, as_json: bool) -> None:

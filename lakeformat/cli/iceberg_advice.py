@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that do not work on Iceberg tables, and what to do instead."""
+"""Commands that do not work on Iceberg or Mixed tables, and what to do instead."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["INSTEAD"]
+__all__ = ["INSTEAD", "advice_for"]
 
 _DAMAGE = (
     "`lake scan TABLE` names the first missing file, and `lake rollback TABLE --snapshot ID` "
@@ -53,4 +53,12 @@ INSTEAD: Final[Mapping[str, str]] = {
     "--retain '30 d'`",
     "unset-option": _PROPERTIES,
 }
-"""The advice by command, which is written without ``lake``."""
+"""The advice for Iceberg tables by command, which is written without ``lake``."""
+
+_BY_FORMAT: Final[Mapping[str, Mapping[str, str]]] = {"iceberg": INSTEAD}
+
+
+def advice_for(table_format: str, command: str) -> str:
+    """Return what to do instead of a command that works only on Paimon tables."""
+    known = _BY_FORMAT.get(table_format, {})
+    return known.get(command, "`lake scan`, `lake snapshots` and `lake files` read it")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from urllib.parse import unquote, urlsplit
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import lakeformat as lake
-from lakeformat.cli.iceberg_advice import INSTEAD
+from lakeformat.cli.iceberg_advice import advice_for
 from lakeformat.cli.output import print_json
 from lakeformat.cli.plain_values import plain_rows
 from lakeformat.cli.write_row_files import plain_value, print_table
@@ -19,36 +20,38 @@ from lakeformat.errors import UnsupportedError
 
 __all__ = ["print_iceberg_metadata"]
 
-_SHOWN: Mapping[str, tuple[str, ...]] = {
-    "snapshots": ("committed_at", "snapshot_id", "parent_id", "operation"),
-    "manifests": (
-        "path",
-        "content",
-        "length",
-        "partition_spec_id",
-        "added_data_files_count",
-        "deleted_data_files_count",
-        "added_delete_files_count",
-    ),
-    "files": (
-        "partition",
-        "content",
-        "file_format",
-        "record_count",
-        "file_size_in_bytes",
-        "file_path",
-    ),
-    "partitions": (
-        "partition",
-        "record_count",
-        "file_count",
-        "total_data_file_size_in_bytes",
-        "position_delete_file_count",
-        "equality_delete_file_count",
-        "last_updated_at",
-    ),
+_SHOWN: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "iceberg": {
+        "snapshots": ("committed_at", "snapshot_id", "parent_id", "operation"),
+        "manifests": (
+            "path",
+            "content",
+            "length",
+            "partition_spec_id",
+            "added_data_files_count",
+            "deleted_data_files_count",
+            "added_delete_files_count",
+        ),
+        "files": (
+            "partition",
+            "content",
+            "file_format",
+            "record_count",
+            "file_size_in_bytes",
+            "file_path",
+        ),
+        "partitions": (
+            "partition",
+            "record_count",
+            "file_count",
+            "total_data_file_size_in_bytes",
+            "position_delete_file_count",
+            "equality_delete_file_count",
+            "last_updated_at",
+        ),
+    },
 }
-"""The columns that a terminal shows, by command; with --json all columns are printed."""
+"""The columns that a terminal shows, by format and command; default: all, as with --json."""
 _PATHS = ("path", "file_path")
 _REFERENCES = {"tags": "TAG", "branches": "BRANCH"}
 
@@ -72,9 +75,7 @@ def print_iceberg_metadata(
     if as_json:
         print_json(plain_rows(rows), plain_value)
         return
-    names = tuple(rows.column_names)
-    if isinstance(table, lake.IcebergTable):
-        names = _SHOWN.get(command, names)
+    names = _SHOWN.get(table.format, {}).get(command, tuple(rows.column_names))
     shown = rows.select([name for name in names if name in rows.column_names])
     print_table(_with_short_paths(shown, table))
 
@@ -83,10 +84,8 @@ def _with_short_paths(rows: pa.Table, table: lake.IcebergTable | lake.MixedTable
     """Return the rows with the paths of files relative to the table's directory, or to that of
     both stores.
     """
-    directory = unquote(urlsplit(table.location).path)
-    if not isinstance(table, lake.IcebergTable):
-        directory = directory.rpartition("/")[0]
-    root = re.escape(directory)
+    directories = [unquote(urlsplit(each).path) for each in table.locations]
+    root = re.escape(os.path.commonpath(directories))
     for place, name in enumerate(rows.column_names):
         if name in _PATHS:
             short = pc.replace_substring_regex(rows.column(name), f"^[^/]*/*?{root}/", "")
@@ -106,21 +105,20 @@ def _rows(
         return pa.table(
             {"key": pa.array(keys, pa.string()), "value": pa.array(values, pa.string())}
         )
-    if not isinstance(table, lake.IcebergTable):
-        if command not in table.system_tables:
-            raise UnsupportedError(
-                f"{table.location} is a Mixed table, which has nothing for `lake {command}` to "
-                f"show. Name one of its stores: {table.base.location} or {table.change.location}"
-            )
-        of_both: pa.Table = table.system_table(command).scan(snapshot=snapshot, tag=tag).to_arrow()
-        return of_both
-    if command in _REFERENCES:
+    if command in _REFERENCES and "refs" in table.system_tables:
         found: pa.Table = table.system_table("refs").scan().to_arrow()
         return found.filter(pc.equal(found.column("type"), _REFERENCES[command]))
     if command not in table.system_tables:
         raise UnsupportedError(
-            f"{table.location} is an Iceberg table, which has nothing for `lake {command}` to "
-            f"show: {INSTEAD[command]}"
+            f"{table.location} is {table.kind}, which has nothing for `lake {command}` to show"
+            f"{_instead(table, command)}"
         )
     shown: pa.Table = table.system_table(command).scan(snapshot=snapshot, tag=tag).to_arrow()
     return shown
+
+
+def _instead(table: lake.IcebergTable | lake.MixedTable, command: str) -> str:
+    stores = table.locations
+    if len(stores) > 1:
+        return f". Name one of its stores: {' or '.join(stores)}"
+    return f": {advice_for(table.format, command)}"

@@ -150,8 +150,7 @@ def create_table(
         **of_format,
     )
     if as_json:
-        schema_id = made.schema.id if isinstance(made, lake.Table) else made.schema.schema_id
-        print_json([{"table": table, "location": made.location, "schema_id": schema_id}])
+        print_json([{"table": table, "location": made.location, "schema_id": made.schema_id}])
     else:
         typer.echo(f"created {table}")
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import lakeformat as lake
 from lakeformat.cli.arguments import TableArgument
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
@@ -56,8 +55,8 @@ def plan(
 
     An example: lake plan /data/warehouse/shop/orders
     """
-    found = named_table_of_any_format(context, table)
-    if not isinstance(found, lake.MixedTable):
+    found: Any = named_table_of_any_format(context, table)
+    if "plan_optimizing" not in found.operations:
         raise UnsupportedError(
             f"{found.location} is not a Mixed table, so nothing is optimized: `lake compact TABLE "
             "--dry-run` shows the plan of a compaction"

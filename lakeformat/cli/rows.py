@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import lakeformat as lake
 from lakeformat.cli.output import listed
 from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
 from lakeformat.errors import InvalidRequestError
@@ -159,9 +158,7 @@ def changes(
     )
     limited = Rows(found.schema, found.to_batches, _asked(limit, chosen))
     is_empty = _emit(limited, chosen, output, limit) == 0
-    if not isinstance(opened, lake.Table) or not isinstance(found, lake.Changes):
-        return
-    if is_empty and found.mode == "changelog" and opened.options.makes_changelog:
+    if is_empty and found.waits_for_compaction:
         typer.echo(
             "the changelog does not cover writes since the last compaction; to bring it up to "
             f"date: lake changelog {table}",

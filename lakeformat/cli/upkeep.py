@@ -91,8 +91,8 @@ def analyze(
             "--all-columns, --column and --partitions exclude each other: keep one of them"
         )
     if partitions:
-        found = named_table_of_any_format(context, name)
-        if not hasattr(found, "analyze_partitions"):
+        found: Any = named_table_of_any_format(context, name)
+        if "analyze_partitions" not in found.operations:
             raise UnsupportedError(
                 f"{found.location} is not an Iceberg table, and only those have statistics of "
                 f"partitions: run lake analyze {name} --all-columns"
@@ -160,8 +160,8 @@ def compact_deletes(
 
     An example: lake compact-deletes shop.orders --convert-equality --dry-run
     """
-    found = named_table_of_any_format(context, table)
-    if not hasattr(found, "compact_deletes"):
+    found: Any = named_table_of_any_format(context, table)
+    if "compact_deletes" not in found.operations:
         raise UnsupportedError(
             f"{found.location} is not an Iceberg table, and only those have delete files: run "
             f"lake compact {table}"

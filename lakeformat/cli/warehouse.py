@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 import lakeformat as lake
+from lakeformat.cli.iceberg_advice import advice_for
 from lakeformat.cli.metadata_commands import METADATA_COMMANDS
 from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
 from lakeformat.tables.position import MAIN_BRANCH
+from lakeformat.tables.table import Table
 from lakeformat.types.sentence import sentence
 
 if TYPE_CHECKING:
@@ -204,14 +206,8 @@ def named_table_of_any_format(
     A system table raises ``InvalidRequestError``.
     """
     found = _table_at(context, name) if "/" in name else _table_in_catalog(context, name)
-    if isinstance(found, lake.Table) and not isinstance(found, lake.SystemTable):
-        return found
-    # Asked later, because each loads modules of its own.
-    if isinstance(found, lake.IcebergTable):
-        return found
-    if isinstance(found, lake.MixedTable):
-        return found
-    return _refuse_system_table(name)
+    has_rows = isinstance(found, Table) and not found.shows_metadata
+    return found if has_rows else _refuse_system_table(name)
 
 
 def external_roots(context: typer.Context) -> list[str]:
@@ -313,9 +309,10 @@ def _refuse_options_of_names(context: typer.Context, name: str) -> None:
 def _of_paimon(context: typer.Context, catalog: lake.Catalog | IcebergCatalog) -> lake.Catalog:
     if isinstance(catalog, lake.Catalog):
         return catalog
+    command = _command_path(context)
     raise UnsupportedError(
-        f"{catalog.location} is a catalog of Iceberg tables, on which `lake "
-        f"{_command_path(context)}` does not work: {_advice(context)}"
+        f"{catalog.location} is a catalog of Iceberg tables, on which `lake {command}` does not "
+        f"work: {advice_for(catalog.format, command)}"
     )
 
 
@@ -348,21 +345,11 @@ def _refuse_format(
     context: typer.Context, table: lake.IcebergTable | lake.MixedTable
 ) -> UnsupportedError:
     """Return the error for a table of another format, if a command works only on Paimon tables."""
-    if table.format == "mixed":
-        kind, advice = "a Mixed", "`lake scan`, `lake snapshots` and `lake files` read it"
-    else:
-        kind, advice = "an Iceberg", _advice(context)
+    command = _command_path(context)
     return UnsupportedError(
-        f"{table.location} is {kind} table, on which `lake {_command_path(context)}` does not "
-        f"work: {advice}"
+        f"{table.location} is {table.kind}, on which `lake {command}` does not work: "
+        f"{advice_for(table.format, command)}"
     )
-
-
-def _advice(context: typer.Context) -> str:
-    from lakeformat.cli.iceberg_advice import INSTEAD
-
-    known = "`lake scan`, `lake snapshots` and `lake files` read it"
-    return INSTEAD.get(_command_path(context), known)
 
 
 def _command_path(context: typer.Context) -> str:

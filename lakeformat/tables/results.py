@@ -69,6 +69,13 @@ class Rows(Results):
         """The schema of the rows."""
         return self._schema
 
+    @property
+    def waits_for_compaction(self) -> bool:
+        """True if a compaction adds rows later: those of a changelog that only compactions
+        write.
+        """
+        return False
+
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Stream the rows as Arrow batches."""
         left = self._limit

@@ -130,8 +130,8 @@ class Table(ABC):
     refused_arguments: ClassVar[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
     """For each operation: the arguments that the format lacks, and what to use instead of each."""
 
-    is_system_table: ClassVar[bool] = False
-    """True if the rows are metadata or another view of a table, as in ``shop.orders$files``."""
+    shows_metadata: ClassVar[bool] = False
+    """True if the rows are metadata of another table, as in ``shop.orders$files``."""
 
     @property
     def operations(self) -> frozenset[str]:

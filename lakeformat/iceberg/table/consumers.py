@@ -59,6 +59,16 @@ class TableConsumers(AnyTableConsumers[Position]):
             )
         return found
 
+    def describe_next(self, consumer_id: str, next_snapshot: int, *, dry_run: bool) -> str:
+        """Return the effect of ``set`` or ``reset`` to ``next_snapshot`` as text for a person.
+
+        It promises no kept snapshots, because an expiry by another program keeps none.
+        """
+        verb = "would read" if dry_run else "reads"
+        return (
+            f"consumer {consumer_id!r} {verb} the snapshot of sequence number {next_snapshot} next"
+        )
+
     def position(self, consumer_id: str) -> Position | None:
         """Return the position up to which a consumer has read; None if the consumer does not
         exist.

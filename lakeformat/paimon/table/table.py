@@ -383,8 +383,6 @@ def _refusal(member: object) -> object:
 class ReadOnlyTable(Table):
     """A read-only table that shows data of another table."""
 
-    is_system_table = True
-
     def __init__(self, handle: TableHandle, name: str) -> None:
         super().__init__(handle)
         self._name = name
@@ -400,6 +398,8 @@ class ReadOnlyTable(Table):
 
 class SystemTable(ReadOnlyTable):
     """A table's metadata as rows, such as ``shop.orders$files``; read-only."""
+
+    shows_metadata = True
 
     def __init__(self, handle: TableHandle, declaration: SystemTableDeclaration[Any]) -> None:
         super().__init__(handle, declaration.name)

@@ -80,6 +80,11 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
         elif not dry_run:
             self._files().delete(consumer_id)
 
+    def describe_next(self, consumer_id: str, next_snapshot: int, *, dry_run: bool) -> str:
+        """Return the effect of ``set`` or ``reset`` to ``next_snapshot`` as text for a person."""
+        verb = "would keep" if dry_run else "kept"
+        return f"{verb} snapshots from {next_snapshot} on for consumer {consumer_id!r}"
+
     def clear(
         self, *, including: str = ".*", excluding: str | None = None, dry_run: bool = False
     ) -> ConsumerReport:

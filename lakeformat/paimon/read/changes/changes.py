@@ -49,6 +49,11 @@ class Changes(Rows):
         return str(self._window.mode)
 
     @property
+    def waits_for_compaction(self) -> bool:
+        """True if these are rows of a changelog, which compactions write for earlier commits."""
+        return self._window.mode is ChangeMode.CHANGELOG and self._handle.options.makes_changelog
+
+    @property
     def snapshot_ids(self) -> range:
         """The ids of the snapshots whose changes are read, oldest first."""
         return self._window.snapshot_ids
