@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,51 +12,16 @@ from pyiceberg.catalog.hive import HiveCatalog
 
 import lakeformat as lake
 from lakeformat.catalog.iceberg import IcebergCatalog
-from tests.java.conftest import java_program
+from tests.java.hive_metastore import running_metastore
 
-OPENED = ("lang", "lang.reflect", "net", "nio", "util")
-"""Packages of Java that the metastore, which is older than modules, looks into."""
-CLASSES = "org.apache.hadoop.hive.metastore"
 COLUMNS = [("id", "BIGINT"), ("at", "TIMESTAMP(6)"), ("tags", "ARRAY<STRING>")]
 
 
 @pytest.fixture(scope="module")
 def uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a metastore of its own."""
-    folder = tmp_path_factory.mktemp("metastore")
-    settings = {
-        "javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/db;create=true",
-        "javax.jdo.option.ConnectionDriverName": "org.apache.derby.jdbc.EmbeddedDriver",
-        "datanucleus.schema.autoCreateAll": "true",
-        "derby.stream.error.file": "/dev/null",
-        "metastore.expression.proxy": f"{CLASSES}.DefaultPartitionExpressionProxy",
-        "metastore.schema.verification": "false",
-        "metastore.task.threads.always": f"{CLASSES}.events.EventCleanerTask",
-        "metastore.task.threads.remote": f"{CLASSES}.events.EventCleanerTask",
-        "metastore.warehouse.dir": f"{folder}/default",
-    }
-    start = java_program("metastore")
-    command = [start["java"], "-Xmx384m", "-XX:+UseSerialGC"]
-    command += [f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in OPENED]
-    command += [f"-D{key}={value}" for key, value in settings.items()]
-    command += ["-cp", start["classpath"], "Metastore", str(_free_port())]
-    with (
-        (folder / "log").open("w") as log,
-        subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=log, cwd=folder, text=True
-        ) as process,
-    ):
-        assert process.stdout is not None
-        port = process.stdout.readline().strip()
-        assert port, (folder / "log").read_text()
-        yield f"thrift://127.0.0.1:{port}"
-        process.kill()
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with running_metastore(tmp_path_factory.mktemp("metastore")) as address:
+        yield address
 
 
 @pytest.fixture

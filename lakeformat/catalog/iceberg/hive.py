@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from hive_metastore.ThriftHiveMetastore import Client
 from hive_metastore.ttypes import (
     AlreadyExistsException,
@@ -12,10 +14,12 @@ from hive_metastore.ttypes import (
     InvalidOperationException,
     LockState,
     MetaException,
+    ShowLocksRequest,
     UnlockRequest,
 )
 from hive_metastore.ttypes import Table as HiveTable
 from pyiceberg.catalog.hive import HiveCatalog, _construct_hive_storage_descriptor
+from thrift.Thrift import TException
 from thrift.transport.TTransport import TTransportException
 
 from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
@@ -30,7 +34,7 @@ from lakeformat.catalog.iceberg.table_parameters import (
 )
 from lakeformat.catalog.names import TableName
 from lakeformat.environment import Environment
-from lakeformat.errors import UnsupportedError
+from lakeformat.errors import LockUnavailableError, UnsupportedError
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 
 __all__ = ["HiveMetastore"]
@@ -125,11 +129,11 @@ class HiveMetastore(ClientNamedFilesMetastore):
         def publish(client: HiveCatalog, sent: Sent) -> bool:
             with (
                 _opened(client) as opened,
-                _Lock(client, opened, name, self._environment) as is_locked,
+                _Lock(client, opened, name, self._environment),
             ):
                 began = self._environment.now_millis()
                 table = _table(client, opened, name)
-                if not is_locked or metadata_file_in(table.parameters, name) != old:
+                if metadata_file_in(table.parameters, name) != old:
                     return False
                 table.parameters = parameters_after(table.parameters, new, base, metadata)
                 if base.schema != metadata.schema and table.sd is not None:
@@ -174,6 +178,8 @@ def _alter(opened: Client, name: TableName, table: HiveTable, more: dict[str, st
 class _Lock:
     """The lock of a table in the metastore, which Java and PyIceberg also take for a commit.
 
+    The metastore deletes the lock of a process that died, but only after some minutes.
+
     It is a class and not a generator, because a generator cannot pass on an exception of Thrift.
     """
 
@@ -181,11 +187,14 @@ class _Lock:
         self, client: HiveCatalog, opened: Client, name: TableName, environment: Environment
     ) -> None:
         self._opened = opened
+        self._name = name
         self._request = client._create_lock_request(name.database, name.table)
         self._environment = environment
 
-    def __enter__(self) -> bool:
-        """Take the lock; return False if another program holds it longer than the attempts take."""
+    def __enter__(self) -> None:
+        """Take the lock; raise ``LockUnavailableError`` if another program holds it longer than the
+        attempts take.
+        """
         lock = self._opened.lock(self._request)
         self._id = lock.lockid
         for attempt in range(1, _LOCK_ATTEMPTS):
@@ -193,7 +202,24 @@ class _Lock:
                 break
             self._environment.back_off(attempt, **_LOCK_WAIT)
             lock = self._opened.check_lock(CheckLockRequest(lockid=self._id))
-        return bool(lock.state == LockState.ACQUIRED)
+        if lock.state == LockState.ACQUIRED:
+            return
+        holder = self._holder()
+        self._opened.unlock(UnlockRequest(lockid=self._id))
+        raise LockUnavailableError(
+            f"table '{self._name}' is locked in the Hive metastore by {holder}, for longer than a "
+            "commit takes. Nothing was published. If that program runs, retry later. If it was "
+            "killed, the metastore deletes its lock after the setting 'metastore.txn.timeout', "
+            f"300 seconds by default: then retry. SHOW LOCKS {self._name} in Hive lists the lock"
+        )
+
+    def _holder(self) -> str:
+        wanted = ShowLocksRequest(dbname=self._name.database, tablename=self._name.table)
+        with suppress(TException):  # not every service of this protocol lists locks
+            for each in self._opened.show_locks(wanted).locks:
+                if each.state == LockState.ACQUIRED:
+                    return f"user {each.user!r} on {each.hostname} (lock {each.lockid})"
+        return "another program"
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         # If an answer was lost, the metastore may still make the change, and the connection cannot

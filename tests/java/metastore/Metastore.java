@@ -12,6 +12,7 @@ import org.apache.hadoop.hive.metastore.api.Table;
 import org.apache.hadoop.hive.metastore.api.ThriftHiveMetastore;
 import org.apache.hadoop.hive.metastore.conf.MetastoreConf;
 import org.apache.hadoop.hive.metastore.txn.TxnDbUtil;
+import org.apache.hadoop.hive.metastore.txn.TxnUtils;
 import org.apache.thrift.server.TThreadPoolServer;
 import org.apache.thrift.transport.TServerSocket;
 
@@ -28,6 +29,7 @@ public class Metastore {
     handler.drop_table("default", "setup", false);
     TxnDbUtil.setConfValues(settings);
     TxnDbUtil.prepDb(settings);
+    deleteLocksOfTheDead(settings);
     int port = Integer.parseInt(arguments[0]);
     TServerSocket socket =
         new TServerSocket(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
@@ -36,6 +38,24 @@ public class Metastore {
         new TThreadPoolServer(how.processor(new ThriftHiveMetastore.Processor<>(handler)));
     System.out.println(socket.getServerSocket().getLocalPort());
     server.serve();
+  }
+
+  /** Does what Hive's own program does every few minutes, but every second. */
+  private static void deleteLocksOfTheDead(Configuration settings) {
+    Thread cleaner =
+        new Thread(
+            () -> {
+              while (true) {
+                TxnUtils.getTxnStore(settings).performTimeOuts();
+                try {
+                  Thread.sleep(1000);
+                } catch (InterruptedException end) {
+                  return;
+                }
+              }
+            });
+    cleaner.setDaemon(true);
+    cleaner.start();
   }
 
   private static Table table() {

@@ -121,6 +121,12 @@ class HiveStub:
     def check_lock(self, request: Any) -> Any:
         return hive.LockResponse(request.lockid, self.lock_state)
 
+    def show_locks(self, request: Any) -> Any:
+        held = hive.ShowLocksResponseElement(
+            lockid=6, state=hive.LockState.ACQUIRED, user="flink", hostname="node-3"
+        )
+        return hive.ShowLocksResponse([held])
+
     def unlock(self, request: Any) -> None:
         assert request.lockid == 7
         self.is_locked = False

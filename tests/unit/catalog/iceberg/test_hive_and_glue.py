@@ -197,7 +197,10 @@ def test_a_writer_without_the_lock_changes_nothing(hive, tmp_path):
     handle = hive.open(tmp_path).table("shop.orders")._handle
     hive.lock_state = LockState.WAITING
     before = dict(hive.parameters("shop", "orders"))
-    with pytest.raises(lake.CommitConflictError):
+    held = (
+        r"'shop\.orders' is locked .* by user 'flink' on node-3 \(lock 6\).*metastore.txn.timeout"
+    )
+    with pytest.raises(lake.LockUnavailableError, match=held):
         commit_metadata(handle, append("a"))
     assert hive.parameters("shop", "orders") == before
     assert len([*(tmp_path / "shop/orders/metadata").glob("*.json")]) == 1
