@@ -37,6 +37,15 @@ _OF_STRATEGIES: Mapping[str, tuple[str, ...]] = {
     "max_output_size": ("zorder",),
 }
 """Options that only some strategies have."""
+_OF_JAVA: Mapping[str, str] = {
+    "options": "write each option as an argument, as in compact(min_input_files=2)",
+    "output_spec_id": "rows are written in the current partition spec: leave it out",
+    "remove_dangling_deletes": "call compact_deletes() (lake compact-deletes) afterwards, which "
+    "removes delete files that apply to no data file",
+    "use_starting_sequence_number": "new files always keep the starting sequence number, because "
+    "deletes by key that are committed meanwhile must apply to them: leave it out",
+}
+"""Options of Java's ``rewrite_data_files`` that do not exist here, and what to do instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +113,8 @@ def compact_selection(
     refuse_arguments("compact", options)
     of_paimon = REFUSED_ARGUMENTS["compact"]
     for name in options:
+        if (instead := _OF_JAVA.get(name.replace("-", "_"))) is not None:
+            raise InvalidRequestError(f"compact has no option {name!r}: {instead}")
         if name not in of_paimon and name not in known:
             raise InvalidRequestError(
                 f"compact has no option {name!r}; the options are {', '.join(known)}"

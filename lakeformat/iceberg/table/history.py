@@ -59,8 +59,12 @@ class TableHistory(ListedHistory[BranchSnapshot]):
     ) -> list[Position]:
         """Return at most ``limit`` positions after ``after`` and up to ``upto``: the newest ones,
         oldest first.
+
+        Snapshots from before the upgrade to version 2 have no position and are left out. In version
+        1 raise ``UnsupportedError``.
         """
         history = self._history()
+        _ = history.head  # raises if the newest snapshot has no position, in version 1
         found = history.numbered(upto) if after is None else history.between(after, upto)
         return [each.position for each in found[-limit:]] if limit > 0 else []
 

@@ -105,6 +105,19 @@ def test_new_files_have_the_sequence_number_of_the_planned_snapshot(name, tmp_pa
     assert numbers == {(each["sequence_number"], each["file_sequence_number"]) for each in java}
 
 
+def test_a_new_sequence_number_which_java_offers_is_refused(tmp_path):
+    """An equality delete that is committed meanwhile would not apply to the new file."""
+    run = referee_run("eq_deletes_new_seq", tmp_path / "t")
+    table = lake.open_table(str(tmp_path / "t"))
+    rows = rows_of(table)
+    with pytest.raises(lake.InvalidRequestError, match=r"deletes by key .* must apply to them"):
+        table.compact(use_starting_sequence_number=False, rewrite_all=True)
+    report = table.compact(rewrite_all=True)
+    removed = [each for each in run.result["files_removed"] if not each["content"]]
+    assert (report.files_in, run.result["rows_unchanged"]) == (len(removed), True)
+    assert rows_of(table) == rows
+
+
 @pytest.mark.parametrize("name", ["sort", "sort_table_order", "zorder"])
 def test_rows_are_in_the_order_of_java(name, tmp_path):
     run = referee_run(name, tmp_path / "t")

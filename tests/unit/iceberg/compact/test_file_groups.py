@@ -115,3 +115,17 @@ def test_unknown_options_and_those_of_paimon_are_refused_by_name():
     )
     with pytest.raises(InvalidRequestError, match="minor, binpack, full, sort, zorder, got 'some'"):
         compact_selection(None, None, {"strategy": "some"})
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("remove_dangling_deletes", "call compact_deletes"),
+        ("use-starting-sequence-number", "new files always keep the starting sequence number"),
+        ("output_spec_id", "in the current partition spec"),
+        ("options", r"compact\(min_input_files=2\)"),
+    ],
+)
+def test_options_of_java_are_refused_with_what_to_do_instead(name, instead):
+    with pytest.raises(InvalidRequestError, match=f"no option '{name}': .*{instead}"):
+        compact_selection(None, None, {name: True})

@@ -189,8 +189,9 @@ def test_snapshots_of_version_1_have_ids_and_no_positions():
     table = opened("v1_append")
     first = table.snapshots()[0]
     assert table.scan(snapshot=first.snapshot_id).count() == 2
-    with pytest.raises(lake.UnsupportedError, match="format version 1 do not number"):
-        table.position()
+    for ask in (table.position, lambda: table.positions(limit=2)):
+        with pytest.raises(lake.UnsupportedError, match="format version 1 do not number"):
+            ask()
 
 
 def test_snapshots_have_positions_from_the_upgrade_to_version_2_on():
