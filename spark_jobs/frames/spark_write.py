@@ -20,6 +20,7 @@ from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.write.passthrough_columns import decimals_as_numbers
 from lakeformat.tables.arguments import Overwritten
+from lakeformat.types.closest import closest
 from spark_jobs.frames.fitting import require_fitting
 from spark_jobs.frames.jvm_batches import (
     WIDEST_BYTES,
@@ -31,6 +32,7 @@ from spark_jobs.frames.parts import classic_context, tasks_at_once, to_send
 from spark_jobs.frames.pieces import is_one_machine, shared_directory
 from spark_jobs.frames.routing import (
     has_ordered_rows,
+    keyed_rows,
     routed,
     typed_for_routing,
     writers_of,
@@ -41,7 +43,14 @@ from spark_jobs.frames.worker import prepare_worker
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["RowReader", "require_one_writer", "write_in_task", "write_in_tasks", "write_rows"]
+__all__ = [
+    "RowReader",
+    "require_one_writer",
+    "write_changes",
+    "write_in_task",
+    "write_in_tasks",
+    "write_rows",
+]
 
 _log = logging.getLogger(__name__)
 
@@ -86,6 +95,31 @@ def write_rows(
                 WIDEST_BYTES >> 10,
             )
     return write(frame, table)
+
+
+def write_changes(
+    frame: DataFrame,
+    table: lake.Table,
+    kinds: str,
+    key: Sequence[str],
+    sequence: Sequence[str],
+) -> list[lake.CommitMessage]:
+    """Write rows with kinds, all rows of a key in one task and in the order of ``sequence``.
+
+    The columns in ``sequence`` are written only if the table has them.
+    """
+    for name in (kinds, *key, *sequence):
+        if name not in frame.columns:
+            raise lake.InvalidRequestError(
+                f"the rows have no column {name!r}; their columns are "
+                f"{', '.join(frame.columns)}{closest(name, frame.columns)}"
+            )
+    columns = row_schema(table).column_names
+    written = [name for name in frame.columns if name in columns or name not in sequence]
+    keyed = keyed_rows(table, written, key)
+    require_fitting(frame.select(*written).schema, keyed, kinds)
+    ordered = frame.repartition(*key).sortWithinPartitions(*sequence).select(*written)
+    return write_in_tasks(ordered, table, kinds=kinds, keyed=keyed)
 
 
 def _as_they_come(table: lake.Table, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

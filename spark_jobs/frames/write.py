@@ -14,7 +14,7 @@ from lakeformat.types.closest import closest
 from spark_jobs.frames.executor import SparkExecutor
 from spark_jobs.frames.parts import classic_context
 from spark_jobs.frames.publish import publish
-from spark_jobs.frames.spark_write import write_rows
+from spark_jobs.frames.spark_write import write_changes, write_rows
 from spark_jobs.frames.tables import TableName, find_table
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def write_table(
     partitions: PartitionSpec | None = None,
     kinds: str | None = None,
     upsert_by: Sequence[str] | None = None,
+    sequence_by: Sequence[str] | None = None,
     commit: lake.CommitId | None = None,
     watermark: int | None = None,
     properties: Mapping[str, str] | None = None,
@@ -48,21 +49,35 @@ def write_table(
     rows as these values of the argument ``overwrite`` of ``Table.write``. ``kinds`` names the
     column with the kind of each row ('+I', '-U', '+U' or '-D'). ``upsert_by`` names the columns of
     a key, for Iceberg tables: rows replace the stored rows with the same key, which Spark's tasks
-    find.
+    find. With ``kinds`` they may also delete them; then ``sequence_by`` names the columns that
+    order the changes of a key, oldest first, and the last change wins. Nulls come first; changes
+    with equal values have no order.
 
     Rows of a table with buckets are shuffled so that each bucket has one writer, and sorted there.
     A DataFrame has no order: the table's option ``sequence.field`` must decide which of two rows
-    with one key is newer.
+    with one key is newer, or ``sequence_by`` for an Iceberg table.
     """
     found = find_table(frame.sparkSession, table, warehouse, catalog_options)
     overwrite = _overwritten(mode, partitions)
     tasks = None
     if upsert_by is not None:
-        _require_upsert(found, mode, kinds)
+        _require_upsert(found, mode, kinds, sequence_by)
         tasks = SparkExecutor(frame.sparkSession)
+    elif kinds is not None and "kinds" in found.refused_arguments.get("write", {}):
+        raise lake.InvalidRequestError(
+            f"kinds={kinds!r} needs the key of a row for {found.location}: name its columns in "
+            "upsert_by, and the columns that order the changes in sequence_by"
+        )
+    elif sequence_by is not None:
+        raise lake.InvalidRequestError(
+            "sequence_by orders the changes of a key: give the columns of the key in upsert_by, too"
+        )
     if commit is not None and (done := found.find_commit(commit)):
         return done
-    messages = write_rows(frame, found, kinds=kinds, overwrite=overwrite)
+    if upsert_by is not None and kinds is not None:
+        messages = write_changes(frame, found, kinds, upsert_by, sequence_by or ())
+    else:
+        messages = write_rows(frame, found, kinds=kinds, overwrite=overwrite)
     return publish(
         found,
         messages,
@@ -81,15 +96,16 @@ def write_stream_batch(
     *,
     kinds: str | None = None,
     upsert_by: Sequence[str] | None = None,
+    sequence_by: Sequence[str] | None = None,
     query: str | None = None,
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> Callable[[DataFrame, int], None]:
     """Return a function for ``foreachBatch`` that writes each batch of a stream once.
 
-    The function calls ``write_table`` with ``kinds`` and ``upsert_by``; its commit identity is
-    ``query`` and the number of the batch. ``query`` names the stream in all its runs. Default: the
-    id from its checkpoint.
+    The function calls ``write_table`` with ``kinds``, ``upsert_by`` and ``sequence_by``; its commit
+    identity is ``query`` and the number of the batch. ``query`` names the stream in all its runs.
+    Default: the id from its checkpoint.
     """
 
     def write(frame: DataFrame, batch: int) -> None:
@@ -97,7 +113,14 @@ def write_stream_batch(
         found = find_table(frame.sparkSession, table, warehouse, catalog_options)
         with found.stream_batch(lake.CommitId(f"spark-{user}", batch)) as noted:
             if noted is not None:
-                write_table(frame, found, kinds=kinds, upsert_by=upsert_by, commit=noted)
+                write_table(
+                    frame,
+                    found,
+                    kinds=kinds,
+                    upsert_by=upsert_by,
+                    sequence_by=sequence_by,
+                    commit=noted,
+                )
 
     return write
 
@@ -114,15 +137,29 @@ def _query_id(frame: DataFrame) -> str:
     return found
 
 
-def _require_upsert(table: lake.Table, mode: WriteMode, kinds: str | None) -> None:
-    """Raise an error if the table has no upserts, or if ``upsert_by`` is combined with ``kinds`` or
-    a mode other than ``append``.
+def _require_upsert(
+    table: lake.Table, mode: WriteMode, kinds: str | None, sequence_by: Sequence[str] | None
+) -> None:
+    """Raise an error if the table has no upserts, if ``upsert_by`` is combined with a mode other
+    than ``append``, or if only one of ``kinds`` and ``sequence_by`` is given.
     """
     if "upsert" not in table.operations:
         raise refuse_operation(table, "upsert")
-    if mode != "append" or kinds is not None:
-        other = f"mode={mode!r}" if mode != "append" else f"kinds={kinds!r}"
-        raise lake.InvalidRequestError(f"upsert_by and {other} exclude each other: leave one out")
+    if mode != "append":
+        raise lake.InvalidRequestError(
+            f"upsert_by and mode={mode!r} exclude each other: leave one out"
+        )
+    if kinds is not None and not sequence_by:
+        raise lake.InvalidRequestError(
+            f"kinds={kinds!r} needs sequence_by, because the rows of a DataFrame have no order, "
+            f"and the last change of each key of {table.location} wins: name the columns that "
+            "order the changes, such as sequence_by=['event_time']"
+        )
+    if kinds is None and sequence_by is not None:
+        raise lake.InvalidRequestError(
+            "sequence_by orders changes, which are rows with kinds: give kinds, too, or leave out "
+            "sequence_by"
+        )
 
 
 def _overwritten(mode: WriteMode, partitions: PartitionSpec | None) -> Overwritten | None:

@@ -322,3 +322,36 @@ def test_the_job_replaces_rows_of_an_iceberg_table_by_key_in_tasks_once(spark, t
     with pytest.raises(lake.InvalidRequestError, match="upsert_by and mode='table' exclude"):
         write_table(frame_of(spark, range(1)), orders, upsert_by=["id"], mode="table")
     assert len(orders.snapshots()) == 3
+
+
+def test_rows_with_kinds_change_an_iceberg_table_in_the_order_of_a_column(spark, tmp_path):
+    catalog = lake.open_catalog(str(tmp_path / "iceberg"), format="iceberg")
+    catalog.create_database("shop")
+    orders = catalog.create_table("shop.orders", [("id", "BIGINT"), ("note", "STRING")])
+    first = [(number, "a") for number in (1, 2, 3)]
+    write_table(spark.createDataFrame(first, "id long, note string"), orders)
+    kinds = ["+I", "-D", "+U", "-D", "+U", "-U", "+U"]
+    rows = [
+        (id, (9 - number + id) % 7, kind, f"{kind} {number}")
+        for id in (1, 2, 30)
+        for number, kind in enumerate(kinds)
+    ]
+    frame = spark.createDataFrame(rows, "id long, at int, op string, note string")
+    arguments = {"kinds": "op", "upsert_by": ["id"], "sequence_by": ["at"]}
+    for _ in range(2):
+        write_table(frame, orders, **arguments, commit=lake.CommitId("changes", 1))
+    last = {row[0]: row for row in sorted(rows, key=lambda row: row[1])}
+    expected = {id: row[3] for id, row in last.items() if row[2] in ("+I", "+U")} | {3: "a"}
+    assert 1 < len(expected) < 4
+    assert notes(orders) == expected
+    write_table(spark.createDataFrame([(3, 1, "-D", "")], frame.schema), orders, **arguments)
+    assert 3 not in notes(orders)
+    for left_out, said in (
+        ("sequence_by", "kinds='op' needs sequence_by, because the rows of a DataFrame have no"),
+        ("upsert_by", "name its columns in upsert_by"),
+        ("kinds", "give kinds, too"),
+    ):
+        with pytest.raises(lake.InvalidRequestError, match=said):
+            write_table(frame, orders, **{k: v for k, v in arguments.items() if k != left_out})
+    with pytest.raises(lake.InvalidRequestError, match=r"no column 'notes'.*did you mean 'note'"):
+        write_table(frame, orders, **arguments | {"sequence_by": ["notes"]})
