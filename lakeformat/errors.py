@@ -95,6 +95,9 @@ class CommitConflictError(LakeError):
     again and retry.
     """
 
+    is_final: bool = False
+    """True if planning again on the newest snapshot cannot succeed: compute the change again."""
+
 
 class BucketsChangedError(CommitConflictError):
     """Another writer may have moved keys to other buckets: write the rows again."""
@@ -102,6 +105,8 @@ class BucketsChangedError(CommitConflictError):
 
 class TableReplacedError(CommitConflictError):
     """The table was dropped and created again: open the new one, if the change is meant for it."""
+
+    is_final = True
 
 
 class CommitOutcomeUnknownError(LakeError):

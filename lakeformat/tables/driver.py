@@ -21,7 +21,6 @@ from lakeformat.errors import (
     CorruptTableError,
     LakeError,
     NotFoundError,
-    TableReplacedError,
 )
 from lakeformat.executor import Executor, outcomes_of
 
@@ -101,10 +100,10 @@ class Ended(Enum):
 def carry_out(steps: Steps[U, R]) -> Ended:
     """Plan, run and commit until no unit is due.
 
-    After a ``CommitConflictError`` the units are planned again. A missing or damaged file counts as
-    a conflict if the table has a newer state, because expiry may have deleted the file. After any
-    other error the files of uncommitted results are deleted, and the error is raised. If the
-    outcome of a commit is unknown, its files are kept.
+    After a ``CommitConflictError`` the units are planned again, unless the conflict is final. A
+    missing or damaged file counts as a conflict if the table has a newer state, because expiry may
+    have deleted the file. After any other error the files of uncommitted results are deleted, and
+    the error is raised. If the outcome of a commit is unknown, its files are kept.
     """
     conflicts = rounds = 0
     while True:
@@ -179,8 +178,7 @@ class _DriverRound(Generic[U, R]):
         They can after a conflict, and if a file is missing or damaged and the table has a newer
         state.
         """
-        is_conflict = isinstance(error, CommitConflictError)
-        is_conflict = is_conflict and not isinstance(error, TableReplacedError)
+        is_conflict = isinstance(error, CommitConflictError) and not error.is_final
         may_have_expired = isinstance(error, CorruptTableError | NotFoundError)
         if not is_conflict and not (may_have_expired and self.steps.head() != self.head):
             raise error

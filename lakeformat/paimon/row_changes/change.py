@@ -17,13 +17,12 @@ import pyarrow as pa
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
-from lakeformat.paimon.commit.commit_report import CommitReport, already_published
-from lakeformat.paimon.commit.identity import EarlierCommits, require_same
+from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.compact.newest_schema import newest_schema
 from lakeformat.paimon.expiry_race import head_of
 from lakeformat.paimon.handle import TableHandle, require_writable
 from lakeformat.paimon.metadata.commit_message import CommitMessage
-from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.read.where import row_filter
 from lakeformat.paimon.row_changes.append_files import take_out_rows
@@ -32,11 +31,26 @@ from lakeformat.paimon.row_changes.keyed import (
     find_keyed_rows,
     require_deletable,
     require_updatable,
+    unchanged_rows,
     write_keyed_rows,
 )
 from lakeformat.paimon.row_changes.own_rows import OwnRowsWriter
 from lakeformat.paimon.row_changes.plan import ChangeUnit, plan_units
+from lakeformat.paimon.row_changes.request import (
+    OnProgress,
+    RowChangeRequest,
+    find_replay,
+    method_of,
+    replayed,
+)
 from lakeformat.paimon.schema import TableSchema
+from lakeformat.paimon.transaction_order.changes_since import (
+    READ_SNAPSHOT,
+    ChangesSince,
+    changes_since,
+    read_base,
+    touched_by,
+)
 from lakeformat.paimon.write.input_columns import InputColumns
 from lakeformat.rows.assignments import Assignments, NewValues, bind_assignments
 from lakeformat.rows.conditions.filter import PredicateFilter, Where
@@ -51,19 +65,6 @@ __all__ = ["OnProgress", "delete_rows", "update_rows"]
 
 _log = logging.getLogger(__name__)
 
-OnProgress = Callable[[CompactProgress], None]
-"""A function that is called after each bucket with the progress of the work."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _RowChange:
-    operation: RowOperation
-    where: Where | None
-    new_values: NewValues | None = None
-    commit: CommitId | None = None
-    dry_run: bool = False
-    on_progress: OnProgress | None = None
-
 
 def delete_rows(
     handle: TableHandle,
@@ -72,8 +73,12 @@ def delete_rows(
     commit: CommitId | None = None,
     dry_run: bool = False,
     on_progress: OnProgress | None = None,
+    read: tuple[int, str | None] | None = None,
 ) -> RowChangeReport:
     """Delete the rows that meet a condition; a dry run only counts them.
+
+    ``read`` is the snapshot in which they are searched, and its identity if known: keys that other
+    commits have changed since are not deleted.
 
     Raise InvalidRequestError if ``where`` is None.
     """
@@ -84,12 +89,13 @@ def delete_rows(
         )
     return _changed(
         handle,
-        _RowChange(
+        RowChangeRequest(
             operation=RowOperation.DELETE,
             where=where,
             commit=commit,
             dry_run=dry_run,
             on_progress=on_progress,
+            read=read,
         ),
     )
 
@@ -102,39 +108,41 @@ def update_rows(
     commit: CommitId | None = None,
     dry_run: bool = False,
     on_progress: OnProgress | None = None,
+    read: tuple[int, str | None] | None = None,
 ) -> RowChangeReport:
     """Set columns of the rows that meet a condition; ``where=None`` means all rows.
 
-    A dry run only counts the rows.
+    A dry run only counts the rows. ``read`` is as in ``delete_rows``.
     """
     return _changed(
         handle,
-        _RowChange(
+        RowChangeRequest(
             operation=RowOperation.UPDATE,
             where=where,
             new_values=new_values,
             commit=commit,
             dry_run=dry_run,
             on_progress=on_progress,
+            read=read,
         ),
     )
 
 
-def _changed(handle: TableHandle, request: _RowChange) -> RowChangeReport:
+def _changed(handle: TableHandle, request: RowChangeRequest) -> RowChangeReport:
     if request.on_progress is not None and not callable(request.on_progress):
         raise InvalidRequestError(
             f"on_progress must be a function of one argument, got {request.on_progress!r}"
         )
     CommitOptions(commit=request.commit)  # this call refuses a value that is not an identity
     began = handle.environment.now_millis()
-    if (done := _replay(handle, request)) is not None:
+    if (done := find_replay(handle, request)) is not None:
         return done
     report = _until_done(handle, request)
     _log.info("%s table=%s %s", request.operation, handle.uri, report.reason)
     return replace(report, millis=handle.environment.now_millis() - began)
 
 
-def _until_done(handle: TableHandle, request: _RowChange) -> RowChangeReport:
+def _until_done(handle: TableHandle, request: RowChangeRequest) -> RowChangeReport:
     """Find and replace the rows and commit; start again if another commit changed the same
     files.
     """
@@ -158,40 +166,6 @@ def _until_done(handle: TableHandle, request: _RowChange) -> RowChangeReport:
     return replace(last.result or last.report(rows=0), attempts=len(attempts))
 
 
-def _replay(handle: TableHandle, request: _RowChange) -> RowChangeReport | None:
-    if request.commit is None:
-        return None
-    kinds = (CommitKind.APPEND, CommitKind.OVERWRITE)
-    head = latest_snapshot(handle.storage, handle.layout)
-    found = EarlierCommits(handle, request.commit, kinds).find(head)
-    if found is None:
-        return None
-    kind = CommitKind.APPEND if handle.schema.primary_keys else CommitKind.OVERWRITE
-    require_same(handle, found, kind, request.operation)
-    return _replayed(handle, request, found.id)
-
-
-def _replayed(handle: TableHandle, request: _RowChange, number: int) -> RowChangeReport:
-    return RowChangeReport(
-        table=handle.uri,
-        operation=request.operation,
-        method=_method(handle),
-        dry_run=request.dry_run,
-        read_snapshot_id=None,
-        snapshot_id=number,
-        rows=None,
-        attempts=0,
-        replayed=True,
-        reason=already_published(number),
-    )
-
-
-def _method(handle: TableHandle) -> Method:
-    if handle.schema.primary_keys:
-        return Method.KEYS
-    return Method.VECTORS if handle.options.deletion_vectors_enabled else Method.REWRITE
-
-
 def _bound(schema: TableSchema, new_values: NewValues | None) -> Assignments:
     def conform(names: Sequence[str]) -> InputColumns:
         return InputColumns(
@@ -212,10 +186,12 @@ class _ChangeAttempt:
     """
 
     handle: TableHandle
-    request: _RowChange
+    request: RowChangeRequest
     snapshot: Snapshot | None
     where: PredicateFilter | None
     assignments: Assignments | None
+    changes: ChangesSince | None = None
+    """The changes since the snapshot in which the rows are searched; None for the newest one."""
     result: RowChangeReport | None = None
     _units: Sequence[ChangeUnit] = ()
     _found: list[_FoundRows] = field(default_factory=list)
@@ -224,7 +200,7 @@ class _ChangeAttempt:
     _files_read: int = 0
 
     @classmethod
-    def on_newest(cls, handle: TableHandle, request: _RowChange) -> _ChangeAttempt:
+    def on_newest(cls, handle: TableHandle, request: RowChangeRequest) -> _ChangeAttempt:
         snapshot = latest_snapshot(handle.storage, handle.layout)
         # the schema is read after the snapshot, so no file has a newer schema
         handle = newest_schema(handle)
@@ -248,7 +224,10 @@ class _ChangeAttempt:
             require_deletable(handle)
         elif handle.schema.primary_keys and assignments is not None:
             require_updatable(handle, assignments)
-        return cls(handle, request, snapshot, where, assignments)
+        changes = None
+        if request.read is not None:
+            changes = changes_since(handle, read_base(handle, *request.read, snapshot), snapshot)
+        return cls(handle, request, snapshot, where, assignments, changes)
 
     def plan(self) -> Round[ChangeUnit, _FoundRows] | None:
         """Return the files to search: none for a primary-key table, because a scan finds its rows.
@@ -311,11 +290,19 @@ class _ChangeAttempt:
         return lambda rows: writer.write(assignments(rows))
 
     def _by_key(self, snapshot: Snapshot) -> RowChangeReport:
-        scan = find_keyed_rows(self.handle, snapshot, self.where)
+        searched, as_of = snapshot, None
+        if self.changes is not None:
+            if self.changes.base is None:
+                return self.report(rows=0, committed=self._record())
+            searched, as_of = self.changes.base, self.changes.as_of()
+        scan = find_keyed_rows(self.handle, searched, self.where)
         self._files_read = sum(len(split.files) for split in scan.splits())
         if self.request.dry_run:
-            return self.report(rows=scan.count())
-        rows, messages = write_keyed_rows(self.handle, scan, self.assignments)
+            if as_of is None:
+                return self.report(rows=scan.count())
+            unchanged = unchanged_rows(scan, as_of)
+            return self.report(rows=sum(batch.num_rows for batch in unchanged))
+        rows, messages = write_keyed_rows(self.handle, scan, self.assignments, as_of)
         if not rows:
             return self.report(rows=0, committed=self._record())
         # The commit is refused if the partitions changed since: it would overwrite newer rows of
@@ -346,8 +333,11 @@ class _ChangeAttempt:
             operation=request.operation,
             read_snapshot=read,
             is_recorded=not messages,
+            properties={} if request.read is None else {READ_SNAPSHOT: str(request.read[0])},
         )
         with kept_if_published(lambda: delete_written(self.handle, messages)):
+            if self.changes is not None:
+                self.changes.require_no_batch(touched_by(messages))
             report = commit_messages(self.handle, messages, options)
         if report.replayed:  # another attempt with this identity was faster
             delete_written(self.handle, messages)
@@ -361,7 +351,7 @@ class _ChangeAttempt:
     ) -> RowChangeReport:
         each = [one for _, there in found for one in there]
         partly = sum(1 for one in each if one.left)
-        marks = _method(self.handle) is Method.VECTORS
+        marks = method_of(self.handle) is Method.VECTORS
         report = self.report(
             rows=sum(one.rows for one in each), messages=messages, committed=committed
         )
@@ -382,14 +372,14 @@ class _ChangeAttempt:
         """Return the report of a finished change, or of a dry run."""
         handle, request = self.handle, self.request
         if committed is not None and committed.replayed and committed.snapshot_id is not None:
-            return _replayed(handle, request, committed.snapshot_id)
+            return replayed(handle, request, committed.snapshot_id)
         new = [file for message in messages for file in message.new_files]
         return RowChangeReport(
             table=handle.uri,
             operation=request.operation,
-            method=_method(handle),
+            method=method_of(handle),
             dry_run=request.dry_run,
-            read_snapshot_id=None if self.snapshot is None else self.snapshot.id,
+            read_snapshot_id=self._read_id,
             snapshot_id=None if committed is None else committed.snapshot_id,
             rows=rows,
             files_read=self._files_read,
@@ -397,6 +387,12 @@ class _ChangeAttempt:
             bytes_added=sum(file.file_size for file in new),
             reason=self._reason(rows, committed),
         )
+
+    @property
+    def _read_id(self) -> int | None:
+        """The id of the snapshot in which the rows were searched; None for the empty table."""
+        searched = self.snapshot if self.changes is None else self.changes.base
+        return None if searched is None else searched.id
 
     def _reason(self, rows: int, committed: CommitReport | None) -> str:
         if committed is not None and not rows:

@@ -15,11 +15,18 @@ from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.read.scan import Scan
 from lakeformat.paimon.row_changes.own_rows import OwnRowsWriter
+from lakeformat.paimon.write.as_of import WrittenAsOf
 from lakeformat.rows.assignments import Assignments
 from lakeformat.rows.conditions.filter import PredicateFilter
 from lakeformat.rows.row_kinds import DELETE, UPDATE_AFTER, UPDATE_BEFORE
 
-__all__ = ["find_keyed_rows", "require_deletable", "require_updatable", "write_keyed_rows"]
+__all__ = [
+    "find_keyed_rows",
+    "require_deletable",
+    "require_updatable",
+    "unchanged_rows",
+    "write_keyed_rows",
+]
 
 _OVERWRITE = "overwrite the table, or their partitions, without these rows"
 
@@ -77,16 +84,26 @@ def find_keyed_rows(handle: TableHandle, snapshot: Snapshot, where: PredicateFil
     )
 
 
-def write_keyed_rows(
-    handle: TableHandle, scan: Scan, assignments: Assignments | None
-) -> tuple[int, list[CommitMessage]]:
-    """Write the changed rows; return the number of rows that the scan found, and the messages.
+def unchanged_rows(scan: Scan, as_of: WrittenAsOf | None) -> Iterator[pa.RecordBatch]:
+    """Stream the rows of the scan whose key no other commit has changed since ``as_of``."""
+    for batch in scan.to_batches():
+        if as_of is not None:
+            batch = batch.filter(pa.array(~as_of.is_changed(batch)))
+        if batch.num_rows:
+            yield batch
 
-    Without ``assignments``, the rows are deleted. If this raises, no new file remains.
+
+def write_keyed_rows(
+    handle: TableHandle, scan: Scan, assignments: Assignments | None, as_of: WrittenAsOf | None
+) -> tuple[int, list[CommitMessage]]:
+    """Write the changed rows; return their number, and the messages.
+
+    Without ``assignments``, the rows are deleted. With ``as_of``, newer rows of their keys are
+    kept. If this raises, no new file remains.
     """
-    with OwnRowsWriter(handle) as writer:
+    with OwnRowsWriter(handle, None if as_of is None else as_of.filtered()) as writer:
         rows = 0
-        for batch in scan.to_batches():
+        for batch in unchanged_rows(scan, as_of):
             rows += batch.num_rows
             for changed, kind in _written(handle, batch, assignments):
                 writer.write(changed, pa.array(np.full(changed.num_rows, kind, np.int8)))

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from lakeformat.paimon.existing_keys import find_keys
 from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.write.as_of import WrittenAsOf
 from lakeformat.paimon.write.input_columns import InputColumns
 from lakeformat.paimon.write.table_writer import TableWriter
 
@@ -16,8 +17,8 @@ __all__ = ["OwnRowsWriter"]
 class OwnRowsWriter(TableWriter):
     """A writer for rows with all columns that were read from the same table."""
 
-    def __init__(self, handle: TableHandle) -> None:
-        super().__init__(handle, is_committed_here=True, find_keys=find_keys)
+    def __init__(self, handle: TableHandle, as_of: WrittenAsOf | None = None) -> None:
+        super().__init__(handle, is_committed_here=True, find_keys=find_keys, as_of=as_of)
         self._conform = _AsTheyAre(handle.schema.fields)
 
 

@@ -6,13 +6,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakeformat.deprecation import renamed_argument
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.table.reads import TableReads
 from lakeformat.tables.commit_id import CommitId
+from lakeformat.tables.position import AnyPosition
 
 if TYPE_CHECKING:
-    from lakeformat.paimon.row_changes.change import OnProgress
+    from lakeformat.paimon.row_changes.request import OnProgress
     from lakeformat.rows.assignments import NewValues
     from lakeformat.rows.conditions.filter import Where
+    from lakeformat.tables.arguments import Conflict
     from lakeformat.tables.row_change_report import RowChangeReport
 
 __all__ = ["TableRowChanges"]
@@ -29,6 +33,8 @@ class TableRowChanges(TableReads):
         commit: CommitId | None = None,
         dry_run: bool = False,
         on_progress: OnProgress | None = None,
+        read_snapshot: AnyPosition | str | None = None,
+        conflict: Conflict | None = None,
     ) -> RowChangeReport:
         """Delete the rows that meet a condition, in one commit.
 
@@ -40,11 +46,19 @@ class TableRowChanges(TableReads):
         first, or the same partitions of a table with a primary key, the rows are searched again.
         ``dry_run`` only counts them. Earlier snapshots keep them until they expire. With a
         ``commit`` a change that meets no row is published, too, so that a repetition finds it.
+
+        ``conflict="transaction-order"`` searches the rows in ``read_snapshot`` and keeps those
+        whose key other commits have changed since; see ``write``.
         """
         from lakeformat.paimon.row_changes.change import delete_rows
 
         return delete_rows(
-            self._handle, where, commit=commit, dry_run=dry_run, on_progress=on_progress
+            self._handle,
+            where,
+            commit=commit,
+            dry_run=dry_run,
+            on_progress=on_progress,
+            read=_read(self._handle, read_snapshot, conflict),
         )
 
     @renamed_argument("tell", "on_progress")
@@ -56,6 +70,8 @@ class TableRowChanges(TableReads):
         commit: CommitId | None = None,
         dry_run: bool = False,
         on_progress: OnProgress | None = None,
+        read_snapshot: AnyPosition | str | None = None,
+        conflict: Conflict | None = None,
     ) -> RowChangeReport:
         """Set columns of the rows that meet a condition; ``where=None`` means all rows.
 
@@ -64,10 +80,37 @@ class TableRowChanges(TableReads):
         is rounded or truncated. In a primary-key table the rows are written again with their new
         values; key columns cannot be updated. In a table without primary key the old rows are
         deleted as by ``delete``, and the new ones added. Conflicts, rows of other writers and
-        ``dry_run`` are handled as by ``delete``.
+        ``dry_run`` are handled as by ``delete``, and so are ``read_snapshot`` and ``conflict``.
         """
         from lakeformat.paimon.row_changes.change import update_rows
 
         return update_rows(
-            self._handle, where, set, commit=commit, dry_run=dry_run, on_progress=on_progress
+            self._handle,
+            where,
+            set,
+            commit=commit,
+            dry_run=dry_run,
+            on_progress=on_progress,
+            read=_read(self._handle, read_snapshot, conflict),
         )
+
+
+def _read(
+    handle: TableHandle, read_snapshot: AnyPosition | str | None, conflict: Conflict | None
+) -> tuple[int, str | None] | None:
+    """Return the snapshot in which rows are searched, with its identity; None for the newest."""
+    if read_snapshot is None and conflict is None:
+        return None
+    from lakeformat.paimon.table.writes import commit_options
+    from lakeformat.paimon.transaction_order.supported import is_transaction_order
+
+    if is_transaction_order(handle, conflict, read_snapshot):
+        options = commit_options(handle, None, None, None, read_snapshot)
+        assert options.read_snapshot is not None
+        return options.read_snapshot, options.read_identity
+    if read_snapshot is not None:
+        raise InvalidRequestError(
+            f"read_snapshot needs conflict='transaction-order' on {handle.uri}: without it, rows "
+            "are changed as they are in the newest snapshot. Nothing was changed"
+        )
+    return None

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakeformat.errors import CommitConflictError
 from lakeformat.paimon.commit.conflict_text import described, named
@@ -15,17 +16,27 @@ from lakeformat.paimon.commit.deltas import delta_of, newest_first
 from lakeformat.paimon.commit.read_snapshot_check import Touches
 from lakeformat.paimon.datafile.system_fields import VALUE_KIND
 from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
 from lakeformat.paimon.read.data_files import DataFiles
 from lakeformat.paimon.read.deletions import DeletedRows
+from lakeformat.paimon.write.as_of import WrittenAsOf
 from lakeformat.rows.groups import Mask
 from lakeformat.rows.repeated_values import in_full_columns
 from lakeformat.rows.row_hashes import Hashes, row_hashes
 from lakeformat.rows.row_kinds import is_retract
 
-__all__ = ["READ_SNAPSHOT", "ChangedKeys", "ChangesSince", "changes_since", "read_base"]
+__all__ = [
+    "READ_SNAPSHOT",
+    "ChangedKeys",
+    "ChangesSince",
+    "changes_since",
+    "final",
+    "read_base",
+    "touched_by",
+]
 
 READ_SNAPSHOT = "lake.read-snapshot"
 """The property of a batch in transaction order: the snapshot from which it was computed."""
@@ -46,6 +57,10 @@ class ChangesSince:
     batches: tuple[tuple[Snapshot, ManifestColumns], ...]
     """The overwrites, and the batches in transaction order, with their files."""
 
+    def as_of(self) -> WrittenAsOf:
+        """Return these changes as a writer needs them: newer rows of a key are kept."""
+        return WrittenAsOf(self.base, ChangedKeys(self).among)
+
     def within(self, touches: Touches) -> ChangesSince:
         """Return the changes of the partitions that ``touches`` selects, without batches."""
         chosen = (files.filter(touches(files.partition.to_arrow())) for files in self.added)
@@ -56,12 +71,19 @@ class ChangesSince:
         for snapshot, files in self.batches:
             touched = files.filter(touches(files.partition.to_arrow()))
             if len(touched):
-                raise CommitConflictError(
+                raise final(
                     f"this batch on {self.handle.uri} was computed from {_text_of(self.base)}, but "
                     f"{named(snapshot)} is another batch that changed the same partitions since: "
                     f"{described(self.handle, touched)}. Nothing was published; read the table "
                     "again and repeat the work, and let only one batch at a time write a partition"
                 )
+
+
+def touched_by(messages: Sequence[CommitMessage]) -> Touches:
+    """Return a function from partitions to a mask of those with files of ``messages``."""
+    partitions = sorted({message.partition for message in messages})
+    own = pa.array(partitions, pa.large_binary())
+    return lambda rows: pc.is_in(rows, own).to_numpy(zero_copy_only=False)
 
 
 def read_base(
@@ -81,7 +103,7 @@ def read_base(
         if found is None:
             raise _expired(handle, number, number)
     if number > newest or (identity and found is not None and found.identity != identity):
-        raise CommitConflictError(
+        raise final(
             f"{handle.uri} was read at snapshot {number}, which is not in its history, up to "
             f"snapshot {newest}: the table was rolled back, or the snapshot belongs to another "
             "table. Nothing was published; read again and repeat the work"
@@ -110,6 +132,13 @@ def changes_since(
             delta = delta_of(handle, found)
             added.append(delta.filter(~delta.is_delete & (delta.bucket.numbers >= 0)))
     return ChangesSince(handle, base, head, tuple(reversed(added)), tuple(batches))
+
+
+def final(text: str) -> CommitConflictError:
+    """Return an error after which the batch must be computed again."""
+    error = CommitConflictError(text)
+    error.is_final = True
+    return error
 
 
 class ChangedKeys:
@@ -173,7 +202,7 @@ def _text_of(base: Snapshot | None) -> str:
 
 
 def _expired(handle: TableHandle, read: int, number: int) -> CommitConflictError:
-    return CommitConflictError(
+    return final(
         f"this batch was computed from snapshot {read} of {handle.uri}, but snapshot {number} has "
         "expired, so the keys that changed since are not known. Nothing was published; read again "
         "and repeat the work, and keep the snapshots while the batch runs: use "

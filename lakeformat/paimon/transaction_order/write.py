@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lakeformat.errors import CommitConflictError, CommitOutcomeUnknownError, LakeError
 from lakeformat.paimon.commit.abort import delete_written
@@ -38,14 +37,15 @@ from lakeformat.paimon.transaction_order.changes_since import (
     ChangedKeys,
     ChangesSince,
     changes_since,
+    final,
     read_base,
+    touched_by,
 )
 from lakeformat.paimon.transaction_order.newer_files import (
     NO_FILES,
     NewerFiles,
     newer_files,
 )
-from lakeformat.paimon.write.as_of import WrittenAsOf
 from lakeformat.paimon.write.table_writer import TableWriter
 from lakeformat.rows.row_kinds import Kinds
 from lakeformat.tables.driver import Round, Steps, carry_out
@@ -68,9 +68,7 @@ class _Prepared:
         """The function from partitions to a mask of those that the batch changes."""
         if isinstance(self.replaced, PartitionFilter):
             return self.replaced.mask
-        partitions = sorted({message.partition for message in self.messages})
-        own = pa.array(partitions, pa.large_binary())
-        return lambda rows: pc.is_in(rows, own).to_numpy(False)
+        return touched_by(self.messages)
 
     def on(self, changes: ChangesSince) -> _Prepared | None:
         """Return the same files for a newer snapshot, or None if they must be written again.
@@ -109,7 +107,6 @@ class BatchInOrder:
     _changes: ChangesSince | None = None
     _prepared: _Prepared | None = None
     _report: CommitReport | None = None
-    _refusal: CommitConflictError | None = None
 
     def run(self) -> CommitReport:
         """Write and publish the batch; plan and publish it again after a conflict.
@@ -129,8 +126,6 @@ class BatchInOrder:
                     environment=self.handle.environment,
                 )
             )
-            if self._refusal is not None:
-                raise self._refusal
         except CommitOutcomeUnknownError:
             raise
         except LakeError:
@@ -139,18 +134,14 @@ class BatchInOrder:
         assert self._report is not None
         return self._report
 
-    def _plan(self) -> Round[None, None] | None:
+    def _plan(self) -> Round[None, None]:
         handle, options = self.handle, self.options
         assert options.read_snapshot is not None
         head = latest_snapshot(handle.storage, handle.layout)
-        try:
-            if self._is_read and self._prepared is None and not self.can_be_read_again:
-                raise _read_once(handle)
-            base = read_base(handle, options.read_snapshot, options.read_identity, head)
-            self._changes = changes_since(handle, base, head)
-        except CommitConflictError as refusal:  # another plan would end in the same way
-            self._refusal = refusal
-            return None
+        if self._is_read and self._prepared is None and not self.can_be_read_again:
+            raise _read_once(handle)
+        base = read_base(handle, options.read_snapshot, options.read_identity, head)
+        self._changes = changes_since(handle, base, head)
         return Round(units=(), work=lambda _: None)
 
     def _write_and_commit(self) -> None:
@@ -161,11 +152,7 @@ class BatchInOrder:
             prepared = self._write(changes, earlier)
             self._discard()
         self._prepared = prepared
-        try:
-            changes.require_no_batch(prepared.touches)
-        except CommitConflictError as refusal:
-            self._refusal = refusal
-            return
+        changes.require_no_batch(prepared.touches)
         self._commit(prepared)
 
     def _write(self, changes: ChangesSince, earlier: _Prepared | None) -> _Prepared:
@@ -176,7 +163,7 @@ class BatchInOrder:
             within=self.replaced if isinstance(self.replaced, PartitionFilter) else None,
             is_committed_here=True,
             find_keys=find_keys,
-            as_of=WrittenAsOf(changes.base, ChangedKeys(changes).among),
+            as_of=changes.as_of(),
         ) as writer:
             if earlier is None:
                 self._is_read = True
@@ -245,7 +232,7 @@ def _stored_rows(
 
 
 def _read_once(handle: TableHandle) -> CommitConflictError:
-    return CommitConflictError(
+    return final(
         f"the buckets of keys of {handle.uri} changed while this batch was written, and its rows "
         "can be read only once. Nothing was published; repeat the work, or pass rows that can be "
         "read again, such as a pyarrow Table"

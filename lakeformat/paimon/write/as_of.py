@@ -7,7 +7,7 @@ Rows that other writers have committed since that snapshot are newer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +31,10 @@ class WrittenAsOf:
     """Returns a mask of the rows whose key another commit has changed since: they are not
     written.
     """
+
+    def filtered(self) -> WrittenAsOf:
+        """Return the same snapshot for rows of which none has a changed key."""
+        return replace(self, is_changed=lambda rows: np.zeros(rows.num_rows, np.bool_))
 
 
 class NumbersAsOf(SequenceNumbers):

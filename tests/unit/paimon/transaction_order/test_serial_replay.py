@@ -16,6 +16,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.paimon.commit.commit import commit_messages
+from lakeformat.paimon.row_changes import change
 from lakeformat.paimon.transaction_order import write
 from tests.keyed_rows import MINUTE, KeyedRows, listed
 from tests.sampling import SEED, count
@@ -84,6 +85,26 @@ class Replay:
             apply(state)
         return state
 
+    def change_rows(self, began: lake.Position) -> None:
+        """A DELETE or an UPDATE by condition."""
+        self.written += 1
+        least, value, table = self.chance.choice(KEYS), f"{self.written}", self.rows.table
+        is_delete = self.chance.random() < 0.5 and not self.ignores_deletes
+        where, how = f"k >= {least}", {"read_snapshot": began, "conflict": "transaction-order"}
+        if is_delete:
+            table.delete(where, **how)
+        else:
+            table.update(where, {"v": value}, **how)
+
+        def apply(state: State) -> None:
+            for key in [key for key in state if key[1] >= least]:
+                if is_delete:
+                    del state[key]
+                else:
+                    state[key] = value
+
+        self.transactions.append((began.number, 1, apply))
+
     def batch(self, began: lake.Position) -> None:
         changes = self.some_rows()
         how = self.chance.choice(["merge", "table", "partitions", "a"])
@@ -133,7 +154,8 @@ def test_interleavings_equal_a_replay_in_the_order_of_transactions(example, monk
             chance.choice([replay.stream, replay.stream, replay.compact])()
         return commit_messages(*arguments, **options)
 
-    monkeypatch.setattr(write, "commit_messages", overtaken)
+    for module in (write, change):
+        monkeypatch.setattr(module, "commit_messages", overtaken)
     with ExitStack() as batches:
         began: lake.Position | None = None
         for _ in range(12):
@@ -147,7 +169,7 @@ def test_interleavings_equal_a_replay_in_the_order_of_transactions(example, monk
             elif began is None:
                 began = batches.enter_context(replay.rows.table.begin())
             else:
-                replay.batch(began)
+                chance.choice([replay.batch, replay.batch, replay.change_rows])(began)
                 batches.close()
                 began = None
     if "deletion-vectors.enabled" in options:

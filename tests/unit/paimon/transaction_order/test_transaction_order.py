@@ -115,6 +115,23 @@ def test_a_writer_that_was_open_before_the_batch_committed_wins_after_it(overwri
     assert (found[1], found[2], found[100]) == ("batch", "stream", "stream")
 
 
+def test_rows_are_changed_as_they_were_unless_the_stream_changed_them_since():
+    rows, position = began()
+    how = {"read_snapshot": position, "conflict": ORDER}
+    assert rows.table.update("k <= 9", {"v": "x"}, dry_run=True, **how).rows == 1
+    report = rows.table.update("k <= 9", {"v": "x"}, **how)
+    assert (report.rows, report.read_snapshot_id) == (1, 1)
+    assert rows_of(rows) == {1: "john", 2: "x", 3: "bob"}
+    with pytest.raises(lake.CommitConflictError, match="another batch"):
+        rows.table.delete("k = 2", **how)
+    rows, position = began()
+    how = {"read_snapshot": position, "conflict": ORDER}
+    assert rows.table.delete("v IN ('join', 'amy', 'bob')", **how).rows == 1
+    assert rows_of(rows) == {1: "john", 3: "bob"}
+    with pytest.raises(lake.InvalidRequestError, match="needs conflict='transaction-order'"):
+        rows.table.delete("k = 2", read_snapshot=position)
+
+
 def test_the_table_option_decides_where_the_call_does_not():
     rows, position = began()
     rows.catalog.alter_table("shop.t", lake.set_option("write.conflict", ORDER))
