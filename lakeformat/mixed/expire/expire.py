@@ -45,7 +45,7 @@ class MixedExpiryRequest:
     snapshots: Collection[int] = ()
     delete_files: bool = True
     unread: Callable[[], Collection[int]] = tuple
-    """Returns the ids of the snapshots of the change store that a consumer has not read yet."""
+    """Returns the ids of the snapshots of both stores that a consumer has not read yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +101,11 @@ def plan_expiry(
         merged=find_merged_changes(loaded, state, batch, settings.change_age, now_millis),
         open_batch=batch,
         change=replace(of_change, unread=request.unread, needed=needed.of_change),
-        base=replace(_of_store(request, settings.base_age, settings.least), needed=needed.of_base),
+        base=replace(
+            _of_store(request, settings.base_age, settings.least),
+            unread=request.unread,
+            needed=needed.of_base,
+        ),
     )
 
 

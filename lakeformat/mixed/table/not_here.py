@@ -14,25 +14,24 @@ _OPTIMIZE = (
 )
 _PARTITIONS = "delete the rows with kinds, or let Amoro's expiry of data drop partitions"
 _HISTORY = "the stores have histories of their own; scan(as_of=…) reads an earlier state"
-_CHANGES = (
-    "the rows that were inserted and deleted are those of the change store: "
-    "table.change.scan(), or table.change.changes(position)"
+_STREAM = (
+    "streams of Spark do not read Mixed tables in this version; table.stream(consumer=…) and "
+    "table.changes(position) do, in Python"
 )
+_CHANGES = "the change store is the changelog: table.changes(position) reads it"
 
 NOT_HERE: Final[Mapping[str, str]] = {
     "analyze": _OPTIMIZE,
     "analyze_partitions": _OPTIMIZE,
     "branches": _HISTORY,
     "changelog": _CHANGES,
-    "changes": _CHANGES,
     "commit": _COMMIT,
     "compact_deletes": _OPTIMIZE,
     "compact_manifests": _OPTIMIZE,
-    "consumers": _CHANGES,
     "drop_partitions": "table.write(no_rows, overwrite={'dt': '2024-01-31'}) deletes the rows of a "
     "partition",
     "expire_partitions": _PARTITIONS,
-    "ingest_changes": "read table.change.changes(position) in a function, and write the rows with "
+    "ingest_changes": "read table.changes(position) in a function, and write the rows with "
     "table.write",
     "partition_marks": "check the rows that must have arrived, with check(...)",
     "partition_rows": "check the rows that must have arrived, with check(...)",
@@ -42,9 +41,10 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "rescale": "set the property 'change.file-index.hash-bucket' or 'base.file-index.hash-bucket' "
     "in both stores: existing files remain valid",
     "rollback": _HISTORY,
+    "snapshot": _STREAM,
     "snapshot_change": "system_table('files') has the files of both stores",
     "staged": _COMMIT,
-    "stream": _CHANGES,
+    "state_scan": _STREAM,
     "tags": _HISTORY,
     "truncate": "table.write(no_rows, overwrite='table') deletes all rows",
     "watermarks": "check the age of the newest time in a column, with check(freshness=…)",

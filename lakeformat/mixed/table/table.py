@@ -18,6 +18,7 @@ from lakeformat.mixed.stores.store_pair import LoadedPair
 from lakeformat.mixed.table.mixed_history import MixedHistory, MixedSnapshot, mixed_history
 from lakeformat.mixed.table.not_here import NOT_HERE, REFUSED_ARGUMENTS
 from lakeformat.mixed.table.table_batches import TableBatches
+from lakeformat.mixed.table.table_following import TableFollowing
 from lakeformat.mixed.table.table_optimizing import require_arguments
 from lakeformat.tables.listed_history import ListedHistory
 from lakeformat.tables.position import AnyPosition, Position
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["MixedTable"]
 
 
-class MixedTable(TableBatches, ListedHistory[MixedSnapshot]):
+class MixedTable(TableBatches, TableFollowing, ListedHistory[MixedSnapshot]):
     """A Mixed table: two Iceberg tables that are read as one; every call uses their newest
     metadata.
     """

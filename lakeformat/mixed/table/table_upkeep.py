@@ -66,9 +66,8 @@ class TableUpkeep(TableOptimizing):
         changes nothing and reports what each step would do. Repeat an interrupted run to do the
         rest. ``executor`` does the work of the compaction, as in ``compact``.
         """
-        from lakeformat.iceberg.table.consumers import ConsumersOfBranches
         from lakeformat.mixed.maintain import MixedProgress, maintain_mixed
-        from lakeformat.mixed.write.write_changes import change_handle
+        from lakeformat.mixed.table.consumers import ConsumersOfPair
         from lakeformat.tables.maintain.request import MaintainRequest
 
         request = MaintainRequest(
@@ -78,7 +77,7 @@ class TableUpkeep(TableOptimizing):
             on_progress=on_progress,
             progress=MixedProgress,
         )
-        consumers = ConsumersOfBranches(change_handle(self._pair))
+        consumers = ConsumersOfPair(self._pair)
         return maintain_mixed(self._pair, lambda: newest_runs(self._pair), consumers, request)
 
     def remove_orphans(
@@ -144,9 +143,8 @@ class TableUpkeep(TableOptimizing):
         lists each file that would be deleted, unless ``on_progress`` is given, which then gets the
         files. If a store has the property ``gc.enabled=false``, the call is refused.
         """
-        from lakeformat.iceberg.table.consumers import ConsumersOfBranches
         from lakeformat.mixed.expire.expire import MixedExpiryRequest, expire_mixed
-        from lakeformat.mixed.write.write_changes import change_handle
+        from lakeformat.mixed.table.consumers import ConsumersOfPair
 
         require_arguments("expire_snapshots", self.expire_snapshots, options)
         request = MixedExpiryRequest(
@@ -154,7 +152,7 @@ class TableUpkeep(TableOptimizing):
             retain_min=retain_min,
             snapshots=snapshots,
             delete_files=delete_files,
-            unread=ConsumersOfBranches(change_handle(self._pair)).unread,
+            unread=ConsumersOfPair(self._pair).unread,
         )
         return expire_mixed(
             self._pair,

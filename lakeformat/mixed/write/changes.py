@@ -25,7 +25,13 @@ from lakeformat.rows.prune import Mask
 from lakeformat.rows.row_kinds import UPDATE_AFTER, UPDATE_BEFORE, Kinds, is_retract
 from lakeformat.types.arrow_memory import array_of
 
-__all__ = ["Changes", "ChangesOf", "require_keys"]
+__all__ = [
+    "Changes",
+    "ChangesOf",
+    "equals_the_one_before",
+    "optional_columns",
+    "require_keys",
+]
 
 _Offsets = NDArray[np.int64]
 
@@ -46,14 +52,9 @@ class ChangesOf:
         """Start; with ``replaces`` an inserted row first deletes the rows with its key."""
         self._key = [each.name for each in key]
         self._replaces = replaces
-        kept = {each.id for each in key} | _partition_sources(metadata)
         spec = metadata.spec_of(metadata.default_spec_id)
         self._splitter = Splitter(spec, metadata.schema, partition_type(metadata, spec))
-        self._optional = {
-            each.name
-            for each in metadata.schema.fields
-            if not each.required and kept.isdisjoint((each.id, *_ids(each.type)))
-        }
+        self._optional = optional_columns(metadata, key)
 
     def __call__(
         self, rows: pa.RecordBatch, kinds: Kinds, numbers: range, first_offset: int
@@ -80,7 +81,7 @@ class ChangesOf:
             return found
         partition = self._splitter.values(pa.Table.from_batches([rows]))
         for column in (*(rows.column(name) for name in self._key), *partition):
-            found[1:] &= _equals_the_one_before(column)
+            found[1:] &= equals_the_one_before(column)
         return found
 
     def _deletes(self, rows: pa.RecordBatch, retracts: Mask, deleting: Mask) -> pa.RecordBatch:
@@ -114,7 +115,19 @@ def require_keys(rows: pa.RecordBatch, key: Sequence[str], numbers: range) -> No
             )
 
 
-def _equals_the_one_before(column: pa.Array) -> Mask:
+def optional_columns(metadata: TableMetadata, key: Sequence[Field]) -> set[str]:
+    """Return the columns that a delete can lack: those outside of the key and the partition that
+    may be null.
+    """
+    kept = {each.id for each in key} | _partition_sources(metadata)
+    return {
+        each.name
+        for each in metadata.schema.fields
+        if not each.required and kept.isdisjoint((each.id, *_ids(each.type)))
+    }
+
+
+def equals_the_one_before(column: pa.Array) -> Mask:
     """Return a mask of the values but the first: True for those equal to the one before; nulls are
     equal.
     """

@@ -147,14 +147,17 @@ def test_a_mixed_table_has_the_operations_that_it_can_do_and_refuses_the_others_
     table = lake.open_table(mixed_table("keyed_int").location)
     assert table.format == "mixed"
     assert table.operations == {
+        "changes",
         "check",
         "compact",
+        "consumers",
         "expire_snapshots",
         "health",
         "maintain",
         "plan_optimizing",
         "remove_orphans",
         "scan",
+        "stream",
         "system_table",
         "upsert",
         "write",
@@ -165,8 +168,8 @@ def test_a_mixed_table_has_the_operations_that_it_can_do_and_refuses_the_others_
             getattr(table, name)
     with pytest.raises(lake.UnsupportedError, match="is a Mixed table, which has no operation"):
         table.rollback()
-    with pytest.raises(lake.UnsupportedError, match="'delete': write the rows with kinds"):
-        table.delete("id = 1")
+    with pytest.raises(lake.UnsupportedError, match="'truncate': table"):
+        _ = table.truncate
     with pytest.raises(AttributeError, match="a Mixed table has no attribute 'no_such'"):
         _ = table.no_such
 

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes of a Mixed table after a position: commit by commit, at once or as a stream.
+
+Only commits of the change store have changes. An optimizing and a removal of merged changes change
+no row. Any other commit of the base store does, and no store has its changes, so it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+import pyarrow as pa
+
+from lakeformat.errors import NotFoundError, UnsupportedError
+from lakeformat.iceberg.read.asked_rows import AskedRows
+from lakeformat.iceberg.read.plan import TableState
+from lakeformat.mixed.read.scan import MixedScan
+from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
+from lakeformat.mixed.table.commit_changes import commit_changes
+from lakeformat.mixed.table.consumers import MixedConsumers
+from lakeformat.mixed.table.find_state import find_state
+from lakeformat.mixed.table.mixed_history import MixedHistory, MixedSnapshot, mixed_history
+from lakeformat.tables.arguments import WindowEnd
+from lakeformat.tables.moment import to_millis
+from lakeformat.tables.position import Position
+from lakeformat.tables.results import Rows
+from lakeformat.tables.stream import StreamBegin, StreamedChanges, StreamStart
+from lakeformat.tables.table_stream import TableStream
+
+__all__ = ["MixedChangeStream", "changes_between"]
+
+_REWRITE = "COMPACT"
+_INSERTED = pa.scalar("+I", pa.string())
+
+
+def changes_between(
+    pair: LoadedPair,
+    history: MixedHistory,
+    after: WindowEnd,
+    upto: WindowEnd | None,
+    asked: AskedRows,
+) -> Rows:
+    """Return the changes after a position, up to and including another, commit by commit."""
+    first = _position(history, after)
+    last = history.head if upto is None else _position(history, upto)
+    commits = _with_changes(history, first, last)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for each in commits:
+            yield from _changes_of(pair, each, asked)
+
+    return Rows(asked.arrow_schema, batches)
+
+
+class MixedChangeStream(TableStream[MixedSnapshot, Position]):
+    """Delivers one commit after the other; the iteration ends when there is no newer commit yet.
+
+    Commits that change no row are skipped.
+    """
+
+    def __init__(
+        self, pair: StorePair, start: StreamStart, asked: AskedRows, consumer: str | None = None
+    ) -> None:
+        self._pair = pair
+        self._asked = asked
+        self._consumers = MixedConsumers(pair)
+        super().__init__(start, asked.arrow_schema, consumer)
+
+    @property
+    def position(self) -> Position | None:
+        """The position up to which rows were delivered.
+
+        None as long as the stream waits for the first snapshot, whose rows it will deliver in full.
+        """
+        return self._place
+
+    @property
+    def next_snapshot(self) -> int | None:
+        """The lowest sequence number in the change store that the next commit can have; None while
+        ``position`` is None.
+        """
+        return None if self._place is None else self._place.numbers[0] + 1
+
+    def starts_at(self) -> StreamBegin:
+        """Return the start of the stream, which a reader in another process can use.
+
+        No rows are delivered.
+        """
+        if self._place is None:
+            self._begin()
+        full = None if self._full is None else self._full.snapshot_id
+        after = self._history().beginning if self._place is None else self._place
+        return StreamBegin(after.numbers[0] + 1, full, after)
+
+    def _next_changes(self, place: Position) -> StreamedChanges | None:
+        pair = self._pair.load()
+        history = mixed_history(pair)
+        for each in _following(history, place, None, self._consumer):
+            _require_known(history, each)
+            self._place = each.position
+            if _has_changes(each):
+                return self._streamed(each, _changes_of(pair, each, self._asked), full=False)
+        return None
+
+    def _stored(self, consumer: str) -> Position | None:
+        return self._consumers.position(consumer)
+
+    def _store(self, consumer: str, place: Position) -> None:
+        self._consumers.move(consumer, place)
+
+    def _first_full(self, start: StreamStart) -> MixedSnapshot | None:
+        history = self._history()
+        if start.mode == "from-snapshot-full":
+            return self._chosen(history)
+        readable = [each for each in history.snapshots if each.is_readable]
+        if start.mode == "compacted-full":
+            merged = [e for e in readable if e.store == "base" and e.commit_kind == _REWRITE]
+            readable = merged or readable
+        return readable[-1] if readable else None
+
+    def _first_place(self, start: StreamStart) -> Position:
+        history = self._history()
+        if start.mode == "from-snapshot":
+            chosen = self._chosen(history)
+            place = history.snapshots.index(chosen)
+            return history.snapshots[place - 1].position if place else history.oldest
+        return history.head if start.as_of is None else _before(history, to_millis(start.as_of))
+
+    def _place_after(self, snapshot: MixedSnapshot) -> Position:
+        return snapshot.position
+
+    def _all_rows(self, snapshot: MixedSnapshot) -> Iterator[pa.RecordBatch]:
+        pair, asked = self._pair.load(), self._asked
+        state = find_state(pair, mixed_history(pair), snapshot=snapshot.position)
+        where = asked.filters[0] if len(asked.filters) == 1 else None
+        scan = MixedScan(state, [each.name for each in asked.filtered_fields], where)
+        for batch in scan.to_batches():
+            for each in asked.filters:
+                batch = batch.filter(each.mask(batch))
+            found = asked.result(pa.repeat(_INSERTED, batch.num_rows), batch)
+            if found.num_rows:
+                yield found
+
+    def _chosen(self, history: MixedHistory) -> MixedSnapshot:
+        assert self._start.snapshot is not None
+        return history.at(self._start.snapshot)
+
+    def _history(self) -> MixedHistory:
+        return mixed_history(self._pair.load())
+
+
+def _position(history: MixedHistory, end: WindowEnd) -> Position:
+    """Return the position at one end of a window."""
+    if isinstance(end, datetime):
+        return _before(history, to_millis(end) + 1)
+    return history.parse(Position.parse(end) if isinstance(end, str) else end)
+
+
+def _before(history: MixedHistory, millis: int) -> Position:
+    """Return the position right before the first commit at this time or later."""
+    for each in reversed(history.snapshots):
+        if each.time_millis < millis:
+            return each.position
+    return history.oldest
+
+
+def _following(
+    history: MixedHistory, after: Position, upto: Position | None, consumer: str | None
+) -> Sequence[MixedSnapshot]:
+    """Return the snapshots after a position; raise ``NotFoundError`` if some are missing."""
+    since = history.since(after, upto)
+    if not (since.missed or since.rewound):
+        return since.snapshots
+    why = "have expired" if since.missed else "belong to a history that was replaced"
+    first = "" if consumer is None else f"First call table.consumers.reset({consumer!r}). "
+    raise NotFoundError(
+        f"the commits that follow position {after} of {history.uri} {why}. {first}Read all rows "
+        "again, with scan() or a stream that starts with a full read. For a slow reader keep "
+        "snapshots longer, with 'change.data.ttl.minutes' and 'snapshot.keep.duration', or give it "
+        "a consumer"
+    )
+
+
+def _with_changes(
+    history: MixedHistory, after: Position, upto: Position
+) -> Sequence[MixedSnapshot]:
+    found = _following(history, after, upto, None)
+    for each in found:
+        _require_known(history, each)
+    return [each for each in found if _has_changes(each)]
+
+
+def _require_known(history: MixedHistory, snapshot: MixedSnapshot) -> None:
+    """Raise ``UnsupportedError`` for a commit whose changes no store has."""
+    if snapshot.store == "base" and snapshot.commit_kind != _REWRITE:
+        after = snapshot.position
+        raise UnsupportedError(
+            f"snapshot {snapshot.snapshot_id} of {history.uri} overwrote rows of the base store, "
+            "and the change store does not have these changes. Read all rows with "
+            f"scan(snapshot='{after}') once, then the changes after this position; a consumer is "
+            f"moved there with table.consumers.set(id, after=table.position('{after}'))"
+        )
+
+
+def _has_changes(snapshot: MixedSnapshot) -> bool:
+    """Return True if a commit may change rows; the begin and the end of a batch change none."""
+    summary = snapshot.of_store.summary
+    is_empty = "total-data-files" in summary and "added-data-files" not in summary
+    return snapshot.store == "change" and snapshot.commit_kind != _REWRITE and not is_empty
+
+
+def _changes_of(
+    pair: LoadedPair, snapshot: MixedSnapshot, asked: AskedRows
+) -> Iterator[pa.RecordBatch]:
+    change = pair.change
+    state = TableState(change.places, change.metadata, snapshot.of_store.snapshot, asked.schema)
+    return commit_changes(state, pair.key, asked)

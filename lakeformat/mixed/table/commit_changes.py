@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the changes of one commit of the change store, in the order of their offsets.
+
+A delete and an insert with one offset and one key are an update. If a late batch has a lower
+transaction than commits before it, its changes of keys that these have changed have no effect, and
+are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.iceberg.arrow_types import to_arrow_field
+from lakeformat.iceberg.read.asked_rows import AskedRows
+from lakeformat.iceberg.read.plan import TableState, plan_added_files, plan_files
+from lakeformat.iceberg.read.scan import Scan
+from lakeformat.iceberg.types import Field
+from lakeformat.mixed.file_names import FileKind, parse_file_name
+from lakeformat.mixed.read.key_deletes import KeyDeletes
+from lakeformat.mixed.read.store_files import StoreFile, change_files
+from lakeformat.mixed.stores.file_offset import FILE_OFFSET
+from lakeformat.mixed.write.changes import equals_the_one_before, optional_columns
+from lakeformat.rows.prune import Mask
+from lakeformat.types.arrow_memory import array_of
+
+__all__ = ["commit_changes"]
+
+_KINDS = pa.array(["-D", "+I", "-U", "+U"], pa.string())
+_DELETED, _INSERTED, _BEFORE, _AFTER = range(4)
+
+
+def commit_changes(
+    state: TableState, key: Sequence[Field], asked: AskedRows
+) -> Iterator[pa.RecordBatch]:
+    """Yield the changes of the commit that made the snapshot of ``state``, a state of the change
+    store; memory holds those of one node.
+    """
+    assert state.snapshot is not None
+    files = [*change_files(state, plan_added_files(state, [state.snapshot]))]
+    late = [each for each in files if each.transaction < state.snapshot.sequence_number]
+    listed = [*change_files(state, plan_files(state))] if late else []
+    optional = frozenset(optional_columns(state.metadata, key))
+    reader = _Reader(Scan(state, None, None), asked, tuple(key), optional, listed)
+    groups: dict[tuple[object, ...], list[StoreFile]] = {}
+    for each in files:
+        groups.setdefault(_writer(each), []).append(each)
+    for _, group in sorted(groups.items(), key=lambda each: str(each[0])):
+        yield from reader.read(group)
+
+
+def _writer(file: StoreFile) -> tuple[object, ...]:
+    """Return what files have in common whose offsets are in one order."""
+    name = parse_file_name(file.path)
+    writer = (name.partition, name.task, name.operation)
+    return (file.values, file.node.mask, file.node.index, file.transaction, *writer)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads the changes of single nodes of one commit."""
+
+    scan: Scan
+    asked: AskedRows
+    key: tuple[Field, ...]
+    optional: frozenset[str]
+    """The columns that a delete can lack."""
+    listed: Sequence[StoreFile]
+    """All files of the change store, if the commit has files with a lower transaction."""
+
+    def read(self, files: Sequence[StoreFile]) -> Iterator[pa.RecordBatch]:
+        """Yield the changes of files of one writer, node and transaction."""
+        rows, is_insert = self._in_order(files)
+        kept = ~self._outdated(rows, files[0])
+        rows, is_insert = rows.filter(array_of(kept)), is_insert[kept]
+        if not rows.num_rows:
+            return
+        codes, is_known = self._kinds(rows, is_insert)
+        for each in self.asked.filters:
+            is_known &= each.mask(rows).to_numpy(zero_copy_only=False)
+        chosen = rows.filter(array_of(is_known))
+        kinds = _KINDS.take(pa.array(codes[is_known]))
+        names = [each.name for each in self.asked.result_fields]
+        found = self.asked.result(kinds, chosen.select(names))
+        if found.num_rows:
+            yield found
+
+    def _in_order(self, files: Sequence[StoreFile]) -> tuple[pa.RecordBatch, Mask]:
+        """Return the rows of files by offset, the deletes first, and a mask of the inserts."""
+        fields = (*self.asked.schema.fields, FILE_OFFSET)
+        deletes, inserts = (
+            self._rows([each for each in files if each.kind is kind], fields)
+            for kind in (FileKind.CHANGE_DELETE, FileKind.INSERT)
+        )
+        rows = pa.concat_tables([deletes, inserts]).combine_chunks()
+        is_insert = np.arange(len(rows)) >= len(deletes)
+        order = np.lexsort((is_insert, rows.column(FILE_OFFSET.name).to_numpy()))
+        ordered = rows.take(pa.array(order))
+        [batch] = ordered.to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)]
+        return batch, is_insert[order]
+
+    def _rows(self, files: Sequence[StoreFile], fields: Sequence[Field]) -> pa.Table:
+        schema = pa.schema([to_arrow_field(each) for each in fields])
+        batches = (batch for each in files for batch in self.scan.read_fields(each.split, fields))
+        return pa.Table.from_batches(batches, schema).combine_chunks()
+
+    def _outdated(self, rows: pa.RecordBatch, of: StoreFile) -> Mask:
+        """Return a mask of the rows whose keys a newer transaction has changed before."""
+        newer = [
+            each
+            for each in self.listed
+            if each.transaction > of.transaction
+            and each.values == of.values
+            and each.node.may_share_keys(of.node)
+        ]
+        if not newer:
+            return np.zeros(rows.num_rows, np.bool_)
+        tables = [self._rows([each], (*self.key, FILE_OFFSET)) for each in newer]
+        numbers = np.array([each.transaction for each in newer], np.int64)
+        transactions = np.repeat(numbers, [len(each) for each in tables])
+        every = pa.concat_tables(tables).combine_chunks()
+        *keys, offsets = [column.combine_chunks() for column in every.columns]
+        changed = KeyDeletes(keys, transactions, offsets.to_numpy())
+        return changed.deleted([rows.column(each.name) for each in self.key], of.transaction, None)
+
+    def _kinds(
+        self, rows: pa.RecordBatch, is_insert: Mask
+    ) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], Mask]:
+        """Return the kind of each row as a code, and a mask without the deletes that only make room
+        for an insert: their values are unknown.
+        """
+        codes = np.where(is_insert, _INSERTED, _DELETED)
+        is_pair = np.zeros(len(codes), np.bool_)
+        is_pair[1:] = is_insert[1:] & ~is_insert[:-1]
+        for name in (FILE_OFFSET.name, *(each.name for each in self.key)):
+            is_pair[1:] &= equals_the_one_before(rows.column(name))
+        codes[is_pair] = _AFTER
+        before = np.flatnonzero(is_pair) - 1
+        codes[before] = _BEFORE
+        is_known = np.ones(len(codes), np.bool_)
+        is_known[before[self._is_blank(rows)[before]]] = False
+        return codes, is_known
+
+    def _is_blank(self, rows: pa.RecordBatch) -> Mask:
+        """Return a mask of the rows that have no values but those a delete needs."""
+        found = np.ones(rows.num_rows, np.bool_)
+        for name in self.optional & {*rows.schema.names}:
+            found &= rows.column(name).is_null().to_numpy(zero_copy_only=False)
+        return found
