@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from airflow_provider_lake.compat import AirflowPlugin
-from airflow_provider_lake.identity import commit_user
+from airflow_provider_lake.jobs.identity import commit_user
 from airflow_provider_lake.page import PAGES, TASK_PAGE
 
 __all__ = ["LakePages", "LakePlugin"]

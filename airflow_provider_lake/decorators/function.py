@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack
 
 from airflow.sdk.bases.decorator import DecoratedOperator, task_decorator_factory
 
-from airflow_provider_lake.arguments import LakeArgumentError, argument_types
-from airflow_provider_lake.construction import RefusingConstruction
+from airflow_provider_lake.arguments.checked_arguments import LakeArgumentError, argument_types
+from airflow_provider_lake.arguments.construction import RefusingConstruction
+from airflow_provider_lake.arguments.task_arguments import DecoratedArguments
 from airflow_provider_lake.hooks.lake import LakeHook
+from airflow_provider_lake.jobs.repeated import LakeRepeatedMixin
 from airflow_provider_lake.links import SPARK_KEY, LakeSnapshotLink, LakeSparkLink
-from airflow_provider_lake.repeated import LakeRepeatedMixin
-from airflow_provider_lake.task_arguments import DecoratedArguments
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

@@ -8,14 +8,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack
 
+from airflow_provider_lake.arguments.task_arguments import (
+    FunctionArguments,
+    FunctionTaskArguments,
+    OnReport,
+)
 from airflow_provider_lake.decorators.function import (
     LakeDecorator,
     LakeFunctionOperator,
     lake_decorator,
 )
-from airflow_provider_lake.lineage import LakeLineageMixin
-from airflow_provider_lake.repeated import OnClear
-from airflow_provider_lake.task_arguments import FunctionArguments, FunctionTaskArguments, OnReport
+from airflow_provider_lake.jobs.lineage import LakeLineageMixin
+from airflow_provider_lake.jobs.repeated import OnClear
 from spark_jobs.job_requests.common import CommitRequest, JobRequest, Value
 from spark_jobs.job_requests.request import refusal
 from spark_jobs.job_requests.values import KeyColumns, TableOptionTexts

@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, Unpack
 
-from airflow_provider_lake.arguments import LakeArgumentError
+from airflow_provider_lake.arguments.checked_arguments import LakeArgumentError
+from airflow_provider_lake.arguments.task_arguments import FunctionArguments, FunctionTaskArguments
 from airflow_provider_lake.decorators.function import (
     LakeDecorator,
     LakeFunctionOperator,
     lake_decorator,
 )
-from airflow_provider_lake.metrics import count_outcome
-from airflow_provider_lake.task_arguments import FunctionArguments, FunctionTaskArguments
+from airflow_provider_lake.jobs.metrics import count_outcome
 from spark_jobs.job_requests.common import JobRequest, TableRequest
 
 if TYPE_CHECKING:

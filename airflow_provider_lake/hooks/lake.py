@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseHook
 
 from airflow_provider_lake.compat import AirflowNotFoundException, with_form
-from airflow_provider_lake.connection import CONNECTION_TYPE, LakeConnection, read_connection
-from airflow_provider_lake.identity import ONLY_COMMIT, commit_user, find_first_try
+from airflow_provider_lake.hooks.connection import CONNECTION_TYPE, LakeConnection, read_connection
+from airflow_provider_lake.jobs.identity import ONLY_COMMIT, commit_user, find_first_try
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection, Context
@@ -75,7 +75,7 @@ class LakeHook(BaseHook):
         try:
             return self.get_connection(self.lake_conn_id)
         except AirflowNotFoundException:
-            from airflow_provider_lake.absent_connection import refuse_unreadable  # only then
+            from airflow_provider_lake.hooks.absent_connection import refuse_unreadable  # only then
 
             refuse_unreadable(self.lake_conn_id)
             raise

@@ -9,10 +9,10 @@ from typing import Any, Unpack
 
 from airflow.sdk import DAG
 
+from airflow_provider_lake.arguments.task_arguments import DagArguments
 from airflow_provider_lake.compat import AirflowTimetableInvalid
 from airflow_provider_lake.maintenance.policy import PolicyError, TablePolicy, read_policy
 from airflow_provider_lake.maintenance.task_group import LakeMaintenanceTaskGroup
-from airflow_provider_lake.task_arguments import DagArguments
 
 __all__ = ["lake_dags"]
 

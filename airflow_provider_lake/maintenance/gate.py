@@ -7,10 +7,10 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from airflow_provider_lake.arguments import LakeArgumentError
-from airflow_provider_lake.conditions import CompactionNeeded
+from airflow_provider_lake.arguments.checked_arguments import LakeArgumentError
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.maintenance.policy import Gate, PolicyError
+from airflow_provider_lake.sensors.conditions import CompactionNeeded
 
 __all__ = ["due_compaction", "due_tables"]
 

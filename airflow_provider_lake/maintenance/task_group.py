@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from airflow.sdk import TaskGroup, task
 
-from airflow_provider_lake.arguments import named_arguments
+from airflow_provider_lake.arguments.checked_arguments import named_arguments
+from airflow_provider_lake.arguments.task_arguments import TaskGroupArguments
 from airflow_provider_lake.maintenance.policy import (
     Gate,
     PolicyError,
@@ -16,7 +17,6 @@ from airflow_provider_lake.maintenance.policy import (
     plain_id,
     read_steps,
 )
-from airflow_provider_lake.task_arguments import TaskGroupArguments
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator

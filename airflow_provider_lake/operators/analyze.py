@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Unpack
 
+from airflow_provider_lake.arguments.task_arguments import TableJobArguments
 from airflow_provider_lake.operators.job import LakeJobOperator
-from airflow_provider_lake.task_arguments import TableJobArguments
 from spark_jobs.job_requests.analyze import AnalyzeRequest
 
 __all__ = ["LakeAnalyzeOperator"]

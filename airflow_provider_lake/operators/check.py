@@ -9,10 +9,10 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Unpack
 
-from airflow_provider_lake.arguments import is_open
-from airflow_provider_lake.identity import TaskIdentity, commit_user
+from airflow_provider_lake.arguments.checked_arguments import is_open
+from airflow_provider_lake.arguments.task_arguments import TableJobArguments
+from airflow_provider_lake.jobs.identity import TaskIdentity, commit_user
 from airflow_provider_lake.operators.job import LakeJobOperator
-from airflow_provider_lake.task_arguments import TableJobArguments
 from spark_jobs.job_requests.check import CheckRequest
 from spark_jobs.job_requests.common import Value
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
+from airflow_provider_lake.arguments.task_arguments import TableJobArguments
+from airflow_provider_lake.jobs.repeated import OnClear
 from airflow_provider_lake.operators.job import LakeJobOperator
-from airflow_provider_lake.repeated import OnClear
-from airflow_provider_lake.task_arguments import TableJobArguments
 from spark_jobs.job_requests.commit import StagedCommitRequest
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from airflow_provider_lake.identity import ONLY_COMMIT, find_first_try
+from airflow_provider_lake.arguments.task_arguments import WarehouseJobArguments
+from airflow_provider_lake.jobs.identity import ONLY_COMMIT, find_first_try
 from airflow_provider_lake.operators.job import LakeWarehouseJobOperator
-from airflow_provider_lake.task_arguments import WarehouseJobArguments
 from spark_jobs.job_requests.compact import CompactDatabaseRequest
 
 if TYPE_CHECKING:

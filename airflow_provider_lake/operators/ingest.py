@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 from airflow.sdk import BaseHook
 from airflow.sdk.log import mask_secret
 
-from airflow_provider_lake.arguments import LakeArgumentError
+from airflow_provider_lake.arguments.checked_arguments import LakeArgumentError
+from airflow_provider_lake.arguments.task_arguments import TableJobArguments
 from airflow_provider_lake.compat import AirflowNotFoundException
-from airflow_provider_lake.identity import task_name
+from airflow_provider_lake.jobs.identity import task_name
+from airflow_provider_lake.jobs.repeated import OnClear
 from airflow_provider_lake.operators.job import LakeJobOperator
-from airflow_provider_lake.repeated import OnClear
-from airflow_provider_lake.task_arguments import TableJobArguments
 from spark_jobs.job_requests.ingest import (
     Compression,
     IngestRequest,

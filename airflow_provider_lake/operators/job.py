@@ -11,24 +11,28 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
-from airflow_provider_lake.arguments import LakeArgumentError, argument_names, argument_types
-from airflow_provider_lake.compat import AirflowException, AirflowFailException, conf
-from airflow_provider_lake.construction import RefusingConstruction
-from airflow_provider_lake.deferring_job import DeferringJob
-from airflow_provider_lake.failures import raise_failure
-from airflow_provider_lake.hooks.lake import LakeHook
-from airflow_provider_lake.job import attribute_of
-from airflow_provider_lake.links import SPARK_KEY, LakeSnapshotLink, LakeSparkLink
-from airflow_provider_lake.spark.arguments import SPARK_ARGUMENTS, LakeSparkArguments
-from airflow_provider_lake.spark.markers import JobOutput
-from airflow_provider_lake.spark.master import DEFAULT_SPARK_CONNECTION, spark_connection
-from airflow_provider_lake.table_job import LakeTableJobMixin
-from airflow_provider_lake.task_arguments import (
+from airflow_provider_lake.arguments.checked_arguments import (
+    LakeArgumentError,
+    argument_names,
+    argument_types,
+)
+from airflow_provider_lake.arguments.construction import RefusingConstruction
+from airflow_provider_lake.arguments.task_arguments import (
     Engine,
     OnReport,
     SparkTaskArguments,
     WarehouseJobArguments,
 )
+from airflow_provider_lake.compat import AirflowException, AirflowFailException, conf
+from airflow_provider_lake.hooks.lake import LakeHook
+from airflow_provider_lake.jobs.deferring_job import DeferringJob
+from airflow_provider_lake.jobs.failures import raise_failure
+from airflow_provider_lake.jobs.job import attribute_of
+from airflow_provider_lake.jobs.table_job import LakeTableJobMixin
+from airflow_provider_lake.links import SPARK_KEY, LakeSnapshotLink, LakeSparkLink
+from airflow_provider_lake.spark.arguments import SPARK_ARGUMENTS, LakeSparkArguments
+from airflow_provider_lake.spark.markers import JobOutput
+from airflow_provider_lake.spark.master import DEFAULT_SPARK_CONNECTION, spark_connection
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection, Context

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Literal, Unpack
 
-from airflow_provider_lake.lineage import LakeLineageMixin
+from airflow_provider_lake.arguments.task_arguments import WarehouseJobArguments
+from airflow_provider_lake.jobs.lineage import LakeLineageMixin
 from airflow_provider_lake.operators.job import LakeWarehouseJobOperator
-from airflow_provider_lake.task_arguments import WarehouseJobArguments
 from spark_jobs.job_requests.maintain import MaintainRequest
 from spark_jobs.job_requests.values import PastTime
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Unpack
 
+from airflow_provider_lake.arguments.task_arguments import TableJobArguments
 from airflow_provider_lake.operators.job import LakeJobOperator
-from airflow_provider_lake.task_arguments import TableJobArguments
 from spark_jobs.job_requests.rollback import RollbackRequest
 from spark_jobs.job_requests.values import Moment
 

@@ -28,7 +28,7 @@ from airflow.api_fastapi.core_api.security import (
 from fastapi import Depends
 
 from airflow_provider_lake.compat import has_teams, readable_connections
-from airflow_provider_lake.connection import CONNECTION_TYPE
+from airflow_provider_lake.hooks.connection import CONNECTION_TYPE
 from airflow_provider_lake.page.airflow_records import OneTask, stored_connections
 
 __all__ = ["User", "lake_connections", "may_read_connection", "may_see_task", "visible_tasks"]

@@ -17,8 +17,8 @@ from airflow.utils.session import NEW_SESSION, provide_session
 
 from airflow_provider_lake.assets.uri import SCHEME
 from airflow_provider_lake.compat import has_teams, team_column
-from airflow_provider_lake.connection import CONNECTION_TYPE
-from airflow_provider_lake.identity import commit_user, possible_names, without_suffix
+from airflow_provider_lake.hooks.connection import CONNECTION_TYPE
+from airflow_provider_lake.jobs.identity import commit_user, possible_names, without_suffix
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

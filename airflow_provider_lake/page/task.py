@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from airflow_provider_lake.assets.uri import address_of
 from airflow_provider_lake.hooks.lake import LakeHook
-from airflow_provider_lake.identity import commit_user, without_suffix
+from airflow_provider_lake.jobs.identity import commit_user, without_suffix
 from airflow_provider_lake.links import TABLE_KEY
 from airflow_provider_lake.page.airflow_records import OneTask, events_of, xcom_of
 from airflow_provider_lake.page.table_facts import counts_rows

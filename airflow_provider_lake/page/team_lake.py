@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk.log import mask_secret
 
-from airflow_provider_lake.absent_connection import refuse_unreadable
 from airflow_provider_lake.compat import AirflowNotFoundException, has_teams
+from airflow_provider_lake.hooks.absent_connection import refuse_unreadable
 from airflow_provider_lake.hooks.lake import LakeHook
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Literal, Unpack
 
-from airflow_provider_lake.conditions import CompactionNeeded, at_least
+from airflow_provider_lake.arguments.task_arguments import TableSensorArguments
+from airflow_provider_lake.sensors.conditions import CompactionNeeded, at_least
 from airflow_provider_lake.sensors.table import LakeTableSensor
-from airflow_provider_lake.task_arguments import TableSensorArguments
 
 __all__ = ["LakeCompactionNeededSensor"]
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Unpack
 
-from airflow_provider_lake.arguments import LakeArgumentError, is_open
-from airflow_provider_lake.conditions import ConsumerLag, at_least
+from airflow_provider_lake.arguments.checked_arguments import LakeArgumentError, is_open
+from airflow_provider_lake.arguments.task_arguments import TableSensorArguments
+from airflow_provider_lake.sensors.conditions import ConsumerLag, at_least
 from airflow_provider_lake.sensors.table import LakeTableSensor
-from airflow_provider_lake.task_arguments import TableSensorArguments
 from spark_jobs.job_requests.values import check_consumer_name
 
 __all__ = ["LakeConsumerLagSensor"]

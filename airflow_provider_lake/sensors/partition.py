@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Unpack
 
-from airflow_provider_lake.conditions import PartitionThere
+from airflow_provider_lake.arguments.task_arguments import TableSensorArguments
+from airflow_provider_lake.sensors.conditions import PartitionThere
 from airflow_provider_lake.sensors.table import LakeTableSensor
-from airflow_provider_lake.task_arguments import TableSensorArguments
 
 __all__ = ["LakePartitionSensor"]
 

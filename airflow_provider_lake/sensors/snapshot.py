@@ -7,10 +7,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Unpack
 
+from airflow_provider_lake.arguments.task_arguments import TableSensorArguments
 from airflow_provider_lake.assets.change import ROW_KINDS, check_kinds
-from airflow_provider_lake.conditions import SnapshotAdvanced, at_least, check_position, to_millis
+from airflow_provider_lake.sensors.conditions import (
+    SnapshotAdvanced,
+    at_least,
+    check_position,
+    to_millis,
+)
 from airflow_provider_lake.sensors.table import LakeTableSensor
-from airflow_provider_lake.task_arguments import TableSensorArguments
 
 __all__ = ["LakeSnapshotSensor"]
 

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from airflow.sdk import BaseSensorOperator, PokeReturnValue
 
-from airflow_provider_lake.arguments import (
+from airflow_provider_lake.arguments.checked_arguments import (
     CheckedArguments,
     LakeArgumentError,
     argument_names,
     argument_types,
 )
+from airflow_provider_lake.arguments.construction import RefusingConstruction
+from airflow_provider_lake.arguments.task_arguments import WaitArguments
 from airflow_provider_lake.compat import AirflowFailException, conf
-from airflow_provider_lake.conditions import Condition, write_condition
-from airflow_provider_lake.construction import RefusingConstruction
-from airflow_provider_lake.failures import failing_for_good
 from airflow_provider_lake.hooks.lake import LakeHook
-from airflow_provider_lake.task_arguments import WaitArguments
+from airflow_provider_lake.jobs.failures import failing_for_good
+from airflow_provider_lake.sensors.conditions import Condition, write_condition
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

@@ -14,8 +14,8 @@ from typing import Any, Unpack
 
 from airflow.sdk import BaseOperator
 
-from airflow_provider_lake.arguments import argument_names
-from airflow_provider_lake.task_arguments import TaskArguments
+from airflow_provider_lake.arguments.checked_arguments import argument_names
+from airflow_provider_lake.arguments.task_arguments import TaskArguments
 
 __all__ = ["SPARK_ARGUMENTS", "LakeSparkArguments"]
 

@@ -44,7 +44,7 @@ def spark_connection(conn_id: str) -> Connection:
     try:
         connection = BaseHook.get_connection(conn_id)
     except AirflowNotFoundException:
-        from airflow_provider_lake.absent_connection import refuse_unreadable  # only then
+        from airflow_provider_lake.hooks.absent_connection import refuse_unreadable  # only then
 
         refuse_unreadable(conn_id)
         if conn_id != DEFAULT_SPARK_CONNECTION:

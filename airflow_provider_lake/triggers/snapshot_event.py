@@ -13,8 +13,8 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
 from airflow_provider_lake.assets.change import ROW_KINDS, check_kinds
 from airflow_provider_lake.compat import state_store_of
-from airflow_provider_lake.conditions import check_position
 from airflow_provider_lake.hooks.lake import LakeHook
+from airflow_provider_lake.sensors.conditions import check_position
 from airflow_provider_lake.triggers.cursor import (
     WatchedCommits,
     advance,

@@ -14,14 +14,14 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from airflow_provider_lake.assets.change import ROW_KINDS, check_kinds
 from airflow_provider_lake.assets.uri import split_table_name
 from airflow_provider_lake.compat import in_thread
-from airflow_provider_lake.conditions import (
+from airflow_provider_lake.hooks.lake import LakeHook
+from airflow_provider_lake.sensors.conditions import (
     Condition,
     SnapshotAdvanced,
     check_position,
     read_condition,
     write_condition,
 )
-from airflow_provider_lake.hooks.lake import LakeHook
 
 __all__ = [
     "MET",

@@ -43,7 +43,7 @@ with DAG(
 
         import lakeformat as lake
         from airflow_provider_lake.hooks.lake import LakeHook
-        from airflow_provider_lake.identity import commit_user
+        from airflow_provider_lake.jobs.identity import commit_user
 
         context = get_current_context()
         catalog = LakeHook().get_conn()

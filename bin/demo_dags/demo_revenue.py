@@ -33,7 +33,7 @@ with DAG(
         import lakeformat as lake
         from airflow_provider_lake.assets.snapshot_range import snapshot_range
         from airflow_provider_lake.hooks.lake import LakeHook
-        from airflow_provider_lake.identity import ONLY_COMMIT, commit_user, first_try_millis
+        from airflow_provider_lake.jobs.identity import ONLY_COMMIT, commit_user, first_try_millis
 
         context = get_current_context()
         part = snapshot_range(context)

@@ -9,7 +9,7 @@ import pytest
 from airflow.sdk import Connection
 
 import lakeformat as lake
-from airflow_provider_lake.connection import OPTION_FIELDS, read_connection
+from airflow_provider_lake.hooks.connection import OPTION_FIELDS, read_connection
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.operators.health import LakeHealthOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
@@ -208,7 +208,7 @@ def test_no_argument_and_no_file_of_a_driver_holds_a_secret(with_secret, tmp_pat
 )
 def test_logs_hide_what_is_secret_whole_and_in_part(monkeypatch, extra, shown):
     masked = []
-    monkeypatch.setattr("airflow_provider_lake.connection.mask_secret", masked.append)
+    monkeypatch.setattr("airflow_provider_lake.hooks.connection.mask_secret", masked.append)
     said = json.dumps({"warehouse": "/w", **extra})
 
     read_connection(Connection(conn_id="c", conn_type="lake", extra=said))

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 import lakeformat as lake
-from airflow_provider_lake.identity import commit_user
+from airflow_provider_lake.jobs.identity import commit_user
 from tests.airflow.conftest import DAGS, TEST_DAGS
 from tests.airflow.versions import since
 

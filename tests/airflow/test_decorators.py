@@ -10,11 +10,11 @@ import pytest
 from airflow.sdk import DAG, Asset, Metadata, task
 
 import lakeformat as lake
-from airflow_provider_lake.arguments import LakeArgumentError
+from airflow_provider_lake.arguments.checked_arguments import LakeArgumentError
 from airflow_provider_lake.assets.uri import lake_asset
 from airflow_provider_lake.decorators.lake_commit import LakeFunctionCommit
-from airflow_provider_lake.failures import LakeTaskKilled
-from airflow_provider_lake.job import own_keys
+from airflow_provider_lake.jobs.failures import LakeTaskKilled
+from airflow_provider_lake.jobs.job import own_keys
 from airflow_provider_lake.provider_info import get_provider_info
 from tests.airflow.conftest import TEST_DAGS
 from tests.airflow.contexts import task_context

@@ -12,7 +12,7 @@ import yaml
 from airflow.sdk import Connection
 
 import lakeformat as lake
-from airflow_provider_lake.connection import read_connection
+from airflow_provider_lake.hooks.connection import read_connection
 from tests.conformance.s3_server import running_s3_server
 
 DOCKER = Path(__file__).resolve().parents[2] / "docker"

@@ -162,7 +162,7 @@ def test_the_options_of_a_connection_open_its_catalog_and_secrets_are_masked(
     tmp_path, connect, monkeypatch
 ):
     masked = []
-    monkeypatch.setattr("airflow_provider_lake.connection.mask_secret", masked.append)
+    monkeypatch.setattr("airflow_provider_lake.hooks.connection.mask_secret", masked.append)
     options = {"metastore": "jdbc", "uri": f"jdbc:sqlite:{tmp_path}/catalog.db"}
     connect(
         "lake_default", conn_type="lake", extra={"warehouse": f"{tmp_path}/w", "options": options}
@@ -175,7 +175,7 @@ def test_the_options_of_a_connection_open_its_catalog_and_secrets_are_masked(
 
 def test_a_connection_opens_a_catalog_of_iceberg_tables(tmp_path, connect, monkeypatch):
     masked = []
-    monkeypatch.setattr("airflow_provider_lake.connection.mask_secret", masked.append)
+    monkeypatch.setattr("airflow_provider_lake.hooks.connection.mask_secret", masked.append)
     uri = f"jdbc:sqlite:{tmp_path}/catalog.db"
     more = {"format": "iceberg", "metastore": "sql", "uri": uri}
     connect("lake_default", conn_type="lake", extra={"warehouse": str(tmp_path), **more})

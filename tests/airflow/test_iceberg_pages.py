@@ -9,7 +9,7 @@ import pytest
 
 import lakeformat as lake
 from airflow_provider_lake.hooks.lake import LakeHook
-from airflow_provider_lake.identity import commit_user
+from airflow_provider_lake.jobs.identity import commit_user
 from airflow_provider_lake.maintenance.gate import due_tables
 from airflow_provider_lake.page import task
 from airflow_provider_lake.page.airflow_records import OneTask

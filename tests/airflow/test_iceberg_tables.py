@@ -11,7 +11,6 @@ from airflow.sdk.execution_time.context import OutletEventAccessors
 
 import lakeformat as lake
 from airflow_provider_lake.assets.uri import lake_asset
-from airflow_provider_lake.conditions import CompactionNeeded
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.operators.check import LakeCheckOperator
 from airflow_provider_lake.operators.commit import LakeCommitOperator
@@ -23,6 +22,7 @@ from airflow_provider_lake.operators.rollback import LakeRollbackOperator
 from airflow_provider_lake.operators.tag import LakeTagOperator
 from airflow_provider_lake.outlet_events import announce
 from airflow_provider_lake.sensors.compaction import LakeCompactionNeededSensor
+from airflow_provider_lake.sensors.conditions import CompactionNeeded
 from airflow_provider_lake.sensors.consumer import LakeConsumerLagSensor
 from airflow_provider_lake.sensors.partition import LakePartitionSensor
 from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor

@@ -8,7 +8,7 @@ import pytest
 
 import lakeformat as lake
 from airflow_provider_lake.hooks.lake import LakeHook
-from airflow_provider_lake.identity import (
+from airflow_provider_lake.jobs.identity import (
     commit_user,
     first_try_millis,
     possible_names,

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from airflow_provider_lake.lineage import LakeLineageMixin
+from airflow_provider_lake.jobs.lineage import LakeLineageMixin
 from airflow_provider_lake.operators.analyze import LakeAnalyzeOperator
 from airflow_provider_lake.operators.check import LakeCheckOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator

@@ -12,7 +12,7 @@ import pytest
 from airflow.sdk import task
 
 import lakeformat as lake
-from airflow_provider_lake.metrics import count_outcome, counting_failures
+from airflow_provider_lake.jobs.metrics import count_outcome, counting_failures
 from airflow_provider_lake.operators.commit import LakeCommitOperator
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.compact_database import LakeCompactDatabaseOperator

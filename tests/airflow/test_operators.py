@@ -12,9 +12,10 @@ from airflow.sdk import Asset
 from airflow.sdk.bases.operator import BaseOperator
 
 import lakeformat as lake
-from airflow_provider_lake.arguments import argument_types
-from airflow_provider_lake.failures import LakeTaskKilled, failing_for_good
-from airflow_provider_lake.job import attribute_of
+from airflow_provider_lake.arguments.checked_arguments import argument_types
+from airflow_provider_lake.jobs.failures import LakeTaskKilled, failing_for_good
+from airflow_provider_lake.jobs.job import attribute_of
+from airflow_provider_lake.jobs.repeated import OnClear
 from airflow_provider_lake.operators.analyze import LakeAnalyzeOperator
 from airflow_provider_lake.operators.changelog import LakeChangelogOperator
 from airflow_provider_lake.operators.check import LakeCheckOperator
@@ -32,7 +33,6 @@ from airflow_provider_lake.operators.remove_orphans import LakeRemoveOrphansOper
 from airflow_provider_lake.operators.rescale import LakeRescaleOperator
 from airflow_provider_lake.operators.rollback import LakeRollbackOperator
 from airflow_provider_lake.operators.tag import LakeTagOperator
-from airflow_provider_lake.repeated import OnClear
 from spark_jobs import compact_database
 from spark_jobs.runtime.registry import JOB_NAMES, find_job
 from tests.airflow.contexts import task_context

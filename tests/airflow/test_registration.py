@@ -92,7 +92,7 @@ def test_a_choice_that_nobody_has_made_is_shown_as_what_it_means(form):
 
 
 def test_the_plugin_is_registered():
-    from airflow_provider_lake.identity import commit_user
+    from airflow_provider_lake.jobs.identity import commit_user
 
     assert macros_of_plugins().lake.commit_user is commit_user
 
@@ -133,11 +133,11 @@ def test_importing_the_provider_loads_no_data_stack():
         "operators.compact",
         "decorators.lake_job",
         "decorators.lake_commit",
-        "metrics",
+        "jobs.metrics",
         "plugin",
-        "identity",
+        "jobs.identity",
         "sensors.snapshot",
-        "lineage",
+        "jobs.lineage",
     ]
     code = (
         f"import sys, {', '.join(f'airflow_provider_lake.{name}' for name in names)}; "

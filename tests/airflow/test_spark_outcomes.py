@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from airflow_provider_lake.identity import ONLY_COMMIT, commit_user
+from airflow_provider_lake.jobs.identity import ONLY_COMMIT, commit_user
 from airflow_provider_lake.operators.analyze import LakeAnalyzeOperator
 from airflow_provider_lake.operators.check import LakeCheckOperator
 from airflow_provider_lake.operators.commit import LakeCommitOperator

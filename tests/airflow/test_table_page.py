@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from airflow_provider_lake.identity import commit_user
+from airflow_provider_lake.jobs.identity import commit_user
 from airflow_provider_lake.page import table_facts
 from airflow_provider_lake.page.airflow_records import OneTask
 from tests.airflow.conftest import TEST_DAGS

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from airflow_provider_lake.identity import commit_user
+from airflow_provider_lake.jobs.identity import commit_user
 from airflow_provider_lake.page import task as page_of_task
 from airflow_provider_lake.page.task_result import report_facts
 from spark_jobs import expire_snapshots

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import lakeformat as lake
-from airflow_provider_lake.identity import commit_user
+from airflow_provider_lake.jobs.identity import commit_user
 from tests.airflow.pages import TASK, TASK_PATH, words, write
 from tests.airflow.versions import forget_teams, since
 

@@ -12,7 +12,8 @@ import pytest
 import structlog
 from airflow.sdk.module_loading import import_string
 
-from airflow_provider_lake.conditions import (
+from airflow_provider_lake.hooks.lake import LakeHook
+from airflow_provider_lake.sensors.conditions import (
     CompactionNeeded,
     ConsumerLag,
     PartitionThere,
@@ -22,7 +23,6 @@ from airflow_provider_lake.conditions import (
     read_condition,
     write_condition,
 )
-from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigger
 from airflow_provider_lake.triggers.table import LakeConditionTrigger, LakeSnapshotTrigger
 from lakeformat import UnavailableError

@@ -19,7 +19,13 @@ import airflow_provider_lake.decorators
 import airflow_provider_lake.maintenance
 import airflow_provider_lake.operators
 import airflow_provider_lake.sensors
-from airflow_provider_lake.arguments import argument_names
+from airflow_provider_lake.arguments.checked_arguments import argument_names
+from airflow_provider_lake.arguments.task_arguments import (
+    DagArguments,
+    FunctionArguments,
+    TaskArguments,
+    TaskGroupArguments,
+)
 from airflow_provider_lake.decorators.function import LakeFunctionOperator
 from airflow_provider_lake.decorators.lake_commit import (
     CommitFunctionArguments,
@@ -27,14 +33,8 @@ from airflow_provider_lake.decorators.lake_commit import (
     lake_commit_task,
 )
 from airflow_provider_lake.decorators.lake_job import LakeJobDecoratedOperator, lake_job_task
-from airflow_provider_lake.job import own_keys
+from airflow_provider_lake.jobs.job import own_keys
 from airflow_provider_lake.maintenance.dags import lake_dags
-from airflow_provider_lake.task_arguments import (
-    DagArguments,
-    FunctionArguments,
-    TaskArguments,
-    TaskGroupArguments,
-)
 from tests.airflow.versions import AIRFLOW
 
 ROOT = Path(__file__).parents[2]

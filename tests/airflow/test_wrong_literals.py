@@ -12,13 +12,13 @@ import pytest
 from airflow.sdk import DAG
 
 import lakeformat as lake
-from airflow_provider_lake.arguments import LakeArgumentError
-from airflow_provider_lake.job import own_keys
+from airflow_provider_lake.arguments.checked_arguments import LakeArgumentError
+from airflow_provider_lake.arguments.refusal import in_words_of_a_dag
+from airflow_provider_lake.jobs.job import own_keys
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.operators.job import LakeJobOperator, LakeWarehouseJobOperator
 from airflow_provider_lake.provider_info import get_provider_info
-from airflow_provider_lake.refusal import in_words_of_a_dag
 from spark_jobs.job_requests import values
 from spark_jobs.job_requests.request import key_hints, read_request
 from tests.airflow.contexts import task_context

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import lakeformat as lake
-from airflow_provider_lake.conditions import (
+from airflow_provider_lake.sensors.conditions import (
     CompactionNeeded,
     ConsumerLag,
     PartitionThere,

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow_provider_lake.compat import AirflowException, AirflowTaskTimeout
-from airflow_provider_lake.job import LakeJobMixin
+from airflow_provider_lake.jobs.job import LakeJobMixin
 from airflow_provider_lake.links import SPARK_KEY
 from airflow_provider_lake.spark.arguments import LakeSparkArguments
 from airflow_provider_lake.spark.markers import JobOutput

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from airflow_provider_lake.identity import now_millis
-from airflow_provider_lake.job import LakeJobMixin
+from airflow_provider_lake.jobs.identity import now_millis
+from airflow_provider_lake.jobs.job import LakeJobMixin
 from spark_jobs.job_requests.common import CommitKeys
 
 if TYPE_CHECKING:

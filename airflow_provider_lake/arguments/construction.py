@@ -9,7 +9,11 @@ from typing import Any, TypeVar
 
 from airflow.sdk.bases.operator import BaseOperatorMeta
 
-from airflow_provider_lake.arguments import LakeArgumentError, all_arguments, refuse_unknown
+from airflow_provider_lake.arguments.checked_arguments import (
+    LakeArgumentError,
+    all_arguments,
+    refuse_unknown,
+)
 
 __all__ = ["RefusingConstruction"]
 

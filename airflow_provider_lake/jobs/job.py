@@ -24,17 +24,21 @@ from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
-from airflow_provider_lake.arguments import CheckedArguments, LakeArgumentError, is_open
+from airflow_provider_lake.arguments.checked_arguments import (
+    CheckedArguments,
+    LakeArgumentError,
+    is_open,
+)
+from airflow_provider_lake.arguments.task_arguments import OnReport
 from airflow_provider_lake.compat import AirflowSkipException
-from airflow_provider_lake.failures import LakeTaskKilled, failing_for_good
 from airflow_provider_lake.hooks.lake import LakeHook
-from airflow_provider_lake.identity import commit_user
+from airflow_provider_lake.jobs.failures import LakeTaskKilled, failing_for_good
+from airflow_provider_lake.jobs.identity import commit_user
+from airflow_provider_lake.jobs.metrics import count_outcome, counting_failures
 from airflow_provider_lake.links import TABLE_KEY
-from airflow_provider_lake.metrics import count_outcome, counting_failures
 from airflow_provider_lake.outlet_events import announce
 from airflow_provider_lake.spark.markers import progress_as_sentences
 from airflow_provider_lake.spark.supervisor import ending_with_the_supervisor
-from airflow_provider_lake.task_arguments import OnReport
 from spark_jobs.job_requests.common import CommitKeys, CommitRequest, Engine, JobRequest
 from spark_jobs.job_requests.request import check_values, read_request
 
@@ -257,7 +261,7 @@ class LakeJobMixin(CheckedArguments):
     def _report(self, result: Mapping[str, Any]) -> None:
         """Call the functions of the argument ``on_report``."""
         if self.on_report is not None:
-            from airflow_provider_lake.report_callbacks import call_back
+            from airflow_provider_lake.jobs.report_callbacks import call_back
 
             call_back(self.on_report, result)
 
@@ -279,6 +283,6 @@ class LakeJobMixin(CheckedArguments):
 
 def _as_argument(task_id: str, reason: Exception) -> LakeArgumentError:
     """Return the error of a request in the words of an operator: keys are called arguments."""
-    from airflow_provider_lake.refusal import in_words_of_a_dag  # only for a message
+    from airflow_provider_lake.arguments.refusal import in_words_of_a_dag  # only for a message
 
     return LakeArgumentError(f"task {task_id!r}: {in_words_of_a_dag(reason)}")

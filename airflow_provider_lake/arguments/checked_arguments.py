@@ -23,10 +23,10 @@ from typing import (
     get_type_hints,
 )
 
-from airflow_provider_lake.argument_values import fits, readings
+from airflow_provider_lake.arguments.open_values import faults_of, is_open, is_template, sources_of
+from airflow_provider_lake.arguments.values import fits, readings
 from airflow_provider_lake.assets.uri import refuse_shortened, refuse_watched, split_table_name
 from airflow_provider_lake.compat import AirflowFailException, XComNotFound, is_resolved_later
-from airflow_provider_lake.open_values import faults_of, is_open, is_template, sources_of
 from spark_jobs.job_requests.request import alternatives, is_moment, plain_value
 
 __all__ = [
@@ -120,7 +120,9 @@ class CheckedArguments:
         """Check the shared arguments of mapped tasks when the DAG is parsed; overrides Airflow's
         method.
         """
-        from airflow_provider_lake.expansion import CheckedExpansion  # only for mapped tasks
+        from airflow_provider_lake.arguments.expansion import (
+            CheckedExpansion,  # only for mapped tasks
+        )
 
         task_id = str(given.get("task_id"))
         values = cls._checked(task_id, given)
@@ -386,7 +388,7 @@ def rendered_argument(
 def _refusal(
     task_id: str, name: str, hint: Any, value: Any, before: object = None
 ) -> LakeArgumentError:
-    from airflow_provider_lake.refusal import refusal_of  # only for a message
+    from airflow_provider_lake.arguments.refusal import refusal_of  # only for a message
 
     return LakeArgumentError(f"task {task_id!r}: {refusal_of(name, hint, value, before=before)}")
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, Literal, Union, get_args, get_origin
 
-from airflow_provider_lake.argument_values import fits, readings
-from airflow_provider_lake.open_values import has_template, sources_of
+from airflow_provider_lake.arguments.open_values import has_template, sources_of
+from airflow_provider_lake.arguments.values import fits, readings
 from lakeformat.types.closest import closest
 from spark_jobs.job_requests.request import alternatives, is_moment, shown
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
-from airflow_provider_lake.task_arguments import OnReport
+from airflow_provider_lake.arguments.task_arguments import OnReport
 
 __all__ = ["call_back"]
 
