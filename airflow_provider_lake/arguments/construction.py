@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from airflow.sdk.bases.operator import BaseOperatorMeta
 
-from airflow_provider_lake.arguments.checked_arguments import (
+from airflow_provider_lake.arguments.declared import (
     LakeArgumentError,
     all_arguments,
     refuse_unknown,

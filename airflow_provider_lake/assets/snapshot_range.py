@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_lake.arguments.checked_arguments import LakeArgumentError
+from airflow_provider_lake.arguments.declared import LakeArgumentError
 from airflow_provider_lake.assets.uri import SCHEME, TableAddress, address_of, split_table_name
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.jobs.failures import failing_for_good

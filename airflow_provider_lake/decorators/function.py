@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack
 
 from airflow.sdk.bases.decorator import DecoratedOperator, task_decorator_factory
 
-from airflow_provider_lake.arguments.checked_arguments import LakeArgumentError, argument_types
 from airflow_provider_lake.arguments.construction import RefusingConstruction
+from airflow_provider_lake.arguments.declared import LakeArgumentError, argument_types
 from airflow_provider_lake.arguments.task_arguments import DecoratedArguments
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.jobs.repeated import LakeRepeatedMixin

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, Unpack
 
-from airflow_provider_lake.arguments.checked_arguments import LakeArgumentError
+from airflow_provider_lake.arguments.declared import LakeArgumentError
 from airflow_provider_lake.arguments.task_arguments import FunctionArguments, FunctionTaskArguments
 from airflow_provider_lake.decorators.function import (
     LakeDecorator,

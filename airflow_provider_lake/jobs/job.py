@@ -24,11 +24,9 @@ from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
-from airflow_provider_lake.arguments.checked_arguments import (
-    CheckedArguments,
-    LakeArgumentError,
-    is_open,
-)
+from airflow_provider_lake.arguments.checked_arguments import CheckedArguments
+from airflow_provider_lake.arguments.declared import LakeArgumentError
+from airflow_provider_lake.arguments.open_values import is_open
 from airflow_provider_lake.arguments.task_arguments import OnReport
 from airflow_provider_lake.compat import AirflowSkipException
 from airflow_provider_lake.hooks.lake import LakeHook
@@ -36,9 +34,7 @@ from airflow_provider_lake.jobs.failures import LakeTaskKilled, failing_for_good
 from airflow_provider_lake.jobs.identity import commit_user
 from airflow_provider_lake.jobs.metrics import count_outcome, counting_failures
 from airflow_provider_lake.links import TABLE_KEY
-from airflow_provider_lake.outlet_events import announce
 from airflow_provider_lake.spark.markers import progress_as_sentences
-from airflow_provider_lake.spark.supervisor import ending_with_the_supervisor
 from spark_jobs.job_requests.common import CommitKeys, CommitRequest, Engine, JobRequest
 from spark_jobs.job_requests.request import check_values, read_request
 
@@ -105,6 +101,9 @@ class LakeJobMixin(CheckedArguments):
         """Turn errors of the work in the block into failures of the task; end the task if its
         supervisor dies.
         """
+        # Parsing a DAG does not need it.
+        from airflow_provider_lake.spark.supervisor import ending_with_the_supervisor
+
         with (
             ending_with_the_supervisor(),
             failing_for_good(may_come=self._may_come),
@@ -246,6 +245,9 @@ class LakeJobMixin(CheckedArguments):
         """Send the metrics and asset events; with ``skip_if_noop`` skip the task if it had nothing
         to do.
         """
+        # Parsing a DAG does not need it.
+        from airflow_provider_lake.outlet_events import announce
+
         count_outcome(result)
         stock: Any = self  # every operator has a log
         stock.log.info("%s: %s", *self._subject().values(), result["reason"])

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from airflow_provider_lake.arguments.checked_arguments import LakeArgumentError
+from airflow_provider_lake.arguments.declared import LakeArgumentError
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.maintenance.policy import Gate, PolicyError
 from airflow_provider_lake.sensors.conditions import CompactionNeeded

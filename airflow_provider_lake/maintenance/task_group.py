@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from airflow.sdk import TaskGroup, task
 
-from airflow_provider_lake.arguments.checked_arguments import named_arguments
+from airflow_provider_lake.arguments.declared import named_arguments
 from airflow_provider_lake.arguments.task_arguments import TaskGroupArguments
 from airflow_provider_lake.maintenance.policy import (
     Gate,

@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Unpack
 
-from airflow_provider_lake.arguments.checked_arguments import is_open
+from airflow_provider_lake.arguments.open_values import is_open
 from airflow_provider_lake.arguments.task_arguments import TableJobArguments
 from airflow_provider_lake.jobs.identity import TaskIdentity, commit_user
 from airflow_provider_lake.operators.job import LakeJobOperator

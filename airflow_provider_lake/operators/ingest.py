@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from airflow.sdk import BaseHook
 from airflow.sdk.log import mask_secret
 
-from airflow_provider_lake.arguments.checked_arguments import LakeArgumentError
+from airflow_provider_lake.arguments.declared import LakeArgumentError
 from airflow_provider_lake.arguments.task_arguments import TableJobArguments
 from airflow_provider_lake.compat import AirflowNotFoundException
 from airflow_provider_lake.jobs.identity import task_name

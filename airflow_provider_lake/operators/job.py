@@ -11,12 +11,12 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
-from airflow_provider_lake.arguments.checked_arguments import (
+from airflow_provider_lake.arguments.construction import RefusingConstruction
+from airflow_provider_lake.arguments.declared import (
     LakeArgumentError,
     argument_names,
     argument_types,
 )
-from airflow_provider_lake.arguments.construction import RefusingConstruction
 from airflow_provider_lake.arguments.task_arguments import (
     Engine,
     OnReport,

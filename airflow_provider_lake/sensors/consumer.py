@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Unpack
 
-from airflow_provider_lake.arguments.checked_arguments import LakeArgumentError, is_open
+from airflow_provider_lake.arguments.declared import LakeArgumentError
+from airflow_provider_lake.arguments.open_values import is_open
 from airflow_provider_lake.arguments.task_arguments import TableSensorArguments
 from airflow_provider_lake.sensors.conditions import ConsumerLag, at_least
 from airflow_provider_lake.sensors.table import LakeTableSensor

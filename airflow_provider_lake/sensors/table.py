@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from airflow.sdk import BaseSensorOperator, PokeReturnValue
 
-from airflow_provider_lake.arguments.checked_arguments import (
-    CheckedArguments,
+from airflow_provider_lake.arguments.checked_arguments import CheckedArguments
+from airflow_provider_lake.arguments.construction import RefusingConstruction
+from airflow_provider_lake.arguments.declared import (
     LakeArgumentError,
     argument_names,
     argument_types,
 )
-from airflow_provider_lake.arguments.construction import RefusingConstruction
 from airflow_provider_lake.arguments.task_arguments import WaitArguments
 from airflow_provider_lake.compat import AirflowFailException, conf
 from airflow_provider_lake.hooks.lake import LakeHook

@@ -14,7 +14,7 @@ from typing import Any, Unpack
 
 from airflow.sdk import BaseOperator
 
-from airflow_provider_lake.arguments.checked_arguments import argument_names
+from airflow_provider_lake.arguments.declared import argument_names
 from airflow_provider_lake.arguments.task_arguments import TaskArguments
 
 __all__ = ["SPARK_ARGUMENTS", "LakeSparkArguments"]

@@ -11,7 +11,8 @@ from airflow.sdk.bases.operator import BaseOperator
 from airflow.sdk.definitions._internal.expandinput import MappedArgument
 from airflow.sdk.definitions.param import DagParam
 
-from airflow_provider_lake.arguments.checked_arguments import LakeArgumentError, is_open
+from airflow_provider_lake.arguments.declared import LakeArgumentError
+from airflow_provider_lake.arguments.open_values import is_open
 from airflow_provider_lake.compat import is_resolved_later
 from airflow_provider_lake.operators.commit import LakeCommitOperator
 from airflow_provider_lake.operators.compact import LakeCompactOperator

@@ -11,7 +11,7 @@ from airflow.sdk import DAG, Asset, AssetAlias, AssetWatcher
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
 import lakeformat as lake
-from airflow_provider_lake.arguments.checked_arguments import LakeArgumentError
+from airflow_provider_lake.arguments.declared import LakeArgumentError
 from airflow_provider_lake.assets.openlineage import dataset_name
 from airflow_provider_lake.assets.uri import address_of, create_asset, lake_asset, split_table_name
 from airflow_provider_lake.operators.compact import LakeCompactOperator

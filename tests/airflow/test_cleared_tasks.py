@@ -11,7 +11,7 @@ import pytest
 from airflow.sdk import BaseOperator
 
 import lakeformat as lake
-from airflow_provider_lake.arguments.checked_arguments import LakeArgumentError
+from airflow_provider_lake.arguments.declared import LakeArgumentError
 from airflow_provider_lake.decorators.lake_commit import LakeCommitDecoratedOperator
 from airflow_provider_lake.jobs.failures import LakeTaskKilled
 from airflow_provider_lake.operators.commit import LakeCommitOperator
@@ -102,7 +102,7 @@ def dies(monkeypatch):
             raise LakeTaskKilled
 
         with monkeypatch.context() as dying:
-            dying.setattr("airflow_provider_lake.jobs.job.announce", die)
+            dying.setattr("airflow_provider_lake.outlet_events.announce", die)
             with pytest.raises(LakeTaskKilled):
                 task.execute(context)
 

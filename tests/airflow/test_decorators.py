@@ -10,7 +10,7 @@ import pytest
 from airflow.sdk import DAG, Asset, Metadata, task
 
 import lakeformat as lake
-from airflow_provider_lake.arguments.checked_arguments import LakeArgumentError
+from airflow_provider_lake.arguments.declared import LakeArgumentError
 from airflow_provider_lake.assets.uri import lake_asset
 from airflow_provider_lake.decorators.lake_commit import LakeFunctionCommit
 from airflow_provider_lake.jobs.failures import LakeTaskKilled

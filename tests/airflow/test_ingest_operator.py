@@ -9,7 +9,7 @@ import pytest
 from airflow.sdk import DAG, task
 
 import lakeformat as lake
-from airflow_provider_lake.arguments.checked_arguments import LakeArgumentError
+from airflow_provider_lake.arguments.declared import LakeArgumentError
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.spark.run import SOURCE_VARIABLE, prepare_run
 from tests.airflow.contexts import task_context

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from airflow.sdk import DAG
 
-from airflow_provider_lake.arguments.checked_arguments import LakeArgumentError
+from airflow_provider_lake.arguments.declared import LakeArgumentError
 from airflow_provider_lake.maintenance.dags import lake_dags
 from airflow_provider_lake.maintenance.gate import due_compaction, due_tables
 from airflow_provider_lake.maintenance.policy import Gate, PolicyError

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
-from airflow_provider_lake.arguments.checked_arguments import LakeArgumentError
+from airflow_provider_lake.arguments.declared import LakeArgumentError
 from airflow_provider_lake.notifications.health import LakeHealthNotifier
 from tests.airflow.chat import SENT, AsyncChat, Chat
 from tests.airflow.conftest import TEST_DAGS

@@ -12,7 +12,7 @@ from airflow.sdk import Asset
 from airflow.sdk.bases.operator import BaseOperator
 
 import lakeformat as lake
-from airflow_provider_lake.arguments.checked_arguments import argument_types
+from airflow_provider_lake.arguments.declared import argument_types
 from airflow_provider_lake.jobs.failures import LakeTaskKilled, failing_for_good
 from airflow_provider_lake.jobs.job import attribute_of
 from airflow_provider_lake.jobs.repeated import OnClear

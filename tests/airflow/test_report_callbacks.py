@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from airflow.sdk import DAG
 
-from airflow_provider_lake.arguments.checked_arguments import LakeArgumentError
+from airflow_provider_lake.arguments.declared import LakeArgumentError
 from airflow_provider_lake.operators.check import LakeCheckOperator
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.health import LakeHealthOperator

@@ -10,7 +10,7 @@ import pytest
 from airflow.sdk import DAG
 
 import lakeformat as lake
-from airflow_provider_lake.arguments.checked_arguments import LakeArgumentError, argument_types
+from airflow_provider_lake.arguments.declared import LakeArgumentError, argument_types
 from airflow_provider_lake.sensors.compaction import LakeCompactionNeededSensor
 from airflow_provider_lake.sensors.consumer import LakeConsumerLagSensor
 from airflow_provider_lake.sensors.partition import LakePartitionSensor

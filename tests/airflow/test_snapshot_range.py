@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
-from airflow_provider_lake.arguments.checked_arguments import LakeArgumentError
+from airflow_provider_lake.arguments.declared import LakeArgumentError
 from airflow_provider_lake.assets.snapshot_range import SnapshotRange, snapshot_range
 from airflow_provider_lake.assets.uri import lake_asset
 from tests.airflow.contexts import ByAsset

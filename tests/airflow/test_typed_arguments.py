@@ -19,7 +19,7 @@ import airflow_provider_lake.decorators
 import airflow_provider_lake.maintenance
 import airflow_provider_lake.operators
 import airflow_provider_lake.sensors
-from airflow_provider_lake.arguments.checked_arguments import argument_names
+from airflow_provider_lake.arguments.declared import argument_names
 from airflow_provider_lake.arguments.task_arguments import (
     DagArguments,
     FunctionArguments,

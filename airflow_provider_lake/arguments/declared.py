@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arguments that the constructors of an operator declare: their names and types."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any, get_type_hints
+
+from airflow_provider_lake.compat import AirflowFailException
+
+__all__ = [
+    "LakeArgumentError",
+    "all_arguments",
+    "argument_names",
+    "argument_types",
+    "named_arguments",
+    "refuse_unknown",
+]
+
+
+class LakeArgumentError(AirflowFailException, TypeError):
+    """An argument is wrong: the DAG does not import, or the task fails without a retry."""
+
+
+def named_arguments(constructor: Any) -> dict[str, inspect.Parameter]:
+    """Return a constructor's arguments by name, although Airflow wraps each constructor for
+    ``default_args``.
+    """
+    return {
+        name: parameter
+        for name, parameter in inspect.signature(inspect.unwrap(constructor)).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    }
+
+
+def argument_names(constructor: Any) -> list[str]:
+    """Return the names of a constructor's arguments."""
+    return [*named_arguments(constructor)]
+
+
+def all_arguments(operator: type[Any]) -> dict[str, inspect.Parameter]:
+    """Return all arguments of an operator by name, those of its own class first."""
+    known: dict[str, inspect.Parameter] = {}
+    for each in operator.__mro__:
+        if "__init__" in vars(each):
+            for name, parameter in named_arguments(vars(each)["__init__"]).items():
+                known.setdefault(name, parameter)
+    return known
+
+
+def refuse_unknown(operator: type[Any], task_id: object, given: Iterable[str]) -> None:
+    """Raise ``LakeArgumentError`` for the first argument in ``given`` that no constructor of the
+    operator has; the error names the nearest one.
+    """
+    known = all_arguments(operator)
+    for name in given:
+        if name not in known:
+            from lakeformat.types.closest import closest  # only for a message
+
+            raise LakeArgumentError(
+                f"task {task_id!r}: {_shown_name(operator)} has no argument {name!r}"
+                f"{closest(name, known)}"
+            )
+
+
+def _shown_name(operator: type[Any]) -> str:
+    return getattr(operator, "custom_operator_name", None) or operator.__name__
+
+
+@cache
+def argument_types(operator: type[Any], base: type[Any]) -> Mapping[str, Any]:
+    """Return the types of the arguments that an operator and its base classes up to ``base``
+    declare.
+    """
+    classes = operator.__mro__[: operator.__mro__.index(base) + 1]
+    return {
+        name: hint
+        for each in reversed(classes)
+        if "__init__" in vars(each)
+        for name, hint in _declared(vars(each)["__init__"])
+    }
+
+
+def _declared(constructor: Any) -> Iterator[tuple[str, Any]]:
+    hints = get_type_hints(inspect.unwrap(constructor))
+    return ((name, hints[name]) for name in argument_names(constructor))
