@@ -112,7 +112,7 @@ def procedures_page() -> str:
         "`compact`, `rescale` and `remove_orphan_files` run in Spark's tasks; all other procedures",
         "run in the calling process. Without a session, give `None` in its place and a",
         "`warehouse=`: then the calling process does all work. As in Paimon, a procedure deletes",
-        "at once; with `dry_run=True` one that has this argument only reports. [The list of all",
+        "at once. If it has the argument `dry_run`, `dry_run=True` only reports. [The list of all",
         "procedures](../procedures.md) has commands for the procedures that are missing here.",
         "",
         "| procedure | arguments (required ones in bold) | effect |",
@@ -130,8 +130,9 @@ def spark_options_page() -> str:
     """The options of `format("lake")`."""
     lines = ['# Options of `format("lake")`', "", GENERATED, ""]
     lines += [
-        "Give each as `option(name, value)`. An option that is not listed, or has no effect where",
-        "it is given, is refused. [Tables on Spark](../spark.md) has examples.",
+        "Give these to a reader or writer of Spark as `option(name, value)`. An option that is not",
+        "listed, or has no effect where it is given, is refused. [Tables on Spark](../spark.md) has",
+        "examples.",
         "",
         "| option | for | meaning |",
         "|---|---|---|",
@@ -252,8 +253,9 @@ def fault_matrix_page() -> str:
     """The faults, their required outcomes, and the tests of each."""
     lines = ["# What a table survives", "", GENERATED, ""]
     lines += [
-        "Each line is one fault, the required outcome, and the tests that check it (or what is",
-        "missing for a test).",
+        "This page lists the faults that a Paimon table survives: killed processes, lost answers,",
+        "conflicts and full disks. Each line has one fault, the required outcome, and the tests that",
+        'check it, or what is missing for a test. "As in 5" means the outcome of fault 5.',
         "",
     ]
     return "\n".join(lines) + "\n" + fault_matrix.page()

@@ -37,14 +37,19 @@ _HEAD = """# Golden tables, published
 
 <!-- Written by `python -m tests.conformance.publish.golden_matrix`: a test compares it. -->
 
-Tables that pypaimon and Java have written, published from scratch with their history and read
-by PyIceberg. `rows` are those that readers of Paimon see. `published` are those in the
-[published files](publish.md#the-rows-that-readers-see), without the rows that wait for a
-compaction; `compacted` the same after a full compaction (not for `bucket=-2`, whose rows wait for
-another one). "equal" means that PyIceberg reads exactly the published rows, at each snapshot and
-tag.
+The golden tables of the tests are Paimon tables that pypaimon and Paimon's Java library have
+written. This page shows which of them can be [published as Iceberg tables](publish.md). Each was
+published from scratch with its history, and read by PyIceberg.
 
-{equal} of {all} tables are equal. The rest is refused, for the reason that `lake publish` gives.
+- `rows`: the number of rows that readers of Paimon see.
+- `published`: the number of rows in the [published files](publish.md#the-rows-that-readers-see),
+  without the rows that wait for a compaction.
+- `compacted`: the number of published rows after a full compaction; empty for append tables, and
+  for `bucket=-2`, whose rows wait for a compaction of another kind.
+- `outcome`: "equal" means that PyIceberg reads exactly the published rows, at each snapshot and
+  tag; "refused" is followed by the reason that `lake publish` gives.
+
+{equal} of {all} tables are equal; the remaining ones are refused.
 
 | table | kind | rows | published | compacted | outcome |
 |---|---|---|---|---|---|
