@@ -131,8 +131,8 @@ def spark_options_page() -> str:
     lines = ['# Options of `format("lake")`', "", GENERATED, ""]
     lines += [
         "Give these to a reader or writer of Spark as `option(name, value)`. An option that is not",
-        "listed, or has no effect where it is given, is refused. [Tables on Spark](../spark.md) has",
-        "examples.",
+        "listed, or has no effect where it is given, is refused. [Tables on Spark](../spark.md)",
+        "has examples.",
         "",
         "| option | for | meaning |",
         "|---|---|---|",
@@ -254,8 +254,8 @@ def fault_matrix_page() -> str:
     lines = ["# What a table survives", "", GENERATED, ""]
     lines += [
         "This page lists the faults that a Paimon table survives: killed processes, lost answers,",
-        "conflicts and full disks. Each line has one fault, the required outcome, and the tests that",
-        'check it, or what is missing for a test. "As in 5" means the outcome of fault 5.',
+        "conflicts and full disks. Each line has one fault, the required outcome, and the tests",
+        'that check it, or what is missing for a test. "As in 5" means the outcome of fault 5.',
         "",
     ]
     return "\n".join(lines) + "\n" + fault_matrix.page()
