@@ -118,7 +118,7 @@ class _NodeCompaction:
         """Publish all tasks; if that fails, delete their files, unless the outcome is unknown."""
         plan, made, self._made = self._plan, self._made, []
         assert plan is not None
-        change = MergeCommit(plan, made, self.pair.base.environment)
+        change = MergeCommit(plan, self.pair.change, made, self.pair.base.environment)
         try:
             published = publish_change(
                 self.pair.base, change, commit=self.commit, planned=plan.pair.base

@@ -2,7 +2,8 @@
 """Commits merged tasks to the base store, with the record of merged changes in the same commit.
 
 It is a conflict if another commit has merged changes of one of the partitions, added rows to it, or
-changed the files of a task.
+changed the files of a task, or if the change store was rolled back. A rollback between this check
+and the commit is not noticed, as the stores have no commit in common.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import pyarrow as pa
 
 from lakeformat.environment import Environment
 from lakeformat.errors import CommitConflictError
+from lakeformat.iceberg.commit.pointer import MetadataPointer
 from lakeformat.iceberg.row_changes.row_delta import RowDelta
 from lakeformat.iceberg.write.file_changes import ChangedFiles
 from lakeformat.iceberg.write.publish import Base, FileChange
@@ -34,6 +36,8 @@ class MergeCommit:
     """Makes the snapshot of the base store with the results of all tasks."""
 
     plan: MixedCompactPlan
+    change: MetadataPointer
+    """Finds the newest metadata of the change store."""
     made: Sequence[MergedUnit]
     environment: Environment
     records: list[str] = field(default_factory=list)
@@ -44,6 +48,7 @@ class MergeCommit:
         merged = self.plan.merged
         known = optimized_sequences(base.loaded, base.parent)
         self._require_unchanged(base, known)
+        self._require_changes()
         change = self._files(base)
         if not merged:
             return replace(change, more=_PRODUCER)
@@ -72,6 +77,19 @@ class MergeCommit:
             found = partitions.intersection(partition_paths(base.loaded.metadata, entries))
             if found:
                 raise self._conflict(f"rows were added to partition {min(found)!r}")
+
+    def _require_changes(self) -> None:
+        """Raise if the planned changes are no longer in the history of the change store."""
+        planned = self.plan.state.change.snapshot
+        if planned is None:
+            return
+        metadata = self.change.load().metadata
+        history = metadata.ancestry(metadata.current_snapshot_id)
+        if all(each.snapshot_id != planned.snapshot_id for each in history):
+            raise self._conflict(
+                f"the snapshot {planned.snapshot_id} with the planned changes is no longer in the "
+                "history of the change store, which was rolled back, or whose snapshot expired"
+            )
 
     def _conflict(self, reason: str) -> CommitConflictError:
         return CommitConflictError(

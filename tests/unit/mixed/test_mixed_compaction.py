@@ -197,6 +197,16 @@ def test_rows_that_reach_the_base_store_meanwhile_are_a_conflict_of_their_partit
     assert contents(table) == [(1, "x", "c"), *in_y, (9, "y", "other")]
 
 
+def test_changes_that_are_rolled_back_meanwhile_are_not_merged(table, tmp_path, monkeypatch):
+    change = load_iceberg_table(LocalStorage(), str(tmp_path / "db/t_change_"))
+    table.write(rows((1, "x", "a")))
+    kept = change.latest_snapshot().snapshot_id
+    table.write(rows((1, "x", "rolled back"), (2, "x", "rolled back")))
+    meanwhile(monkeypatch, lambda: change.rollback(snapshot=kept))
+    assert table.compact().rows_in == 1
+    assert contents(table.base) == contents(table) == [(1, "x", "a")]
+
+
 def test_changes_that_come_meanwhile_remain_for_the_next_compaction(table, monkeypatch):
     table.write(rows((1, "x", "a")))
     meanwhile(monkeypatch, lambda: table.write(rows((1, "x", "b"))))
