@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 
 from lakeformat.catalog.base import Catalog
-from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.errors import NotFoundError
 from lakeformat.executor import Executor, where_to_work
 from lakeformat.paimon.compact.compact import OnUnit
 from lakeformat.paimon.compact.compact_report import CompactReport
@@ -16,6 +15,7 @@ from lakeformat.paimon.compact.supported import require_strategy
 from lakeformat.paimon.compact.unit import CompactPlan
 from lakeformat.rows.conditions.filter import Where
 from lakeformat.tables.commit_id import CommitId
+from lakeformat.tables.name_pattern import name_pattern
 from lakeformat.tables.table_by_table import TableOutcome, table_by_table
 
 __all__ = ["compact_tables", "matching_tables", "plan_tables"]
@@ -33,8 +33,8 @@ def matching_tables(
     ``databases`` must match the whole name of the database, and ``including`` the whole
     ``database.table``. Tables whose whole name ``excluding`` matches are left out.
     """
-    database, wanted = _pattern("databases", databases), _pattern("including", including)
-    unwanted = None if excluding is None else _pattern("excluding", excluding)
+    database, wanted = name_pattern("databases", databases), name_pattern("including", including)
+    unwanted = None if excluding is None else name_pattern("excluding", excluding)
     names = [
         f"{name}.{table}"
         for name in catalog.list_databases()
@@ -111,12 +111,3 @@ def _require(strategy: str, idle: Idle | None) -> None:
     require_strategy(strategy)
     if idle is not None:
         idle_millis(idle)
-
-
-def _pattern(name: str, text: str) -> re.Pattern[str]:
-    try:
-        return re.compile(text)
-    except re.error as reason:
-        raise InvalidRequestError(
-            f"{name} must be a regular expression, got {text!r}: {reason}"
-        ) from None

@@ -35,11 +35,11 @@ from lakeformat.types.types import (
     TypeName,
 )
 
-__all__ = ["PhysicalTypeError", "rescale_timestamps", "to_logical"]
+__all__ = ["IS_BYTES", "PhysicalTypeError", "rescale_timestamps", "to_logical"]
 
 _UNIT_NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _NUMBERS = (pa.types.is_integer, pa.types.is_floating)
-_BYTES = (
+IS_BYTES = (
     pa.types.is_string,
     pa.types.is_large_string,
     pa.types.is_string_view,
@@ -48,6 +48,7 @@ _BYTES = (
     pa.types.is_large_binary,
     pa.types.is_fixed_size_binary,
 )
+"""The checks for the Arrow types that hold bytes or texts."""
 
 # The physical types that may represent a logical type. Arrow alone would also parse and print
 # values.
@@ -59,7 +60,9 @@ _ALLOWED: dict[TypeName, tuple[Callable[[pa.DataType], bool], ...]] = {
     ),
     **dict.fromkeys((TypeName.FLOAT, TypeName.DOUBLE), _NUMBERS),
     TypeName.DECIMAL: (pa.types.is_decimal, pa.types.is_binary, pa.types.is_fixed_size_binary),
-    **dict.fromkeys((TypeName.CHAR, TypeName.VARCHAR, TypeName.BINARY, TypeName.VARBINARY), _BYTES),
+    **dict.fromkeys(
+        (TypeName.CHAR, TypeName.VARCHAR, TypeName.BINARY, TypeName.VARBINARY), IS_BYTES
+    ),
     TypeName.DATE: (pa.types.is_date, pa.types.is_int32),
     TypeName.TIME: (pa.types.is_time, pa.types.is_int32),
     **dict.fromkeys((TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ), (pa.types.is_timestamp,)),

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterator
 
 from lakeformat.catalog.base import Catalog
 from lakeformat.catalog.transfer.clone import OnFiles, clone_table
 from lakeformat.catalog.transfer.transfer_reports import CloneReport
 from lakeformat.deprecation import renamed_argument
-from lakeformat.errors import InvalidRequestError
+from lakeformat.tables.name_pattern import name_pattern
 from lakeformat.tables.table import offering_arguments
 from lakeformat.tables.table_by_table import TableOutcome, table_by_table
 
@@ -41,8 +40,8 @@ def clone_database(
     out. An error, such as a table that already exists, is the result of its table, and the next
     table follows. Repeat the call to clone the tables that are missing.
     """
-    wanted = _pattern("including", including)
-    refused = None if excluding is None else _pattern("excluding", excluding)
+    wanted = name_pattern("including", including)
+    refused = None if excluding is None else name_pattern("excluding", excluding)
     target = to or database
     names = [
         name
@@ -66,12 +65,3 @@ def clone_database(
         if outcome.error is not None:
             _log.warning("%s was not cloned: %s", outcome.table, outcome.error)
         yield outcome
-
-
-def _pattern(name: str, text: str) -> re.Pattern[str]:
-    try:
-        return re.compile(text)
-    except re.error as reason:
-        raise InvalidRequestError(
-            f"{name} must be a regular expression, got {text!r}: {reason}"
-        ) from None

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from lakeformat.errors import UnsupportedError
 from lakeformat.files.decimal_bytes import decimals_from_bytes
-from lakeformat.files.logical_arrays import PhysicalTypeError, rescale_timestamps
+from lakeformat.files.logical_arrays import IS_BYTES, PhysicalTypeError, rescale_timestamps
 from lakeformat.files.nested_arrays import (
     as_list,
     list_around,
@@ -32,15 +32,6 @@ from lakeformat.iceberg.types import Field, ListType, MapType, PrimitiveType, St
 
 __all__ = ["column_values", "default_value", "value_from_json"]
 
-_IS_BYTES = (
-    pa.types.is_string,
-    pa.types.is_large_string,
-    pa.types.is_string_view,
-    pa.types.is_binary_view,
-    pa.types.is_binary,
-    pa.types.is_large_binary,
-    pa.types.is_fixed_size_binary,
-)
 # For each type: the types in which files may store it, including types that were promoted to it.
 _STORED_AS: dict[str, tuple[Callable[[pa.DataType], bool], ...]] = {
     "boolean": (pa.types.is_boolean,),
@@ -48,7 +39,7 @@ _STORED_AS: dict[str, tuple[Callable[[pa.DataType], bool], ...]] = {
     "long": (pa.types.is_integer,),
     "float": (pa.types.is_float32,),
     "double": (pa.types.is_float32, pa.types.is_float64),
-    "decimal": (pa.types.is_decimal, *_IS_BYTES[3:]),
+    "decimal": (pa.types.is_decimal, *IS_BYTES[3:]),
     "date": (pa.types.is_date, pa.types.is_int32),
     "time": (pa.types.is_time, pa.types.is_integer),
     **dict.fromkeys(
@@ -56,7 +47,7 @@ _STORED_AS: dict[str, tuple[Callable[[pa.DataType], bool], ...]] = {
         (pa.types.is_timestamp, pa.types.is_date, pa.types.is_int64),
     ),
     **dict.fromkeys(("timestamptz", "timestamptz_ns"), (pa.types.is_timestamp, pa.types.is_int64)),
-    **dict.fromkeys(("string", "binary", "fixed", "uuid"), _IS_BYTES),
+    **dict.fromkeys(("string", "binary", "fixed", "uuid"), IS_BYTES),
 }
 
 

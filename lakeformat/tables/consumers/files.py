@@ -7,17 +7,17 @@ it again before it reports damage.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from lakeformat.environment import Environment
-from lakeformat.errors import CorruptTableError, InvalidRequestError, NotFoundError
+from lakeformat.errors import CorruptTableError, NotFoundError
 from lakeformat.storage import Storage
 from lakeformat.tables.consumers.report import ConsumerReport
 from lakeformat.tables.file_name_part import check_file_name_part, suffixed
 from lakeformat.tables.json_file import decode_json_file
+from lakeformat.tables.name_pattern import name_pattern
 from lakeformat.types.sentence import sentence
 
 __all__ = ["ConsumerFiles"]
@@ -103,8 +103,8 @@ class ConsumerFiles:
 
         Both are regular expressions.
         """
-        wanted = _pattern("including", including)
-        unwanted = None if excluding is None else _pattern("excluding", excluding)
+        wanted = name_pattern("including", including)
+        unwanted = None if excluding is None else name_pattern("excluding", excluding)
         return self._forget(
             table,
             lambda name, _: (
@@ -133,16 +133,3 @@ class ConsumerFiles:
     def _path(self, consumer_id: str) -> str:
         check_file_name_part("consumer id", consumer_id)
         return f"{self.directory}/{_PREFIX}{consumer_id}"
-
-
-def _pattern(name: str, text: str) -> re.Pattern[str]:
-    if not isinstance(text, str):
-        raise InvalidRequestError(
-            f"{name} must be a regular expression as text, got {text!r}: write 'job-.*'"
-        )
-    try:
-        return re.compile(text)
-    except re.error as reason:
-        raise InvalidRequestError(
-            f"{name} is {text!r}, which is not a regular expression: {reason}"
-        ) from None

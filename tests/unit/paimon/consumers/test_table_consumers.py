@@ -77,7 +77,7 @@ def test_consumers_are_cleared_by_name():
     assert (planned.removed, planned.kept) == (("a-1",), ("a-2", "b-1"))
     table.consumers.clear(including="a-.*", excluding=".*-2")
     assert sorted(names(table)) == ["a-2", "b-1"]
-    with pytest.raises(lake.InvalidRequestError, match="not a regular expression"):
+    with pytest.raises(lake.InvalidRequestError, match="must be a regular expression"):
         table.consumers.clear(including="(")
 
 
