@@ -12,8 +12,8 @@ import pyarrow as pa
 from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.compact.file_order import FileOrder, file_order
-from lakeformat.iceberg.compact.groups import FileGroup, expected_files, file_groups
 from lakeformat.iceberg.compact.options import CompactSelection
+from lakeformat.iceberg.compact.pick import FileGroup, expected_files, file_groups
 from lakeformat.iceberg.compact.settings import CompactSettings, compact_settings
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.partition_type import partition_type

@@ -9,13 +9,13 @@ from typing import ClassVar, Final
 from lakeformat.iceberg.compact.compact import compact
 from lakeformat.iceberg.compact.options import CompactSelection, compact_selection
 from lakeformat.iceberg.compact.plan import plan_compaction
+from lakeformat.iceberg.compact_manifests.compact_manifests import compact_manifests
 from lakeformat.iceberg.deletes.compact_deletes import compact_deletes
 from lakeformat.iceberg.expire.expire import ExpiryRequest, expire_snapshots
 from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
 from lakeformat.iceberg.health.reasons import has_costly_keys, has_many_dangling, has_many_small
 from lakeformat.iceberg.maintain.stalled import Consumers
 from lakeformat.iceberg.maintain.subject import Subject
-from lakeformat.iceberg.manifests.compact_manifests import compact_manifests
 from lakeformat.iceberg.orphans.remove import OrphanOptions, remove_orphans
 from lakeformat.tables.consumers.report import ConsumerState
 from lakeformat.tables.maintain.maintain_report import (

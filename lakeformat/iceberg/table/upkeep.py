@@ -200,7 +200,7 @@ class TableUpkeep(TableHistory):
         and entries of deleted files are dropped. Writers are not blocked. If no manifest is due,
         nothing is published.
         """
-        from lakeformat.iceberg.manifests.compact_manifests import compact_manifests
+        from lakeformat.iceberg.compact_manifests.compact_manifests import compact_manifests
 
         return compact_manifests(self._handle, dry_run=dry_run)
 

@@ -6,8 +6,8 @@ import pytest
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.files.file_format import FileFormat
-from lakeformat.iceberg.compact.groups import file_groups
 from lakeformat.iceberg.compact.options import CompactOptions, compact_selection
+from lakeformat.iceberg.compact.pick import file_groups
 from lakeformat.iceberg.compact.settings import compact_settings
 from lakeformat.iceberg.read.data_file import DataFile, DeleteFile, FileSplit
 from lakeformat.iceberg.read.planned_files import PlannedFile

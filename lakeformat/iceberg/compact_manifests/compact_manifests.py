@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from lakeformat.iceberg.branch_history import history_of
 from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.compact_manifests.manifest_groups import ManifestGroup, due_groups
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
-from lakeformat.iceberg.manifests.manifest_groups import ManifestGroup, due_groups
 from lakeformat.iceberg.metadata.manifest_list import MANIFEST_SCHEMA, read_manifest_list
 from lakeformat.iceberg.write.counts import FileCounts
 from lakeformat.iceberg.write.publish import Base, FileChange, publish_change
