@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Unpack
 
 from airflow.sdk import TaskGroup, task
@@ -22,6 +23,15 @@ if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
 
 __all__ = ["LakeMaintenanceTaskGroup"]
+
+_OPERATORS = {
+    "publish": "LakePublishOperator",
+    "expire_partitions": "LakeExpirePartitionsOperator",
+    "compact": "LakeCompactOperator",
+    "expire_snapshots": "LakeExpireSnapshotsOperator",
+    "remove_orphans": "LakeRemoveOrphansOperator",
+    "analyze": "LakeAnalyzeOperator",
+}
 
 
 _SORTING = ("sort", "zorder")
@@ -122,10 +132,9 @@ def _check_of(
 
 
 def _step(name: str, arguments: dict[str, Any], shared: Mapping[str, Any]) -> BaseOperator:
-    from airflow_provider_lake.maintenance.operators import operator_of
 
     # A maintenance task has no outlets: no DAG waits for its commits.
-    made: BaseOperator = operator_of(name)(task_id=name, **arguments, **shared)
+    made: BaseOperator = _operator_of(name)(task_id=name, **arguments, **shared)
     return made
 
 
@@ -164,3 +173,8 @@ def _gate(
     )
     asked >> step
     return asked
+
+
+def _operator_of(step: str) -> Any:
+    """Return the operator class of a step of ``policy.STEPS``."""
+    return getattr(import_module(f"airflow_provider_lake.operators.{step}"), _OPERATORS[step])

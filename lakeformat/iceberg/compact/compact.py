@@ -10,7 +10,7 @@ from threading import Event
 from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.executor import Executor, has_idle_cores, where_to_work
 from lakeformat.iceberg.commit.handle import TableHandle
-from lakeformat.iceberg.compact.group_commits import GroupCommits, earlier_parts
+from lakeformat.iceberg.compact.commit import GroupCommits, earlier_parts
 from lakeformat.iceberg.compact.options import CompactSelection
 from lakeformat.iceberg.compact.plan import CompactUnit, plan_compaction
 from lakeformat.iceberg.compact.report import (

@@ -6,6 +6,8 @@ Row groups are copied where possible; otherwise live rows are read and written.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -15,14 +17,17 @@ from lakeformat.iceberg.compact.copies import CopyChoice, copy_choice
 from lakeformat.iceberg.compact.file_order import FileOrder
 from lakeformat.iceberg.compact.plan import CompactPlan, CompactUnit
 from lakeformat.iceberg.compact.settings import TARGET_PROPERTY
-from lakeformat.iceberg.compact.sorted_unit import write_sorted
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.read.file_rows import lineage_of
 from lakeformat.iceberg.read.plan import TableState
 from lakeformat.iceberg.read.scan import Scan
 from lakeformat.iceberg.write.table_writer import TableWriter
+from lakeformat.rows.range_sort import sorted_batches
+from lakeformat.rows.spill import SpillSettings
 
 __all__ = ["RewrittenUnit", "UnitWork", "unit_work"]
+
+_SPILL = SpillSettings(write_buffer_size_bytes=1 << 30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,7 @@ class UnitWork:
 
     def _write(self, unit: CompactUnit, writer: TableWriter) -> None:
         if self.order is not None and self.keys is not None:
-            write_sorted(unit, self.scan, self.keys, self.order, writer)
+            _write_sorted(unit, self.scan, self.keys, self.order, writer)
             return
         for file in self.choice.copy(self.loaded, unit.files, writer):
             for batch in self.scan.read(file.split):
@@ -94,3 +99,32 @@ def unit_work(plan: CompactPlan, environment: Environment) -> UnitWork:
     keys = None if order is None else Scan(state, order.with_partitions.columns)
     choice = copy_choice(plan)
     return UnitWork(Scan(state, columns), loaded, environment, choice, order, keys)
+
+
+def _write_sorted(
+    unit: CompactUnit, rows: Scan, keys: Scan, order: FileOrder, writer: TableWriter
+) -> None:
+    """Write the rows of a group in order; ``keys`` reads the columns that are compared.
+
+    Within a partition the rows of each new file follow those of the file before.
+    """
+
+    def read(scan: Scan) -> Iterator[pa.RecordBatch]:
+        return (batch for file in unit.files for batch in scan.read(file.split))
+
+    def read_keys(_: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        return read(keys)
+
+    chosen = order.rows if unit.has_one_partition else order.with_partitions
+    files = unit.expected_files if unit.has_one_partition else 1
+    # The manifests may lack the number of rows.
+    left = rows_of_file = -(-unit.rows // files) or sys.maxsize
+    for batch in sorted_batches(read(rows), read_keys, unit.rows, chosen, _SPILL):
+        rest = batch
+        while rest.num_rows:
+            part = rest.slice(0, left)
+            writer.write(part)
+            rest, left = rest.slice(part.num_rows), left - part.num_rows
+            if not left:
+                writer.end_files()
+                left = rows_of_file

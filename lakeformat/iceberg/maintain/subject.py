@@ -13,10 +13,10 @@ from lakeformat.iceberg.health import IcebergHealthReport, check_health
 from lakeformat.iceberg.health.reasons import Cures
 from lakeformat.iceberg.health.settings import HealthSettings, settings_of
 from lakeformat.iceberg.maintain.stalled import Consumers, find_stalled
-from lakeformat.iceberg.maintain.time_travel import time_travel_note
 from lakeformat.tables.health.verdict import Reason
 from lakeformat.tables.maintain.maintain_report import StepReport
 from lakeformat.tables.maintain.request import MaintainRequest
+from lakeformat.tables.maintain.time_travel import files_for_time_travel
 
 __all__ = ["Subject"]
 
@@ -72,5 +72,15 @@ class Subject:
     def note(
         self, health: IcebergHealthReport | None, steps: Sequence[StepReport], *, dry_run: bool
     ) -> str | None:
-        """Return a sentence about the files that only older snapshots need; None without any."""
-        return time_travel_note(health, steps, self.argument, dry_run=dry_run)
+        """Return a sentence about the files that only older snapshots need and what keeps them;
+        None if there are none.
+        """
+        storage = None if health is None else health.storage
+        what = files_for_time_travel(storage, steps, dry_run=dry_run)
+        if what is None:
+            return None
+        return (
+            f"{what}: their snapshots are kept by 'history.expire.max-snapshot-age-ms', "
+            "'history.expire.min-snapshots-to-keep', tags and branches. Once these have expired, "
+            f"lake maintain {self.argument} deletes the files"
+        )

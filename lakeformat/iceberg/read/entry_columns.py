@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.files.nested_arrays import struct_children
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.partition_spec import PartitionSpec
-from lakeformat.iceberg.read.map_column import map_entry
 from lakeformat.iceberg.transforms import TransformKind, parse_transform
+from lakeformat.types.arrow_memory import array_of
 
 __all__ = ["EntryColumns", "is_unpartitioned", "partition_columns", "scopes", "spec_of"]
 
@@ -60,3 +61,20 @@ def is_unpartitioned(spec: PartitionSpec) -> bool:
 def spec_of(metadata: TableMetadata, entries: pa.Table) -> PartitionSpec:
     """Return the partition spec of entries, which must all have the same one."""
     return metadata.spec_of(entries.column("spec_id")[0].as_py())
+
+
+def map_entry(maps: pa.ChunkedArray, key: int) -> pa.Array:
+    """Return the value of ``key`` in each map; null if the map is null or lacks the key."""
+    parts = [_of_chunk(chunk, key) for chunk in maps.chunks]
+    return pa.concat_arrays([pa.nulls(0, maps.type.item_type), *parts])
+
+
+def _of_chunk(maps: pa.MapArray, key: int) -> pa.Array:
+    offsets = maps.offsets.to_numpy()
+    first, last = int(offsets[0]), int(offsets[-1])
+    keys = maps.keys.to_numpy()[first:last]
+    places = np.flatnonzero(keys == key) + first
+    rows = np.searchsorted(offsets, places, side="right") - 1
+    found = np.full(len(maps), -1, np.int64)
+    found[rows] = places
+    return maps.items.take(pc.if_else(array_of(found >= 0), array_of(found), None))

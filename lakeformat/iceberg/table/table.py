@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.iceberg.commit.directory_pointer import DirectoryPointer
@@ -22,7 +22,6 @@ from lakeformat.iceberg.table.reads import TableReads
 from lakeformat.iceberg.table.references import TableReferences
 from lakeformat.iceberg.table.row_changes import TableRowChanges
 from lakeformat.iceberg.table.upkeep import TableUpkeep
-from lakeformat.iceberg.table.without_meaning import WITHOUT_MEANING
 from lakeformat.iceberg.table.writes import TableWrites
 from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
 from lakeformat.tables.position import MAIN_BRANCH
@@ -33,10 +32,16 @@ if TYPE_CHECKING:
 
 __all__ = ["IcebergTable", "load_iceberg_table"]
 
-
-_INSTEAD = {
+_INSTEAD: Final[Mapping[str, str]] = {
+    "changelog": "it has no changelog files; table.changes(position) reads its changes",
     "expire_partitions": "drop_partitions([...]) deletes the partitions that you name",
+    "ingest_changes": "read table.changes(…) in a function, and write the rows with table.write",
+    "partition_marks": "leave out 'done' to wait for rows, or let the writer tag a snapshot",
     "plan_optimizing": "plan_compaction() shows what a compaction would do",
+    "publish": "readers of Iceberg read it in place, so nothing needs to be published",
+    "rescale": "its buckets are partitions; run ALTER TABLE … REPLACE PARTITION FIELD in Spark",
+    "snapshot_change": "the system table 'entries' has the files of a snapshot",
+    "watermarks": "wait for a snapshot, or check the age of the newest time in a column",
 }
 
 
@@ -74,7 +79,7 @@ class IcebergTable(
 
     format = "iceberg"
     numbers_snapshots = False
-    instead = MappingProxyType(_INSTEAD | {**WITHOUT_MEANING})
+    instead = MappingProxyType(_INSTEAD)
     refused_arguments = MappingProxyType({**REFUSED_ARGUMENTS})
 
     def __repr__(self) -> str:

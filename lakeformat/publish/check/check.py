@@ -16,17 +16,21 @@ import pyarrow as pa
 from lakeformat.errors import NotFoundError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.paimon.handle import TableHandle, with_newest_schema
+from lakeformat.paimon.metadata.schema_file import read_schema
+from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
+from lakeformat.paimon.read.plan import plan_columns
 from lakeformat.paimon.read.scan import Scan
 from lakeformat.paimon.table import Table
-from lakeformat.publish.check.publishable_rows import publishable_rows
 from lakeformat.publish.check.published_files import wrong_files
 from lakeformat.publish.check.readers import READERS, Reader
 from lakeformat.publish.check.report import PublicationCheckReport, ReaderCheck
 from lakeformat.publish.lag import lag_of
 from lakeformat.publish.place import versions_of
 from lakeformat.publish.published_table import require_published_table
+from lakeformat.publish.schemas import without_dropped
 from lakeformat.publish.targets.followers import targets_of
+from lakeformat.publish.visible_files import visible_files
 from lakeformat.rows.paired_rows import paired_rows
 from lakeformat.rows.row_hashes import Hashes, row_hashes
 from lakeformat.tables.table import offering_arguments
@@ -147,3 +151,18 @@ def _report(
     )
     _log.info("check of the publication of %s: %s", handle.name, reason)
     return report
+
+
+def publishable_rows(handle: TableHandle, snapshot: Snapshot) -> Scan:
+    """Return a scan of the files of a snapshot whose rows need no merge, with the published columns
+    of the snapshot.
+    """
+    live = plan_columns(handle, snapshot).columns
+    hidden = live.filter(~visible_files(handle.schema, live)).file_name.texts()
+    names = [name for name in hidden if name is not None]
+    newest = handle.schema
+    if snapshot.schema_id != newest.id:
+        of_snapshot = read_schema(handle.storage, handle.layout, snapshot.schema_id)
+        handle = replace(handle, schema=of_snapshot)
+    shown = without_dropped(handle.schema, newest, newest.table_options.iceberg_format_version)
+    return Scan(handle, snapshot, [field.name for field in shown.fields], without=names)

@@ -21,8 +21,7 @@ from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
 from lakeformat.paimon.metadata.tag import read_tags
 from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
-from lakeformat.publish.check.check import ExpectedRows
-from lakeformat.publish.check.publishable_rows import publishable_rows
+from lakeformat.publish.check.check import ExpectedRows, publishable_rows
 from lakeformat.publish.check.pyiceberg_files import pyiceberg_table
 from lakeformat.publish.place import versions_of
 from tests.golden.folder import golden_archive

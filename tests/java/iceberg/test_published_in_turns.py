@@ -15,8 +15,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
-from lakeformat.publish.check.check import ExpectedRows, check_publication
-from lakeformat.publish.check.publishable_rows import publishable_rows
+from lakeformat.publish.check.check import ExpectedRows, check_publication, publishable_rows
 from lakeformat.publish.check.pyiceberg_files import pyiceberg_table
 from lakeformat.publish.check.readers import READERS
 from lakeformat.publish.place import versions_of

@@ -12,7 +12,7 @@ import pytest
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
-from lakeformat.iceberg.compact import sorted_unit
+from lakeformat.iceberg.compact import run as unit_run
 from lakeformat.iceberg.partition_spec import PartitionField, PartitionSpec
 from lakeformat.iceberg.sort_order import SortField, SortOrder
 from lakeformat.iceberg.table.table import IcebergTable
@@ -103,7 +103,7 @@ KEYS = {
 def test_the_files_of_a_group_follow_each_other_also_beyond_memory(
     storage, monkeypatch, keys, memory
 ):
-    monkeypatch.setattr(sorted_unit, "_SPILL", SpillSettings(write_buffer_size_bytes=memory))
+    monkeypatch.setattr(unit_run, "_SPILL", SpillSettings(write_buffer_size_bytes=memory))
     handle = filled(storage)
     before = rows_of(handle)
     report = compact(handle, order_by=keys, **MANY_FILES)

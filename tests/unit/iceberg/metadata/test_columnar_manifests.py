@@ -27,7 +27,7 @@ from lakeformat.iceberg.metadata.manifest import read_entries
 from lakeformat.iceberg.metadata.metadata_file import read_metadata_file
 from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata, metadata_from_json
-from lakeformat.iceberg.read.map_column import map_entry
+from lakeformat.iceberg.read.entry_columns import map_entry
 from lakeformat.iceberg.types import StructType
 from lakeformat.storage import MemoryStorage
 from lakeformat.storage.location import location_of
