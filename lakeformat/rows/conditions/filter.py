@@ -7,18 +7,14 @@ three-valued logic. NaN equals itself and is larger than every number; ``-0.0`` 
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.files.nested_arrays import struct_children
+from lakeformat.rows.conditions.like import prefix_tests, require_pattern
 from lakeformat.rows.conditions.literals import literal_of, neighbours
 from lakeformat.rows.conditions.predicate import (
     And,
@@ -31,6 +27,7 @@ from lakeformat.rows.conditions.predicate import (
     Or,
     Predicate,
 )
+from lakeformat.rows.conditions.row_mask import row_mask
 from lakeformat.rows.prune import Alternatives, ColumnTest, Conjunction, Op
 from lakeformat.types.closest import closest
 from lakeformat.types.type_text import type_to_sql
@@ -57,22 +54,12 @@ _CONTRARY = {
     Op.GREATER: Op.LESS_EQUAL,
     Op.LESS_EQUAL: Op.GREATER,
 }
-_COMPARE: dict[Op, Callable[[pa.Array, pa.Scalar], pa.BooleanArray]] = {
-    Op.EQUAL: pc.equal,
-    Op.NOT_EQUAL: pc.not_equal,
-    Op.LESS: pc.less,
-    Op.LESS_EQUAL: pc.less_equal,
-    Op.GREATER: pc.greater,
-    Op.GREATER_EQUAL: pc.greater_equal,
-}
 _MOST_NOT_EQUAL = 20
 """The most values of NOT IN that are compared with the bounds of files; longer lists exclude few
 files.
 """
 _MOST_BRANCHES = 20
 """The most branches of an OR: each of them is compared with the bounds of all files."""
-_LAST_CHARACTER = 0x10FFFF
-_SURROGATES = range(0xD800, 0xE000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +81,7 @@ class PredicateFilter:
         """Return, for each row, True if it meets the condition, False if not, null if that is
         unknown.
         """
-        return _mask(self.predicate, batch)
+        return row_mask(self.predicate, batch)
 
     def conjuncts(self) -> list[PredicateFilter]:
         """Return the conditions that AND joins, split as far as possible: a row must meet all of
@@ -132,7 +119,7 @@ class PredicateFilter:
             case Not(IsNull(column)):
                 return [ColumnTest(column, Op.IS_NOT_NULL)]
             case Like(column, pattern, escape):
-                return _of_prefix(column, _prefix(pattern, escape))
+                return prefix_tests(column, pattern, escape)
             case Not(Like(column)):
                 return [ColumnTest(column, Op.IS_NOT_NULL)]
             case Or(parts):
@@ -249,7 +236,9 @@ def _bound(part: Predicate, fields: Mapping[str, DataField], *, is_negated: bool
             return _bound_list(column, values, _field(column, fields), is_negated=is_negated)
         case Like(column, pattern, escape):
             _require_text(_field(column, fields))
-            _pieces(pattern, escape)  # raises now for a bad pattern, not only at the first row
+            require_pattern(
+                pattern, escape
+            )  # now, not only at the first row
         case IsNull(column):
             _field(column, fields)
     return Not(part) if is_negated else part
@@ -347,136 +336,3 @@ def _conjuncts(part: Predicate) -> list[Predicate]:
     if not isinstance(part, And):
         return [part]
     return [found for each in part.parts for found in _conjuncts(each)]
-
-
-def _mask(part: Predicate, batch: pa.RecordBatch) -> pa.BooleanArray:
-    match part:
-        case Compare(column, op, value):
-            return _compare(_values(batch, column), op, value)
-        case IsIn(column, values):
-            return _is_in(_values(batch, column), values)
-        case IsNull(column):
-            return pc.is_null(_values(batch, column))
-        case Like(column, pattern, escape):
-            return pc.match_substring_regex(_values(batch, column), _regex(pattern, escape))
-        case Not(inner):
-            return pc.invert(_mask(inner, batch))
-        case And(parts):
-            return reduce(pc.and_kleene, [_mask(each, batch) for each in parts])
-        case Or(parts):
-            return reduce(pc.or_kleene, (_mask(each, batch) for each in parts))
-        case Constant(value):
-            return pa.repeat(pa.scalar(value, pa.bool_()), batch.num_rows)
-    raise AssertionError(part)
-
-
-def _values(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """Return the values of a column, or of a field inside of structs if the name has dots."""
-    if name in batch.schema.names:
-        return batch.column(name)
-    found = _inside(batch.schema, batch.columns, name)
-    assert found is not None, name
-    return found
-
-
-def _inside(fields: Iterable[pa.Field], columns: Sequence[pa.Array], name: str) -> pa.Array | None:
-    """Return the values of the field with a dotted name; null if a struct around it is null.
-
-    Return None if there is no such field.
-    """
-    for field, column in zip(fields, columns, strict=True):
-        if field.name == name:
-            return column
-        if name.startswith(f"{field.name}.") and pa.types.is_struct(field.type):
-            rest = name.removeprefix(f"{field.name}.")
-            found = _inside(field.type, struct_children(column), rest)
-            if found is not None:
-                return found
-    return None
-
-
-def _compare(column: pa.Array, op: Op, value: pa.Scalar) -> pa.BooleanArray:
-    if not value.is_valid:
-        return pa.nulls(len(column), pa.bool_())
-    if not pa.types.is_floating(column.type):
-        return _COMPARE[op](column, value)
-    is_nan = pc.is_nan(column)
-    if math.isnan(value.as_py()):
-        match op:
-            case Op.EQUAL | Op.GREATER_EQUAL:
-                return is_nan
-            case Op.NOT_EQUAL | Op.LESS:
-                return pc.invert(is_nan)
-        everywhere = pc.or_(is_nan, pc.invert(is_nan))
-        return everywhere if op is Op.LESS_EQUAL else pc.invert(everywhere)
-    found = _COMPARE[op](column, value)
-    return pc.or_(found, is_nan) if op in (Op.GREATER, Op.GREATER_EQUAL) else found
-
-
-def _is_in(column: pa.Array, values: Sequence[pa.Scalar]) -> pa.BooleanArray:
-    there = [value for value in values if value.is_valid]
-    kind = column.type
-    if pa.types.is_fixed_size_binary(kind):  # A value of another size equals the value of no row.
-        kind = pa.binary()
-    wanted, had = pa.array(there, there[0].type if there else kind).cast(kind), column.cast(kind)
-    if pa.types.is_floating(column.type):  # Here -0.0 equals 0.0, and NaN equals NaN.
-        zero, nan = pa.scalar(0, column.type), pa.scalar(math.nan, column.type)
-        wanted, had = (
-            pc.if_else(pc.is_nan(values), nan, pc.add(values, zero)) for values in (wanted, column)
-        )
-    found = pc.is_in(had, wanted)
-    found = pc.if_else(pc.is_valid(column), found, pa.scalar(None, pa.bool_()))
-    # A value that is not in the list could still equal a null in the list.
-    if len(there) < len(values):
-        found = pc.if_else(found, True, pa.scalar(None, pa.bool_()))
-    return found
-
-
-def _pieces(pattern: str, escape: str) -> list[tuple[str, bool]]:
-    """Return the characters of a LIKE pattern, each with True if it is a wildcard."""
-    found = []
-    characters = iter(pattern)
-    for character in characters:
-        if character == escape:
-            following = next(characters, None)
-            if following is None or following not in ("%", "_", escape):
-                raise InvalidRequestError(
-                    f"in LIKE {pattern!r}, {escape!r} must stand before %, _ or itself"
-                )
-            found.append((following, False))
-        else:
-            found.append((character, character in "%_"))
-    return found
-
-
-def _regex(pattern: str, escape: str) -> str:
-    stands_for = {"%": ".*", "_": "."}
-    pieces = _pieces(pattern, escape)
-    body = "".join(stands_for[c] if is_wild else re.escape(c) for c, is_wild in pieces)
-    return rf"(?s)\A{body}\z"
-
-
-def _prefix(pattern: str, escape: str) -> str:
-    """Return the text before the first wildcard, with which every matching text begins."""
-    prefix = ""
-    for character, is_wild in _pieces(pattern, escape):
-        if is_wild:
-            break
-        prefix += character
-    return prefix
-
-
-def _of_prefix(column: str, prefix: str) -> list[ColumnTest]:
-    """Return tests that every text beginning with ``prefix`` meets: at least one text, below
-    another.
-    """
-    if not prefix:
-        return [ColumnTest(column, Op.IS_NOT_NULL)]
-    from_it = ColumnTest(column, Op.GREATER_EQUAL, prefix)
-    kept = prefix.rstrip(chr(_LAST_CHARACTER))
-    if not kept:
-        return [from_it]
-    following = ord(kept[-1]) + 1
-    if following in _SURROGATES:
-        following = _SURROGATES.stop
-    return [from_it, ColumnTest(column, Op.LESS, kept[:-1] + chr(following))]

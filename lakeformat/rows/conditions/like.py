@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patterns of LIKE: ``%`` matches any text, ``_`` any character."""
+
+from __future__ import annotations
+
+import re
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.rows.prune import ColumnTest, Op
+
+__all__ = ["like_regex", "prefix_tests", "require_pattern"]
+
+_LAST_CHARACTER = 0x10FFFF
+_SURROGATES = range(0xD800, 0xE000)
+
+
+def require_pattern(pattern: str, escape: str) -> None:
+    """Raise ``InvalidRequestError`` if a pattern has ``escape`` before a character that needs
+    none.
+    """
+    _pieces(pattern, escape)
+
+
+def like_regex(pattern: str, escape: str) -> str:
+    """Return the regular expression that matches the same texts."""
+    stands_for = {"%": ".*", "_": "."}
+    pieces = _pieces(pattern, escape)
+    body = "".join(stands_for[c] if is_wild else re.escape(c) for c, is_wild in pieces)
+    return rf"(?s)\A{body}\z"
+
+
+def prefix_tests(column: str, pattern: str, escape: str) -> list[ColumnTest]:
+    """Return tests that every matching text meets: at least one text, below another.
+
+    They come from the text before the first wildcard.
+    """
+    prefix = _prefix(pattern, escape)
+    if not prefix:
+        return [ColumnTest(column, Op.IS_NOT_NULL)]
+    from_it = ColumnTest(column, Op.GREATER_EQUAL, prefix)
+    kept = prefix.rstrip(chr(_LAST_CHARACTER))
+    if not kept:
+        return [from_it]
+    following = ord(kept[-1]) + 1
+    if following in _SURROGATES:
+        following = _SURROGATES.stop
+    return [from_it, ColumnTest(column, Op.LESS, kept[:-1] + chr(following))]
+
+
+def _pieces(pattern: str, escape: str) -> list[tuple[str, bool]]:
+    """Return the characters of a LIKE pattern, each with True if it is a wildcard."""
+    found = []
+    characters = iter(pattern)
+    for character in characters:
+        if character == escape:
+            following = next(characters, None)
+            if following is None or following not in ("%", "_", escape):
+                raise InvalidRequestError(
+                    f"in LIKE {pattern!r}, {escape!r} must stand before %, _ or itself"
+                )
+            found.append((following, False))
+        else:
+            found.append((character, character in "%_"))
+    return found
+
+
+def _prefix(pattern: str, escape: str) -> str:
+    """Return the text before the first wildcard, with which every matching text begins."""
+    prefix = ""
+    for character, is_wild in _pieces(pattern, escape):
+        if is_wild:
+            break
+        prefix += character
+    return prefix
