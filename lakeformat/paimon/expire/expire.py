@@ -9,7 +9,6 @@ import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 
 from lakeformat.errors import CorruptTableError, LakeError, NotFoundError
 from lakeformat.paimon.commit.same_table import require_same_table
@@ -23,23 +22,19 @@ from lakeformat.paimon.consumers import (
 )
 from lakeformat.paimon.deletion import (
     Deleter,
-    Intent,
     OnRemoval,
     Removal,
     announce,
-    find_protection,
-    read_intents,
     withdraw,
 )
-from lakeformat.paimon.deletion.changelog_ownership import NO_PRODUCER
-from lakeformat.paimon.deletion.intent import STALE_MILLIS
-from lakeformat.paimon.deletion.parallel import in_parallel
 from lakeformat.paimon.deletion.retried_reads import look_again
-from lakeformat.paimon.expire.changelogs import ROUND, expire_changelogs, finish_changelogs
+from lakeformat.paimon.expire.changelogs import ROUND, expire_changelogs
 from lakeformat.paimon.expire.changelogs import select as select_old_changelogs
 from lakeformat.paimon.expire.delete_expired import Account, hide_snapshots, remove_files
 from lakeformat.paimon.expire.expire_report import ExpireReport
-from lakeformat.paimon.expire.plan import Plan, deltas_of, plan_snapshots
+from lakeformat.paimon.expire.interrupted import existing_snapshots, finish_interrupted
+from lakeformat.paimon.expire.plan import Plan, deltas_of
+from lakeformat.paimon.expire.protected_plan import plan_protected
 from lakeformat.paimon.expire.retention import (
     Retention,
     Selection,
@@ -50,9 +45,8 @@ from lakeformat.paimon.expire.retention import (
     snapshot_retention,
 )
 from lakeformat.paimon.handle import TableHandle, require_allowed
-from lakeformat.paimon.metadata.changelog_directory import changelog_ids, read_changelog_if_present
+from lakeformat.paimon.metadata.changelog_directory import changelog_ids
 from lakeformat.paimon.metadata.fence import ABANDONED_MILLIS, is_fenced, remove_old_fences
-from lakeformat.paimon.metadata.schema_file import read_schema, schema_ids
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
 from lakeformat.paimon.options.operation import Operation
@@ -153,12 +147,13 @@ class _Expiry:
         self.keeps_changelogs = is_decoupled(handle.options)
         deleted = self._delete_consumers()
         selection = Selection(0, _LEFT)
-        if self._finish():
+        if finish_interrupted(handle, account):
             progress = read_progress(handle, without=deleted)
             if self._expire_changelogs(progress):
                 selection = self._expire(progress)
+                # This run may have deleted snapshots of an earlier intent.
                 if not account.deleter.deleted.failures:
-                    self._finish()  # this run may have deleted snapshots of an earlier intent
+                    finish_interrupted(handle, account)
         if not account.dry_run:
             with suppress(LakeError):  # the next run removes these files
                 remove_old_fences(handle.storage, handle.layout, handle.environment.now_millis())
@@ -224,8 +219,8 @@ class _Expiry:
         selection = select_snapshots(ids, self._time_of, self.retention, self._guard(progress))
         position = 0
         while position < selection.count:
-            going = self._read(ids[position : min(position + ROUND, selection.count)])
-            position = min(position + ROUND, selection.count)
+            upto = min(position + ROUND, selection.count)
+            going, position = existing_snapshots(self.handle, ids[position:upto]), upto
             if not going:  # another expiry was faster
                 continue
             oldest = next(filter(None, map(self._snapshot, ids[position:])), None)
@@ -298,7 +293,9 @@ class _Expiry:
         """
 
         def look() -> Plan:
-            return self._plan(snapshots, oldest, self.keeps_changelogs)
+            return plan_protected(
+                self.handle, snapshots, oldest, keeps_changelogs=self.keeps_changelogs
+            )
 
         return look_again(self.handle, look)
 
@@ -325,88 +322,6 @@ class _Expiry:
             return _ROLLED_BACK
         return None
 
-    def _finish(self) -> bool:
-        """Finish interrupted expiries: delete the remaining files of deleted snapshots and
-        changelogs.
-
-        Return True if every file was removed.
-        """
-        if not finish_changelogs(self.handle, self.account):
-            return False
-        return all(self._finish_one(intent) for intent in read_intents(self.handle))
-
-    def _finish_one(self, intent: Intent) -> bool:
-        handle, account = self.handle, self.account
-        gone, plan = look_again(handle, partial(self._left_of, intent))
-        if plan is not None and not remove_files(handle, account, plan):
-            return False
-        age = handle.environment.now_millis() - intent.time_millis
-        if (intent.is_over(gone) or age > STALE_MILLIS) and not account.dry_run:
-            withdraw(handle, intent)
-            account.finished += 1
-        return True
-
-    def _left_of(self, intent: Intent) -> tuple[Sequence[Snapshot], Plan | None]:
-        """Return the deleted snapshots of an intent, and the plan to delete their remaining files.
-
-        The plan is None if no snapshot of the intent is deleted.
-        """
-        ids = self._ids()
-        # Compare identities, not numbers: a rollback to a tag may reuse the numbers.
-        there = {each.identity for each in self._read([each.id for each in intent.snapshots])}
-        gone = [each for each in intent.snapshots if each.identity not in there]
-        after = [number for number in ids if not gone or number > gone[-1].id] or ids[-1:]
-        oldest = next(filter(None, map(self._snapshot, after)), None)
-        if not gone or oldest is None:
-            return gone, None
-        older = self._read([number for number in ids if number < oldest.id])
-        return gone, self._plan(gone, oldest, intent.keeps_changelogs, older)
-
-    def _plan(
-        self,
-        snapshots: Sequence[Snapshot],
-        oldest: Snapshot,
-        keeps: bool,
-        older: Sequence[Snapshot] | None = None,
-    ) -> Plan:
-        """Return the plan to delete ``snapshots``; ``oldest`` is the first snapshot that is kept.
-
-        With ``keeps``, their changelogs are kept. ``older`` is for an interrupted expiry: the kept
-        snapshots with lower numbers. A rollback may have restored files since then, so all files of
-        their states are protected.
-        """
-        protection = find_protection(
-            self.handle,
-            oldest=oldest,
-            expiring=len(snapshots),
-            with_oldest_state=older is not None,
-            changelogs=self._changelogs(keeps),
-            older=older or (),
-        )
-        return plan_snapshots(self.handle, snapshots, oldest, protection, keeps_changelogs=keeps)
-
-    def _changelogs(self, keeps: bool) -> list[Snapshot]:
-        """Return the kept changelogs that may consist of files of the expired snapshots.
-
-        Without a producer, a changelog consists of the files that its commit added. The table may
-        have such changelogs from a time with other options.
-        """
-        handle = self.handle
-        has_producer = handle.options.changelog_producer != NO_PRODUCER
-        if keeps and not has_producer:
-            return []
-        ids = changelog_ids(handle.storage, handle.layout)
-        if not ids or (has_producer and not self._had_no_producer()):
-            return []
-        read = partial(read_changelog_if_present, handle.storage, handle.layout)
-        found = [each for each in in_parallel(handle, read, ids) if each is not None]
-        return [each for each in found if not has_producer or not each.changelog_manifest_list]
-
-    def _had_no_producer(self) -> bool:
-        storage, layout = self.handle.storage, self.handle.layout
-        schemas = (read_schema(storage, layout, each) for each in schema_ids(storage, layout))
-        return any(each.table_options.changelog_producer == NO_PRODUCER for each in schemas)
-
     def _guard(self, progress: Progress) -> Guard | None:
         if self.keeps_changelogs and self.handle.options.consumer_changelog_only:
             return progress.of_snapshots
@@ -417,10 +332,6 @@ class _Expiry:
         ever.
         """
         return snapshot_ids(self.handle.storage, self.handle.layout)
-
-    def _read(self, ids: Sequence[int]) -> list[Snapshot]:
-        found = in_parallel(self.handle, self._snapshot, ids)
-        return [snapshot for snapshot in found if snapshot is not None]
 
     def _snapshot(self, number: int) -> Snapshot | None:
         return read_snapshot_if_present(self.handle.storage, self.handle.layout, number)

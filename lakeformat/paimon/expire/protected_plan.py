@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans an expiry of snapshots without the files that snapshots, tags, branches and changelogs
+need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from lakeformat.paimon.deletion import find_protection
+from lakeformat.paimon.deletion.changelog_ownership import NO_PRODUCER
+from lakeformat.paimon.deletion.parallel import in_parallel
+from lakeformat.paimon.expire.plan import Plan, plan_snapshots
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.changelog_directory import changelog_ids, read_changelog_if_present
+from lakeformat.paimon.metadata.schema_file import read_schema, schema_ids
+from lakeformat.paimon.metadata.snapshot import Snapshot
+
+__all__ = ["plan_protected"]
+
+
+def plan_protected(
+    handle: TableHandle,
+    snapshots: Sequence[Snapshot],
+    oldest: Snapshot,
+    *,
+    keeps_changelogs: bool,
+    older: Sequence[Snapshot] | None = None,
+) -> Plan:
+    """Return the plan to delete ``snapshots``; ``oldest`` is the first snapshot that is kept.
+
+    ``older`` is for an interrupted expiry: the kept snapshots with lower numbers. A rollback may
+    have restored files since then, so all files of their states are protected.
+    """
+    protection = find_protection(
+        handle,
+        oldest=oldest,
+        expiring=len(snapshots),
+        with_oldest_state=older is not None,
+        changelogs=_changelogs(handle, keeps=keeps_changelogs),
+        older=older or (),
+    )
+    return plan_snapshots(handle, snapshots, oldest, protection, keeps_changelogs=keeps_changelogs)
+
+
+def _changelogs(handle: TableHandle, *, keeps: bool) -> list[Snapshot]:
+    """Return the kept changelogs that may consist of files of the expired snapshots.
+
+    Without a producer, a changelog consists of the files that its commit added. The table may have
+    such changelogs from a time with other options.
+    """
+    has_producer = handle.options.changelog_producer != NO_PRODUCER
+    if keeps and not has_producer:
+        return []
+    ids = changelog_ids(handle.storage, handle.layout)
+    if not ids or (has_producer and not _had_no_producer(handle)):
+        return []
+    read = partial(read_changelog_if_present, handle.storage, handle.layout)
+    found = [each for each in in_parallel(handle, read, ids) if each is not None]
+    return [each for each in found if not has_producer or not each.changelog_manifest_list]
+
+
+def _had_no_producer(handle: TableHandle) -> bool:
+    storage, layout = handle.storage, handle.layout
+    schemas = (read_schema(storage, layout, each) for each in schema_ids(storage, layout))
+    return any(each.table_options.changelog_producer == NO_PRODUCER for each in schemas)
