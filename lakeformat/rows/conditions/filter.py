@@ -236,9 +236,7 @@ def _bound(part: Predicate, fields: Mapping[str, DataField], *, is_negated: bool
             return _bound_list(column, values, _field(column, fields), is_negated=is_negated)
         case Like(column, pattern, escape):
             _require_text(_field(column, fields))
-            require_pattern(
-                pattern, escape
-            )  # now, not only at the first row
+            require_pattern(pattern, escape)  # now, not only at the first row
         case IsNull(column):
             _field(column, fields)
     return Not(part) if is_negated else part

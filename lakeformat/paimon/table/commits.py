@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The methods of a table that write, check, publish and delete rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Never
+from warnings import warn
+
+from lakeformat.paimon.table.reads import TableReads
+from lakeformat.tables.commit_id import CommitId
+from lakeformat.tables.position import AnyPosition, Position
+
+if TYPE_CHECKING:
+    from lakeformat.paimon.commit.commit_report import CommitReport
+    from lakeformat.paimon.metadata.commit_message import CommitMessage
+    from lakeformat.paimon.staged import TableStaged
+    from lakeformat.paimon.write.table_writer import TableWriter
+    from lakeformat.tables.arguments import (
+        Conflict,
+        Overwritten,
+        PartitionSpec,
+    )
+    from lakeformat.tables.checks import CheckRequest
+    from lakeformat.tables.row_checks.check_report import CheckReport
+    from lakeformat.tables.run_record import RunRecord, RunRecords
+
+__all__ = ["TableCommits"]
+
+
+class TableCommits(TableReads):
+    """The methods of a table that write, check, publish and delete rows."""
+
+    def write(
+        self,
+        data: Any,
+        kinds: Any = None,
+        *,
+        overwrite: Overwritten | None = None,
+        commit: CommitId | None = None,
+        watermark: int | None = None,
+        properties: Mapping[str, str] | None = None,
+        read_snapshot: AnyPosition | str | None = None,
+        conflict: Conflict | None = None,
+        **unknown: Never,
+    ) -> CommitReport:
+        """Add rows in one commit, or replace partitions; the same ``commit`` publishes only once.
+
+        ``data`` is a pyarrow, pandas or polars object, or an iterable of those; missing columns get
+        their default or nulls. With a primary key, a row is merged with the row of its key.
+        ``kinds`` is the kind of each row: insert ('+I'), before and after an update ('-U', '+U'),
+        or delete ('-D'), as one value per row or as the name of a column of ``data``. Other tables
+        accept inserts only.
+
+        ``overwrite="table"`` replaces all rows, ``{"dt": "2024-01-01"}`` those of some partitions
+        and ``"partitions"`` those of the partitions that get rows. ``read_snapshot`` is the
+        snapshot the rows were computed from, as a number, a position or its text: the commit is
+        refused if these partitions have changed since. With dynamic buckets, the rows are written
+        again if another writer has assigned buckets to keys meanwhile. If ``data`` is an iterator,
+        which can be read only once, the commit is refused instead.
+
+        ``conflict="transaction-order"`` keeps what other commits changed after ``read_snapshot``,
+        instead of a refusal: the rows count as written at that snapshot, so a later row or delete
+        of a key wins, and an overwrite deletes only older rows. It needs a primary key, the merge
+        engine ``deduplicate``, and the snapshots since ``read_snapshot``. None: the table option
+        ``write.conflict`` decides.
+
+        If ``commit`` was published before, nothing is written and the rows are not compared. On an
+        append table another number of rows is refused, if ``data`` shows it without being read.
+
+        Rows of a primary-key table go to level 0, as with ``write-only``: where reads skip level 0
+        (``first-row``, deletion vectors) they become visible by a compaction.
+
+        If this raises a ``LakeError``, nothing was published and no file is left behind. The
+        exception is ``CommitOutcomeUnknownError``: then repeat the call with the same ``commit``.
+        """
+        if unknown:
+            from lakeformat.tables.unknown_arguments import refuse_unknown  # only for a message
+
+            refuse_unknown(self.write, unknown)
+        from lakeformat.paimon.table.writes import RowsWrite, commit_options, replacement
+
+        is_in_order = False
+        if conflict is not None or read_snapshot is not None:
+            from lakeformat.paimon.transaction_order.supported import is_transaction_order
+
+            is_in_order = is_transaction_order(self._handle, conflict, read_snapshot)
+        options = commit_options(self._handle, commit, watermark, properties, read_snapshot)
+        replaced = replacement(self._handle, overwrite)
+        return RowsWrite(self._handle, data, kinds, options, replaced, is_in_order).run()
+
+    def new_writer(self, *, overwrite: Overwritten | None = None) -> TableWriter:
+        """Return a writer whose messages are committed later, here or in another process.
+
+        For a commit with ``overwrite``, create the writer with the same ``overwrite``. In a table
+        with buckets, write each bucket with only one writer at a time. Independent writers assign
+        the same sequence numbers, so it is undefined which of two rows with one key is newer.
+        """
+        from lakeformat.paimon.table.writes import new_writer, replacement
+
+        replaced = replacement(self._handle, overwrite)
+        return new_writer(self._handle, replaced, is_committed_here=False)
+
+    def commit(
+        self,
+        messages: Iterable[CommitMessage],
+        *,
+        overwrite: Overwritten | None = None,
+        commit: CommitId | None = None,
+        watermark: int | None = None,
+        properties: Mapping[str, str] | None = None,
+        read_snapshot: AnyPosition | str | None = None,
+        **unknown: Never,
+    ) -> CommitReport:
+        """Publish prepared files, as ``write`` does; commit each message only once.
+
+        Compacted files become a separate snapshot after the one of new rows. An ``overwrite`` also
+        deletes rows added after the messages were prepared. To refuse it in that case, pass the
+        snapshot they were computed from as ``read_snapshot``.
+        """
+        if unknown:
+            from lakeformat.tables.unknown_arguments import refuse_unknown  # only for a message
+
+            refuse_unknown(self.commit, unknown)
+        from lakeformat.paimon.metadata.commit_message import check_messages
+        from lakeformat.paimon.table.writes import commit_options, commit_prepared, replacement
+
+        messages = check_messages(messages)
+        options = commit_options(self._handle, commit, watermark, properties, read_snapshot)
+        return commit_prepared(
+            self._handle, messages, options, replacement(self._handle, overwrite)
+        )
+
+    def abort(self, messages: Iterable[CommitMessage]) -> list[str]:
+        """Remove the files of messages that will not be committed.
+
+        Return the URIs of files that could not be removed. Raise InvalidRequestError if the table
+        refers to one of the files, or none of them exists. Call it only when no commit of them is
+        in progress: not right after ``CommitOutcomeUnknownError``.
+        """
+        from lakeformat.paimon.commit.abort import abort_messages
+        from lakeformat.paimon.metadata.commit_message import check_messages
+
+        return abort_messages(self._handle, check_messages(messages))
+
+    def read_message(self, content: bytes) -> CommitMessage:
+        """Return the message that ``CommitMessage.to_bytes`` has encoded."""
+        from lakeformat.paimon.metadata.commit_message import CommitMessage
+
+        return CommitMessage.from_bytes(content)
+
+    def find_commit(self, commit: CommitId) -> CommitReport | None:
+        """Return the result of an earlier commit with this identity, of any kind; None if there is
+        none.
+        """
+        from lakeformat.paimon.commit.earlier_result import find_commit
+
+        return find_commit(self._handle, commit)
+
+    def stream_batch(self, commit: CommitId) -> AbstractContextManager[CommitId | None]:
+        """Commit one batch of a stream exactly once, however late it is repeated.
+
+        ``with table.stream_batch(CommitId("my-stream", 7)) as commit``: ``commit`` is None if the
+        batch is already published; otherwise commit with it. Leaving the block without an exception
+        marks the batch as published. Batches follow each other with ascending identifiers. While
+        the block runs, a consumer with the stream's name keeps the snapshots.
+        """
+        from lakeformat.paimon.table.batches import stream_table
+        from lakeformat.tables.batch_log import stream_batch
+
+        return stream_batch(stream_table(self._handle), commit)
+
+    def begin(self) -> AbstractContextManager[Position]:
+        """Keep the newest snapshot and all later ones while a batch runs.
+
+        ``with table.begin() as position``: read the table at ``position``, and write the batch with
+        ``read_snapshot=position``. While the block runs, a consumer ``batch-<id>`` keeps the
+        snapshots. If the process dies in it, the consumer remains: delete it, or set the table
+        option ``consumer.expiration-time``.
+        """
+        from lakeformat.paimon.table.batches import begin
+
+        return begin(self._handle)
+
+    def remembered(self, commit: CommitId) -> AbstractContextManager[CommitId | None]:
+        """The old name of ``stream_batch``, which does the same."""
+        warn("Table.remembered is now Table.stream_batch", DeprecationWarning, stacklevel=2)
+        return self.stream_batch(commit)
+
+    @property
+    def staged(self) -> TableStaged:
+        """The staged results of the table: files that are written but not published yet."""
+        from lakeformat.paimon.staged import TableStaged
+
+        return TableStaged(self._handle, self.commit)
+
+    @property
+    def has_unique_keys(self) -> bool:
+        return bool(self.schema.primary_keys)
+
+    def find_run(self, user: str) -> RunRecord | None:
+        """Return the record of the last success of a run, by its commit user; None if there is
+        none.
+        """
+        return self.runs.read(user)
+
+    def record_run(self, record: RunRecord) -> None:
+        """Record the success of a run in the table's directory; records are kept for 90 days."""
+        self.runs.write(record, self._handle.environment)
+
+    def truncate(
+        self, *, commit: CommitId | None = None, read_snapshot: AnyPosition | str | None = None
+    ) -> CommitReport:
+        """Delete all rows; earlier snapshots keep them until they expire."""
+        return self._delete([{}], commit, read_snapshot)
+
+    def drop_partitions(
+        self,
+        partitions: Iterable[PartitionSpec],
+        *,
+        commit: CommitId | None = None,
+        read_snapshot: AnyPosition | str | None = None,
+    ) -> CommitReport:
+        """Delete the rows of partitions, each named by the values of some partition columns."""
+        from lakeformat.tables.arguments import partitions_to_drop
+
+        return self._delete(partitions_to_drop(partitions), commit, read_snapshot)
+
+    def _check(self, request: CheckRequest) -> CheckReport:
+        from lakeformat.paimon.checks.check import check_table
+
+        staged = None if request.staged is None else self.staged.named(request.staged)
+        return check_table(
+            self._handle,
+            request.checks,
+            staged=staged,
+            replaces=request.replaces,
+            where=request.where,
+            executor=request.executor,
+        )
+
+    @property
+    def runs(self) -> RunRecords:
+        """The records of runs in the table's directory."""
+        from lakeformat.tables.run_record import RunRecords
+
+        return RunRecords(self._handle.storage, self._handle.layout.run_directory)
+
+    def _delete(
+        self,
+        partitions: Collection[PartitionSpec],
+        commit: CommitId | None,
+        read_snapshot: AnyPosition | str | None,
+    ) -> CommitReport:
+        from lakeformat.paimon.table.writes import delete_partitions
+
+        return delete_partitions(self._handle, partitions, commit, read_snapshot)
