@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from hashlib import blake2b
 
 from lakeformat.iceberg.file_places import FilePlaces, places_of
-from lakeformat.iceberg.metadata.metadata_file import read_metadata_file
+from lakeformat.iceberg.metadata.metadata_file import decode_metadata
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.storage import ExternalRoots, Storage
+from lakeformat.storage.base import LARGE_FILE
 
-__all__ = ["LoadedMetadata", "load_metadata"]
+__all__ = ["LoadedMetadata", "digest_of", "load_metadata"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,8 @@ class LoadedMetadata:
     metadata: TableMetadata
     path: str
     """The path of the metadata file in the table's storage."""
+    digest: bytes | None = field(default=None, repr=False, compare=False)
+    """The digest of the content of the file; None if it was not computed."""
 
     @property
     def metadata_file(self) -> str:
@@ -33,6 +37,12 @@ def load_metadata(
     storage: Storage, root: str, path: str, external_roots: ExternalRoots
 ) -> LoadedMetadata:
     """Read a metadata file of the table in directory ``root``."""
-    metadata = read_metadata_file(storage, path)
+    content = storage.read(path, LARGE_FILE)
+    metadata = decode_metadata(content, storage.uri(path))
     places = places_of(storage, root, metadata.location, external_roots)
-    return LoadedMetadata(places, metadata, path)
+    return LoadedMetadata(places, metadata, path, digest_of(content))
+
+
+def digest_of(content: bytes) -> bytes:
+    """Return a digest by which two metadata files are compared without reading them again."""
+    return blake2b(content, digest_size=16).digest()

@@ -55,6 +55,19 @@ def test_an_append_of_three_rows_passes_few_modules_in_few_calls(tmp_path, caplo
     assert calls.total() <= 1_500, calls.most_common(10)
 
 
+def test_an_append_of_three_rows_to_an_iceberg_table_passes_as_few_modules(tmp_path, caplog):
+    caplog.set_level(logging.WARNING, "lakeformat")
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.orders", COLUMNS)
+    rows = pa.table({"id": [1, 2, 3], "note": ["a", "b", "c"]})
+    for _ in range(2):
+        table.write(rows)
+    calls = calls_of(lambda: table.write(rows))
+    assert len(calls) <= 70, sorted(calls)
+    assert calls.total() <= 1_900, calls.most_common(10)
+
+
 def test_opening_a_table_loads_neither_its_writers_nor_its_readers(tmp_path):
     table_in(tmp_path)
     opened = f"import lakeformat; lakeformat.open_catalog({str(tmp_path)!r}).table('shop.orders')"

@@ -40,9 +40,8 @@ def encode_records(schema: Any, rows: pa.StructArray) -> tuple[NDArray[np.uint8]
     ``schema`` is the parsed JSON schema of a record. Columns are matched to its fields by position,
     not by name.
     """
-    named = dict(_named_types(schema))
     return encode_groups(
-        len(rows), lambda some: _values(rows[some.start : some.stop], schema, named)
+        len(rows), lambda some: _pieces(rows[some.start : some.stop], schema, schema)
     )
 
 
@@ -61,8 +60,15 @@ def _named_types(declared: Any) -> Iterator[tuple[str, Any]]:
         yield from _named_types(declared.get("items"))
 
 
-def _values(array: pa.Array, declared: Any, named: dict[str, Any]) -> Iterator[Piece]:
-    """Yield the pieces of a field; in an optional field each value has the number of its union
+def _pieces(array: pa.Array, declared: Any, schema: Any) -> list[Piece]:
+    """Return the pieces of a field; ``schema`` is that of the record with all fields."""
+    pieces: list[Piece] = []
+    _add_values(pieces, array, declared, schema)
+    return pieces
+
+
+def _add_values(pieces: list[Piece], array: pa.Array, declared: Any, schema: Any) -> None:
+    """Add the pieces of a field; in an optional field each value has the number of its union
     branch first.
     """
     nulls = null_mask(array)
@@ -70,54 +76,52 @@ def _values(array: pa.Array, declared: Any, named: dict[str, Any]) -> Iterator[P
     if not isinstance(declared, list):
         if known is not None:
             raise ValueError(f"a required field of the type {declared} has nulls")
-        yield from _present(array, declared, None, named)
+        _add_present(pieces, array, declared, None, schema)
         return
     null_branch = declared.index("null")
     branches = np.full(len(array), 1 - null_branch, np.int64)
     if nulls is not None:
         branches[nulls] = null_branch
-    yield from number_pieces(branches)
+    pieces += number_pieces(branches)
     if known is None or known.any():
-        yield from _present(array, declared[1 - null_branch], known, named)
+        _add_present(pieces, array, declared[1 - null_branch], known, schema)
 
 
-def _present(
-    array: pa.Array, declared: Any, present: Mask | None, named: dict[str, Any]
-) -> Iterator[Piece]:
-    """Yield the pieces of a field without the numbers of union branches.
+def _add_present(
+    pieces: list[Piece], array: pa.Array, declared: Any, present: Mask | None, schema: Any
+) -> None:
+    """Add the pieces of a field without the numbers of union branches.
 
     Records where ``present`` is False get no bytes.
     """
-    declared = named.get(declared, declared) if isinstance(declared, str) else declared
     match declared["type"] if isinstance(declared, dict) else declared:
         case "record":
-            fields = zip(struct_children(array), declared["fields"], strict=True)
-            for child, field in fields:
-                yield from _values(child, field["type"], named)
+            for child, field in zip(struct_children(array), declared["fields"], strict=True):
+                _add_values(pieces, child, field["type"], schema)
         case "array":
-            yield from _list(array, declared["items"], present, named)
+            pieces += _list(array, declared["items"], present, schema)
         case "int" | "long":
-            yield from number_pieces(numbers(array).astype(np.int64), present)
+            pieces += number_pieces(numbers(array).astype(np.int64), present)
         case "boolean":
-            yield _word(numbers(array).astype(np.uint64), 1, present)
+            pieces.append(_word(numbers(array).astype(np.uint64), 1, present))
         case "float" | "double":
             values = numbers(array)
             size = values.dtype.itemsize
-            yield _word(values.view(f"<u{size}").astype(np.uint64), size, present)
+            pieces.append(_word(values.view(f"<u{size}").astype(np.uint64), size, present))
         case "string" | "bytes":
             words, starts, sizes = spans(array, None if present is None else ~present)
-            yield from number_pieces(sizes, present)
-            yield BytesPiece(words.view(np.uint8), starts, sizes)
+            pieces += number_pieces(sizes, present)
+            pieces.append(BytesPiece(words.view(np.uint8), starts, sizes))
         case "fixed":
-            yield _fixed(array, declared["size"], present)
+            pieces.append(_fixed(array, declared["size"], present))
+        case str(name) if (named := dict(_named_types(schema)).get(name)) is not None:
+            _add_present(pieces, array, named, present, schema)
         case unknown:
             raise ValueError(f"a field of the type {unknown}")
 
 
-def _list(
-    array: pa.Array, item: Any, present: Mask | None, named: dict[str, Any]
-) -> Iterator[Piece]:
-    """Yield the pieces of lists; a map is encoded as a list of pairs of key and value."""
+def _list(array: pa.Array, item: Any, present: Mask | None, schema: Any) -> list[Piece]:
+    """Return the pieces of lists; a map is encoded as a list of pairs of key and value."""
     if pa.types.is_map(array.type):
         pairs = pa.StructArray.from_arrays(map_entries(array), ["key", "value"])
         array = list_around(array, pairs, pa.list_(pairs.type))
@@ -126,7 +130,7 @@ def _list(
     if present is not None:
         counts[~present] = 0
     items = array.flatten()  # The elements of a null list are left out.
-    yield from list_pieces(counts, present, partial(_values, items, item, named))
+    return list_pieces(counts, present, partial(_pieces, items, item, schema))
 
 
 def _word(words: NDArray[np.uint64], size: int, present: Mask | None) -> WordPiece:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -77,7 +77,7 @@ Piece: TypeAlias = WordPiece | BytesPiece
 
 
 def encode_groups(
-    rows: int, pieces_of: Callable[[slice], Iterator[Piece]]
+    rows: int, pieces_of: Callable[[slice], Iterable[Piece]]
 ) -> tuple[NDArray[np.uint8], Positions]:
     """Return the bytes of all records, one after the other, and the end offset of each record.
 
@@ -117,25 +117,26 @@ def number_pieces(numbers: Numbers, present: Mask | None = None) -> list[Piece]:
 
 
 def list_pieces(
-    counts: Positions, present: Mask | None, items: Callable[[], Iterator[Piece]]
-) -> Iterator[Piece]:
-    """Yield the pieces of one list of each record: the number of items, the items, and a closing
+    counts: Positions, present: Mask | None, items: Callable[[], Iterable[Piece]]
+) -> list[Piece]:
+    """Return the pieces of one list of each record: the number of items, the items, and a closing
     zero.
 
     An empty list is only the zero. ``counts`` are the lengths of the lists. ``items`` returns the
     pieces of all items, list after list. Records where ``present`` is False get no bytes.
     """
-    yield from number_pieces(counts, present)
+    pieces = number_pieces(counts, present)
     if not counts.any():
-        return
+        return pieces
     last = np.cumsum(counts)
     data, ends = write_pieces(join_words(list(items())), int(last[-1]))
     bounds = np.concatenate(([0], ends))
     starts = bounds[last - counts]
-    yield BytesPiece(data, starts, bounds[last] - starts)
+    pieces.append(BytesPiece(data, starts, bounds[last] - starts))
     filled = counts > 0
     zeros = np.zeros(len(counts), np.uint64)
-    yield WordPiece(zeros, 1 if filled.all() else filled.astype(np.int64), 1)
+    pieces.append(WordPiece(zeros, 1 if filled.all() else filled.astype(np.int64), 1))
+    return pieces
 
 
 def join_words(pieces: Sequence[Piece]) -> list[Piece]:
@@ -169,11 +170,12 @@ def write_pieces(pieces: Sequence[Piece], rows: int) -> tuple[NDArray[np.uint8],
     ends = np.cumsum(sizes)
     data = np.zeros((int(ends[-1]) if rows else 0) + _WORD_BYTES, np.uint8)
     places = ends - sizes
-    after = sum(_least(piece) for piece in pieces)
-    for piece in pieces:
-        after -= _least(piece)
+    least = [*map(_least, pieces)]
+    after = sum(least)
+    for piece, own in zip(pieces, least, strict=True):
+        after -= own
         if isinstance(piece, WordPiece):
-            _write_words(data, places, piece, may_spill=after + _least(piece) >= _WORD_BYTES)
+            _write_words(data, places, piece, may_spill=after + own >= _WORD_BYTES)
         else:
             _write_bytes(data, places, piece, may_spill=after >= _SPILL)
         places = places + piece.sizes

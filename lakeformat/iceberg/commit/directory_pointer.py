@@ -14,7 +14,7 @@ from lakeformat.environment import Environment
 from lakeformat.errors import CommitOutcomeUnknownError, LakeError, UnsupportedError
 from lakeformat.iceberg.commit.old_metadata import delete_old_metadata
 from lakeformat.iceberg.commit.place_check import is_in_place
-from lakeformat.iceberg.loaded_metadata import LoadedMetadata, load_metadata
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata, digest_of, load_metadata
 from lakeformat.iceberg.metadata.metadata_file import (
     HINT,
     METADATA,
@@ -64,7 +64,10 @@ class DirectoryPointer:
         """Raise ``UnsupportedError`` for a table that belongs to a catalog, or if the storage
         replaces an existing file instead of refusing to create it.
         """
-        self._next_number(self.load())
+        known = self._known
+        if known is None or version_of(known.path) is None:  # ``publish`` checks the newest one
+            known = self.load()
+        self._next_number(known)
         if isinstance(self._storage, ProvesCreation):
             self._storage.prove_creation(f"{self._root}/{METADATA}/v1.metadata.json")
 
@@ -86,7 +89,7 @@ class DirectoryPointer:
             return None  # the number may exist with another compression in its name
         if not create_once(self._storage, path, content):
             return None
-        published = LoadedMetadata(base.places, readable, path)
+        published = LoadedMetadata(base.places, readable, path, digest_of(content))
         if not self._is_in_place(published, base):
             return None
         self._known = published

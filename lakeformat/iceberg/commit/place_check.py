@@ -8,16 +8,17 @@ table may be dropped. A writer that paused until then would create a file that n
 from __future__ import annotations
 
 from lakeformat.errors import NotFoundError
-from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata, digest_of
 from lakeformat.iceberg.metadata.metadata_file import (
+    decode_metadata,
     find_metadata_file,
     find_version,
-    read_metadata_file,
     version_of,
 )
 from lakeformat.iceberg.metadata.snapshot import MetadataLogEntry
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.storage import Storage
+from lakeformat.storage.base import LARGE_FILE
 
 __all__ = ["is_in_place"]
 
@@ -29,9 +30,10 @@ def is_in_place(published: LoadedMetadata, base: LoadedMetadata) -> bool:
     place.
     """
     storage, root = base.places.storage, base.places.root
-    there = _read_if_present(storage, base.path)
-    if there is not None:
-        return there == base.metadata
+    if (there := _content_if_present(storage, base.path)) is not None:
+        # The digest spares most commits the decoding of their base.
+        is_same = digest_of(there) == base.digest
+        return is_same or decode_metadata(there, storage.uri(base.path)) == base.metadata
     if find_metadata_file(storage, root) == published.path:
         return False  # the table was dropped, so this file is the only one
     if not storage.exists(published.path):
@@ -39,8 +41,10 @@ def is_in_place(published: LoadedMetadata, base: LoadedMetadata) -> bool:
     number = version_of(published.path)
     assert number is not None
     following = find_version(storage, root, number + 1)
-    later = None if following is None else _read_if_present(storage, following)
-    return later is not None and _follows(later, published, base)
+    later = None if following is None else _content_if_present(storage, following)
+    if following is None or later is None:
+        return False
+    return _follows(decode_metadata(later, storage.uri(following)), published, base)
 
 
 def _follows(later: TableMetadata, published: LoadedMetadata, base: LoadedMetadata) -> bool:
@@ -56,8 +60,8 @@ def _snapshot_ids(metadata: TableMetadata) -> set[int]:
     return {each.snapshot_id for each in metadata.snapshots}
 
 
-def _read_if_present(storage: Storage, path: str) -> TableMetadata | None:
+def _content_if_present(storage: Storage, path: str) -> bytes | None:
     try:
-        return read_metadata_file(storage, path)
+        return storage.read(path, LARGE_FILE)
     except NotFoundError:
         return None

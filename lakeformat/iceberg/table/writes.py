@@ -54,8 +54,9 @@ class TableWrites(TableHistory):
         """
         from lakeformat.iceberg.write.append import append
 
-        refuse_arguments("write", {"kinds": kinds, **options}, self.location)
-        refuse_unknown(self.write, not_refused("write", options))
+        if kinds is not None or options:
+            refuse_arguments("write", {"kinds": kinds, **options}, self.location)
+            refuse_unknown(self.write, not_refused("write", options))
         if overwrite is None:
             return append(self._handle, data, commit=commit, properties=properties)
         from lakeformat.iceberg.write.overwrite import overwrite as replace_rows

@@ -116,7 +116,7 @@ def publish_change(
     the files were written. If the table was dropped and created again since then, the commit is
     refused.
     """
-    attempts = _Attempts(handle, produce, commit, dict(properties or {}))
+    attempts = _Attempts(handle, produce, commit, dict(properties or {}), planned or handle.load())
     with kept_if_published(attempts.delete_all):
         result = commit_metadata(handle, attempts.change, planned=planned)
     if attempts.own is not None:
@@ -138,10 +138,10 @@ class _Attempts:
         produce: Produce,
         commit: CommitId | None,
         properties: dict[str, str],
+        loaded: LoadedMetadata,
     ) -> None:
         self._handle, self._produce, self._commit = handle, produce, commit
         self._properties = properties
-        loaded = handle.load()
         self._id = new_snapshot_id(loaded.metadata, handle.environment.new_id)
         self._files = ManifestFiles(loaded, handle.environment)
         self._used: list[str] = []
