@@ -80,6 +80,7 @@ def _files() -> Iterator[Path]:
         yield from (PROJECT / folder).rglob("*.py")
     yield from (PROJECT / "docs").rglob("*.md")
     yield from PROJECT.glob("*.md")
+    yield from (PROJECT / "changelog.d").glob("*.md")
 
 
 def test_every_text_keeps_to_plain_english() -> None:
