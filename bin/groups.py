@@ -21,7 +21,7 @@ Only when it is named:
 Exhaustive tests run a sample that a new seed picks each time. The summary prints the seed:
 SEED=7 bin/test repeats the sample of seed 7. bin/test --all runs everything.
 
-Words after -- go to pytest:  bin/test unit -- -k snapshot -x
+Words after -- are passed to pytest:  bin/test unit -- -k snapshot -x
 One version of Airflow:       bin/test compat --airflow 3.1
 The tests with a real Airflow: bin/test compat --airflow 3.1 -- tests/stack/test_templates.py
 Exit code: 0 all passed, 1 something failed, 2 this machine cannot run it (see the last line)."""

@@ -86,8 +86,8 @@ class IcebergPublication:
         options name cannot be used; before the first commit also for columns or options that
         cannot be published.
 
-        If another engine adds such a column later, commits go on, and the publication fails with a
-        warning.
+        If another engine adds such a column later, commits continue, and the publication fails with
+        a warning.
         """
         from lakeformat.publish.place import require_place
         from lakeformat.publish.requirements import require_publishable_at_first

@@ -44,8 +44,9 @@ class WriteOptions:
         "write-buffer-spillable",
         BOOLEAN,
         "true",
-        "Rows that do not fit into the buffer go to local temporary files until the write ends; "
-        "if false, every full buffer becomes files of the table, which are then more and smaller.",
+        "Rows that do not fit into the buffer are written to local temporary files until the write "
+        "ends; if false, every full buffer becomes files of the table, which are then more and "
+        "smaller.",
         group=Group.PERFORMANCE,
     )
     write_buffer_spill_max_disk_size_bytes = Option(
@@ -105,6 +106,6 @@ class WriteOptions:
         "overwrite-upgrade",
         BOOLEAN,
         "true",
-        "Files that overwrite a primary-key table go directly to the highest level.",
+        "Files that overwrite a primary-key table are added to the highest level.",
         group=Group.PERFORMANCE,
     )

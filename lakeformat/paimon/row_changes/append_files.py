@@ -66,7 +66,7 @@ def take_out_rows(
 
 
 def _groups(handle: TableHandle, found: Sequence[Found]) -> Iterator[Sequence[Found]]:
-    """Return the groups of files to rewrite: the rows of a group go into the same new files.
+    """Return the groups of files to rewrite: the rows of a group are written to the same new files.
 
     In a table with fixed buckets each file is a group of its own, so that each row keeps its
     sequence number.

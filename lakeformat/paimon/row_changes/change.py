@@ -207,7 +207,7 @@ class _ChangeAttempt:
         require_writable(handle)
         if handle.options.data_evolution_enabled:
             raise UnsupportedError(
-                f"{handle.uri} sets 'data-evolution.enabled', so new values of its rows go into "
+                f"{handle.uri} sets 'data-evolution.enabled', so new values of its rows belong in "
                 f"files of single columns, which this version does not write: {request.operation} "
                 "its rows with another engine, such as MERGE INTO of Spark or Flink"
             )

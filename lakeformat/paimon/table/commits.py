@@ -69,8 +69,8 @@ class TableCommits(TableReads):
         If ``commit`` was published before, nothing is written and the rows are not compared. On an
         append table another number of rows is refused, if ``data`` shows it without being read.
 
-        Rows of a primary-key table go to level 0, as with ``write-only``: where reads skip level 0
-        (``first-row``, deletion vectors) they become visible by a compaction.
+        Rows of a primary-key table are added to level 0, as with ``write-only``: where reads skip
+        level 0 (``first-row``, deletion vectors) they become visible by a compaction.
 
         If this raises a ``LakeError``, nothing was published and no file is left behind. The
         exception is ``CommitOutcomeUnknownError``: then repeat the call with the same ``commit``.

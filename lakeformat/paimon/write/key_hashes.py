@@ -39,8 +39,8 @@ class Room:
 def fill(counts: dict[int, int], new: int, room: Room) -> Buckets:
     """Return a bucket for each of ``new`` keys; ``counts``, the keys of each bucket, is updated.
 
-    Keys go to buckets that are not full, then to new buckets. If ``room.buckets`` are full, they go
-    to random buckets; without such a limit, InvalidRequestError is raised.
+    Keys fill buckets that are not full, then new buckets. If ``room.buckets`` are full, random
+    buckets are taken; without such a limit, InvalidRequestError is raised.
     """
     chosen: list[int] = []
     taken: list[int] = []

@@ -31,7 +31,7 @@ __all__ = ["Part", "PartOutcome", "Rewriting", "classes_of", "scan_of"]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Buckets of a partition whose rows go to the same new buckets; it can be pickled."""
+    """Buckets of a partition whose rows are moved to the same new buckets; it can be pickled."""
 
     partition: bytes
     splits: tuple[Split, ...]
