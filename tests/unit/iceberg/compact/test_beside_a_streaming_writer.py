@@ -1,6 +1,6 @@
 """Compactions run while a writer streams rows and deletes into the table, as a Flink job does.
 
-A compaction replaces its files or drops them from its plan; no deleted row comes back, and no row
+A compaction replaces its files or drops them from its plan; no deleted row is read again, and no row
 is lost.
 """
 
