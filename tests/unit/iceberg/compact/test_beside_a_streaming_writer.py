@@ -1,7 +1,7 @@
 """Compactions run while a writer streams rows and deletes into the table, as a Flink job does.
 
-A compaction replaces its files or drops them from its plan; no deleted row is read again, and no row
-is lost.
+A compaction replaces its files or drops them from its plan. No deleted row is read again, and no
+row is lost.
 """
 
 from __future__ import annotations
