@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from lakeformat.executor import Executor
     from lakeformat.iceberg.staged.table_staged import TableStaged
     from lakeformat.iceberg.write.message import IcebergCommitMessage
+    from lakeformat.iceberg.write.overwrite import RowsToOverwrite
     from lakeformat.iceberg.write.prepared_writer import PreparedWriter
     from lakeformat.iceberg.write.report import WriteReport
-    from lakeformat.tables.arguments import Overwritten, PartitionSpec
+    from lakeformat.tables.arguments import PartitionSpec
     from lakeformat.tables.commit_id import CommitId
     from lakeformat.tables.run_record import RunRecord, RunRecords
 
@@ -33,7 +34,7 @@ class TableWrites(TableHistory):
         data: Any,
         kinds: Any = None,
         *,
-        overwrite: Overwritten | None = None,
+        overwrite: RowsToOverwrite | None = None,
         commit: CommitId | None = None,
         properties: Mapping[str, str] | None = None,
         **options: Any,
@@ -46,8 +47,8 @@ class TableWrites(TableHistory):
         the rows are not compared.
 
         ``overwrite="table"`` replaces all rows, ``{"dt": "2024-01-01"}`` those of matching
-        partitions, and ``"partitions"`` those of the partitions that get rows. Only whole files are
-        removed.
+        partitions, ``col("ts") < "2024-01-02"`` those that meet a condition, and ``"partitions"``
+        those of the partitions that get rows. Only whole files are removed.
 
         If this raises a ``LakeError``, nothing was published and no file is left, except after
         ``CommitOutcomeUnknownError``: then repeat the call with the same ``commit``.
@@ -64,7 +65,7 @@ class TableWrites(TableHistory):
         return replace_rows(self._handle, data, overwrite, commit=commit, properties=properties)
 
     def new_writer(
-        self, *, overwrite: Overwritten | None = None, upsert_by: Sequence[str] | None = None
+        self, *, overwrite: RowsToOverwrite | None = None, upsert_by: Sequence[str] | None = None
     ) -> PreparedWriter:
         """Return a writer whose messages are committed later, in this process or in another one.
 
@@ -89,7 +90,7 @@ class TableWrites(TableHistory):
         self,
         messages: Iterable[IcebergCommitMessage],
         *,
-        overwrite: Overwritten | None = None,
+        overwrite: RowsToOverwrite | None = None,
         upsert_by: Sequence[str] | None = None,
         executor: str | Executor | None = None,
         commit: CommitId | None = None,

@@ -23,11 +23,14 @@ from lakeformat.iceberg.write.foreign_entries import (
 )
 from lakeformat.iceberg.write.message import IcebergCommitMessage
 from lakeformat.iceberg.write.new_entries import new_entries
-from lakeformat.iceberg.write.overwrite import check_overwritten, replacement
+from lakeformat.iceberg.write.overwrite import (
+    RowsToOverwrite,
+    check_overwritten,
+    replacement,
+)
 from lakeformat.iceberg.write.publish import Base, FileChange, Produce, publish_change
 from lakeformat.iceberg.write.report import WriteReport, write_report
 from lakeformat.storage.location import one_spelling
-from lakeformat.tables.arguments import Overwritten
 from lakeformat.tables.commit_id import CommitId
 
 __all__ = [
@@ -45,7 +48,7 @@ _ADDS_NO_ROWS = ("replace", "delete")
 def commit_messages(
     handle: TableHandle,
     messages: Sequence[IcebergCommitMessage],
-    overwritten: Overwritten | None,
+    overwritten: RowsToOverwrite | None,
     *,
     commit: CommitId | None,
     properties: Mapping[str, str] | None,
@@ -144,7 +147,7 @@ def _change(
     handle: TableHandle,
     loaded: LoadedMetadata,
     entries: Sequence[pa.Table],
-    overwritten: Overwritten | None,
+    overwritten: RowsToOverwrite | None,
     commit: CommitId | None,
 ) -> Produce:
     if overwritten is None:

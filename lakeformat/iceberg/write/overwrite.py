@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,13 +21,16 @@ from lakeformat.iceberg.write.file_choice import (
     FileChoice,
     FilesOfPartitions,
     FilesWhere,
+    files_where,
 )
 from lakeformat.iceberg.write.publish import Base, FileChange, PublishedChange, publish_change
 from lakeformat.iceberg.write.report import WriteReport, write_report
+from lakeformat.rows.conditions.predicate import Predicate
 from lakeformat.tables.arguments import Overwritten, Partitions
 from lakeformat.tables.commit_id import CommitId
 
 __all__ = [
+    "RowsToOverwrite",
     "check_overwritten",
     "delete_chosen",
     "delete_partitions",
@@ -35,6 +38,10 @@ __all__ = [
     "replacement",
 ]
 
+RowsToOverwrite: TypeAlias = Overwritten | Predicate
+"""The rows that an overwrite replaces; a condition such as ``col("ts") < "2024-01-02"`` selects the
+rows that meet it.
+"""
 _TABLE = ("table",)
 _OF_NEW_ROWS = ("partitions", "dynamic")
 
@@ -42,7 +49,7 @@ _OF_NEW_ROWS = ("partitions", "dynamic")
 def overwrite(
     handle: TableHandle,
     data: Any,
-    overwritten: Overwritten,
+    overwritten: RowsToOverwrite,
     *,
     commit: CommitId | None = None,
     properties: Mapping[str, str] | None = None,
@@ -91,7 +98,7 @@ def delete_chosen(
 
 def replacement(
     metadata: TableMetadata,
-    overwritten: Overwritten,
+    overwritten: RowsToOverwrite,
     entries: pa.Table,
     *,
     is_recorded: bool = False,
@@ -106,6 +113,8 @@ def replacement(
         spec = metadata.spec_of(metadata.default_spec_id)
         choice: FileChoice = FilesOfPartitions(entries) if spec.fields else AllFiles()
         return ChangedFiles([entries], choice, is_recorded=is_recorded and not spec.fields)
+    if isinstance(overwritten, Predicate):
+        return _replacement_where(metadata, overwritten, entries, is_recorded=is_recorded)
     whole = overwritten in _TABLE if isinstance(overwritten, str) else not overwritten
     choice = _chosen(metadata, None if whole else overwritten)  # type: ignore[arg-type]
     if len(entries):
@@ -120,14 +129,34 @@ def replacement(
     return ChangedFiles([entries], choice, is_recorded=is_recorded)
 
 
+def _replacement_where(
+    metadata: TableMetadata, condition: Predicate, entries: pa.Table, *, is_recorded: bool
+) -> ChangedFiles:
+    """Return the change of an overwrite by a condition, which all new rows must meet."""
+    choice = files_where(metadata, condition)
+    if len(entries):
+        spec = metadata.spec_of(entries.column("spec_id")[0].as_py())
+        _, inside = choice.masks(metadata, spec, entries)
+        if not pc.all(inside).as_py():
+            raise InvalidRequestError(
+                f"by their partitions and bounds, some new rows may not meet the condition of the "
+                f"overwrite, {condition.to_text()}: leave them out, or choose a wider condition"
+            )
+    return ChangedFiles([entries], choice, is_recorded=is_recorded)
+
+
 def check_overwritten(metadata: TableMetadata, overwritten: object) -> None:
     """Raise ``InvalidRequestError`` if ``overwritten`` is not valid, before any row is written."""
     words = (*_TABLE, *_OF_NEW_ROWS)
+    if isinstance(overwritten, Predicate):
+        files_where(metadata, overwritten)
+        return
     if isinstance(overwritten, str):
         if overwritten not in words:
             raise InvalidRequestError(
-                f"overwrite must be one of {', '.join(words)}, or a dict of partition values such "
-                f"as {{'dt': '2024-01-01'}}; got {overwritten!r}"
+                f"overwrite must be one of {', '.join(words)}, a dict of partition values such as "
+                "{'dt': '2024-01-01'}, or a condition such as col('ts') < '2024-01-02'; got "
+                f"{overwritten!r}"
             )
         spec = metadata.spec_of(metadata.default_spec_id)
         if overwritten == "partitions" and not spec.fields:
@@ -138,8 +167,8 @@ def check_overwritten(metadata: TableMetadata, overwritten: object) -> None:
         return
     if not isinstance(overwritten, Mapping):
         raise InvalidRequestError(
-            f"overwrite must be one of {', '.join(words)}, or a dict of partition values, got "
-            f"{overwritten!r}"
+            f"overwrite must be one of {', '.join(words)}, a dict of partition values, or a "
+            f"condition made with col, got {overwritten!r}"
         )
     _chosen(metadata, overwritten or None)
 

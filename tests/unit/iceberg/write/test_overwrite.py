@@ -171,7 +171,7 @@ REFUSED = {
     "a row elsewhere": ({"k": "a"}, "some rows belong to the partition {'k_part': 'b'}"),
     "no partition column": ({"id": 1}, "k. For a partition transform such as day(ts)"),
     "unknown word": ("all", "overwrite must be one of table, partitions, dynamic"),
-    "a number": (3, "or a dict of partition values, got 3"),
+    "a number": (3, "a dict of partition values, or a condition made with col, got 3"),
 }
 
 
