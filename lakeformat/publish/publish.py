@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -22,6 +23,7 @@ from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.metadata.updates import following
 from lakeformat.iceberg.partition_spec import FIRST_FIELD_ID
+from lakeformat.iceberg.write.kept_entries import KeptEntries
 from lakeformat.iceberg.write.manifest_files import ManifestFiles
 from lakeformat.iceberg.write.new_entries import delete_files
 from lakeformat.paimon.handle import TableHandle, with_newest_schema
@@ -104,6 +106,7 @@ class _Publication:
         entries = entries_of(handle, targets)
         self._followers = Followers(entries, self._versions, handle.environment)
         self._schemas = PublishedSchemas(handle, self._version)
+        self._memory = KeptEntries()
         self._published: list[int] = []
         self._rebuilt = False
         self._updated = False
@@ -200,7 +203,8 @@ class _Publication:
             return self._rebuild(found, head)
         metadata = self._schemas.added_to(upgraded(base.metadata, self._version), snapshot)
         started = LoadedMetadata(base.places, metadata, base.path)
-        state = self._state(started, snapshot)
+        kept = self._memory if self._memory or snapshot.id < head.id else None
+        state = self._state(started, snapshot, kept)
         with kept_if_published(state.discard):
             made = self._versions.create(found.next_number, state.after_base(manifests))
         if made is None:
@@ -243,7 +247,8 @@ class _Publication:
         versions, before = self._versions, found.loaded
         versions.storage.make_directory(versions.path(1).rpartition("/")[0])
         first = self._schemas.added_to(self._first(before, head), head)
-        every = Rebuild(LoadedMetadata(versions.places, first, versions.path(0)), self._state)
+        state = partial(self._state, kept=self._memory)
+        every = Rebuild(LoadedMetadata(versions.places, first, versions.path(0)), state)
         history = kept_history(self._handle, head, lambda number: self._schemas.of(number)[0])
         with kept_if_published(every.discard):
             metadata = with_kept_snapshots(every.metadata(history), self._handle)
@@ -317,11 +322,13 @@ class _Publication:
             return None
         return max((each.metadata.next_row_id or 0 for each in self._versions.intact()), default=0)
 
-    def _state(self, base: LoadedMetadata, snapshot: Snapshot) -> NextState:
+    def _state(
+        self, base: LoadedMetadata, snapshot: Snapshot, kept: KeptEntries | None
+    ) -> NextState:
         handle, metadata = self._handle, base.metadata
         partition = partition_type(metadata, metadata.partition_specs[0])
         entries = FileEntries(handle, location_of_table(handle), partition, self._schemas.of)
-        files = ManifestFiles(base, handle.environment)
+        files = ManifestFiles(base, handle.environment, kept)
         deletes = PublishedDeletes(base, handle.environment)
         deleted = DeletedRows(handle, snapshot, entries, deletes)
         return NextState(handle, base, snapshot, files, entries, deleted)

@@ -14,7 +14,7 @@ from lakeformat.errors import CorruptTableError
 from lakeformat.types.arrow_memory import array_of
 from lakeformat.types.unaligned import Positions
 
-__all__ = ["ADDED", "DELETED", "EXISTING", "inherited"]
+__all__ = ["ADDED", "DELETED", "EXISTING", "inherited", "with_inherited"]
 
 EXISTING, ADDED, DELETED = 0, 1, 2
 """The values of ``status``."""
@@ -46,6 +46,18 @@ def inherited(
         found[name] = filled
     found["first_row_id"] = _first_row_ids(entries, manifests, rows, status)
     return found
+
+
+def with_inherited(
+    entries: pa.Table, manifests: Sequence[Mapping[str, Any]], counts: Sequence[int]
+) -> pa.Table:
+    """Return the entries with inherited numbers filled in; the arguments are those of
+    ``inherited``.
+    """
+    for name, column in inherited(entries, manifests, counts).items():
+        place = entries.schema.get_field_index(name)
+        entries = entries.set_column(place, entries.schema.field(place), column)
+    return entries
 
 
 def _listed(manifests: Sequence[Mapping[str, Any]], name: str, rows: Positions) -> pa.Array:

@@ -27,7 +27,12 @@ from lakeformat.iceberg.metadata.avro_records import (
     read_record_file,
 )
 from lakeformat.iceberg.metadata.columnar_manifest import columnar_entries
-from lakeformat.iceberg.metadata.inherited_numbers import ADDED, DELETED, EXISTING, inherited
+from lakeformat.iceberg.metadata.inherited_numbers import (
+    ADDED,
+    DELETED,
+    EXISTING,
+    with_inherited,
+)
 from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.physical_values import values_to_arrow
 from lakeformat.iceberg.metadata.record_columns import column_of
@@ -231,12 +236,11 @@ def _completed(
     tables = (pa.table(dict(each), schema=schema) for each in parts)
     found = pa.concat_tables(tables).combine_chunks()
     _check(found, manifests)
-    columns = inherited(found, [each.listed for each in manifests], [e.count for e in manifests])
-    columns[_SPEC_ID.name] = pa.repeat(pa.scalar(spec.id, pa.int32()), found.num_rows)
-    for name, column in columns.items():
-        place = schema.get_field_index(name)
-        found = found.set_column(place, schema.field(place), column)
-    return found
+    place = schema.get_field_index(_SPEC_ID.name)
+    spec_ids = pa.repeat(pa.scalar(spec.id, pa.int32()), found.num_rows)
+    found = found.set_column(place, schema.field(place), spec_ids)
+    counts = [each.count for each in manifests]
+    return with_inherited(found, [each.listed for each in manifests], counts)
 
 
 def _by_column(

@@ -10,8 +10,11 @@ import pyarrow as pa
 
 from lakeformat.environment import Environment
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.manifest import read_entries
 from lakeformat.iceberg.metadata.manifest_writer import ManifestWriter, encode_manifest_list
 from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.write.kept_entries import KeptEntries
 from lakeformat.iceberg.write.new_entries import delete_files
 from lakeformat.iceberg.write.settings import metadata_location
 
@@ -32,7 +35,11 @@ class ManifestFiles:
     The UUID is new for each commit. ``delete_all_but`` deletes the files that no snapshot uses.
     """
 
-    def __init__(self, loaded: LoadedMetadata, environment: Environment) -> None:
+    def __init__(
+        self, loaded: LoadedMetadata, environment: Environment, kept: KeptEntries | None = None
+    ) -> None:
+        """``kept`` keeps the entries of written manifests for later commits of this process."""
+        self._kept = kept
         self._places = loaded.places
         self._directory = metadata_location(loaded.metadata)
         self._unique = environment.new_id()
@@ -59,8 +66,26 @@ class ManifestFiles:
             content = writer.encode(found)
             self._manifests[named] = _WrittenManifest(uri, len(content), found, writer)
             self._write(uri, content)
+            if self._kept is not None:
+                self._kept.keep(uri, found)
         made = self._manifests[named]
         return made.writer.describe(made.uri, made.length, made.entries, snapshot)
+
+    def entries(
+        self,
+        metadata: TableMetadata,
+        manifest: pa.Table,
+        statistics_of: Collection[int] | None = None,
+    ) -> pa.Table:
+        """Return the entries of a row of a manifest list; they are read unless they are kept.
+
+        ``statistics_of`` lists the ids of the columns whose statistics are needed, by default all.
+        """
+        kept = None if self._kept is None else self._kept.of(manifest)
+        if kept is not None:
+            return kept
+        ((_, entries),) = read_entries(self._places, metadata, manifest, statistics_of).items()
+        return entries
 
     def first_row_ids(self, uri: str) -> pa.ChunkedArray | None:
         """Return the first row ids of the entries in a manifest of this commit.
@@ -77,6 +102,8 @@ class ManifestFiles:
         attempt = len(self._lists) + 1
         uri = f"{self._directory}/snap-{snapshot.snapshot_id}-{attempt}-{self._unique}.avro"
         self._lists.append(uri)
+        if self._kept is not None:
+            self._kept.keep_only(manifests.column("manifest_path").to_pylist())
         self._write(uri, encode_manifest_list(version, manifests, snapshot))
         return uri
 

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.iceberg.metadata.manifest import DATA, DELETED, EXISTING, live_entries, read_entries
+from lakeformat.iceberg.metadata.manifest import DATA, DELETED, EXISTING, live_entries
 from lakeformat.iceberg.metadata.manifest_list import MANIFEST_SCHEMA
 from lakeformat.iceberg.metadata.manifest_writer import ManifestWriter
 from lakeformat.iceberg.write.file_choice import FileChoice
@@ -98,9 +98,9 @@ def _chosen(
     metadata = base.loaded.metadata
 
     def look(statistics_of: Collection[int] | None) -> tuple[pa.Table, pa.Array]:
-        found = read_entries(base.loaded.places, metadata, manifest, statistics_of)
-        ((spec_id, entries),) = found.items()
+        entries = base.files.entries(metadata, manifest, statistics_of)
         live = live_entries(entries).combine_chunks()
+        spec_id = manifest.column("partition_spec_id")[0].as_py()
         mask = choice.mask(metadata, metadata.spec_of(spec_id), live)
         referenced = live.column("referenced_data_file").combine_chunks()
         return live, pc.or_(mask, pc.is_in(referenced, removed_paths))
