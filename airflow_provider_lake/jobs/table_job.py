@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LakeTableJobMixin"]
 
-_PAIMON = "paimon"
-
 
 class LakeTableJobMixin(LakeLineageMixin, LakeRepeatedMixin):
     """The part of a job operator that needs the table."""
@@ -41,14 +39,10 @@ class LakeTableJobMixin(LakeLineageMixin, LakeRepeatedMixin):
         return super()._request(context)
 
     def _require_operation(self) -> None:
-        """Raise ``UnsupportedError`` for a table that lacks the job's operation; Paimon tables have
-        every operation.
-        """
+        """Raise ``UnsupportedError`` for a table that lacks the job's operation."""
         from lakeformat import NotFoundError
         from spark_jobs.runtime.registry import find_job
 
-        if self.lake_hook.catalog_options.get("format", _PAIMON) == _PAIMON:
-            return
         with suppress(NotFoundError):  # the job names a missing table, or creates it
             self.lake_hook.table(self.table).require(find_job(self.job).operation)
 

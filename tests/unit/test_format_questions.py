@@ -39,8 +39,9 @@ isinstance(table, IcebergTable)
 isinstance(table, lake.Table | lake.MixedTable)
 isinstance(opened, (lake.Table, Results))
 options.get("format") == "iceberg"
+options.get("format", DEFAULT) == DEFAULT
 """
-    assert len([*_in_code(ast.parse(code))]) == 6
+    assert len([*_in_code(ast.parse(code))]) == 7
     other = 'file.format == "parquet"\nisinstance(rows, pa.Table)\nisinstance(data, Table)'
     assert [*_in_code(ast.parse(other))] == []
 
@@ -64,6 +65,8 @@ def _compares_format(node: ast.AST) -> bool:
     """Find a comparison of ``format`` with the name of a table format."""
     if not isinstance(node, ast.Compare):
         return False
+    if "get('format'" in ast.unparse(node.left):
+        return True
     constants = [each for each in ast.walk(node) if isinstance(each, ast.Constant)]
     is_format = ast.unparse(node.left).endswith((".format", "'format')", "['format']"))
     return is_format and not FORMATS.isdisjoint(each.value for each in constants)
