@@ -1,4 +1,4 @@
-"""The README and the guide of the library are true: examples run, and print the shown output."""
+"""The README and the guides of the library are true: examples run, and print the shown output."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def without_moments(text: str) -> list[str]:
     return [line.rstrip() for line in text.strip().splitlines()]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/library.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/library.md", "docs/stream-and-batch.md"])
 def test_the_examples_print_what_the_page_shows(page, tmp_path):
     """All of them in one go, and the commands after them, on the warehouse they have made."""
     examples = [block for block in blocks("python", page) if "airflow" not in block]
