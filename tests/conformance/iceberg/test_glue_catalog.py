@@ -28,10 +28,15 @@ def opened(s3_endpoint: str, s3_bucket: str) -> Callable[[], IcebergCatalog]:
 
 
 @pytest.fixture
-def shop(opened: Callable[[], IcebergCatalog], s3_bucket: str) -> str:
+def catalog(opened: Callable[[], IcebergCatalog]) -> IcebergCatalog:
+    return opened()
+
+
+@pytest.fixture
+def shop(catalog: IcebergCatalog, s3_bucket: str) -> str:
     """A database of its own, because the tests share one Glue."""
     name = s3_bucket.replace("-", "_")
-    opened().create_database(name, properties={"owner": "ada"})
+    catalog.create_database(name, properties={"owner": "ada"})
     return name
 
 
@@ -43,38 +48,40 @@ def rows(*numbers: int) -> pa.Table:
     return pa.table([[*numbers], [f"row {each}" for each in numbers]], schema=COLUMNS)
 
 
-def test_a_table_lives_in_glue_from_its_creation_to_its_drop(opened, shop, s3_client, s3_bucket):
+def test_a_table_lives_in_glue_from_its_creation_to_its_drop(
+    opened, catalog, shop, s3_client, s3_bucket
+):
     name = f"{shop}.orders"
-    table = opened().create_table(name, COLUMNS, options={"gc.enabled": "true"})
-    for number in range(5):
-        opened().table(name).write(rows(number))
-    assert opened().list_tables(shop) == ["orders"]
-    assert opened().database_properties(shop)["owner"] == "ada"
+    table = catalog.create_table(name, COLUMNS, options={"gc.enabled": "true"})
+    for number in range(4):
+        catalog.table(name).write(rows(number))
+    assert catalog.list_tables(shop) == ["orders"]
+    assert catalog.database_properties(shop)["owner"] == "ada"
 
     compacted = table.compact(strategy="full", rewrite_all=True)
-    assert (compacted.files_in, compacted.files_out) == (5, 1)
+    assert (compacted.files_in, compacted.files_out) == (4, 1)
     table.delete("id = 3")
-    opened().alter_table(name, lake.add_column("price", "DOUBLE"))
+    catalog.alter_table(name, lake.add_column("price", "DOUBLE"))
     expired = table.expire_snapshots(retain_min=1, older_than="0 s")
-    assert (len(opened().table(name).snapshots()), expired.is_complete) == (1, True)
-    assert sum(expired.deleted.files.values()) > 5
-    assert ids(opened(), name) == [0, 1, 2, 4]
-    assert opened().table(name).schema.named("price") is not None
+    assert (len(catalog.table(name).snapshots()), expired.is_complete) == (1, True)
+    assert sum(expired.deleted.files.values()) > 4
+    assert ids(opened(), name) == [0, 1, 2]
+    assert catalog.table(name).schema.named("price") is not None
     with pytest.raises(lake.UnsupportedError, match="Glue cannot rename"):
-        opened().rename_table(name, f"{shop}.old")
+        catalog.rename_table(name, f"{shop}.old")
 
-    opened().drop_table(name, purge=True)
-    assert opened().list_tables(shop) == []
+    catalog.drop_table(name, purge=True)
+    assert catalog.list_tables(shop) == []
     left = s3_client.list_objects_v2(Bucket=s3_bucket).get("Contents", [])
     assert [each for each in left if not each["Key"].endswith("/.directory")] == []
-    opened().drop_database(shop)
-    assert shop not in opened().list_databases()
+    catalog.drop_database(shop)
+    assert shop not in catalog.list_databases()
 
 
-def test_pyiceberg_writes_the_same_table(opened, shop, s3_endpoint, s3_bucket):
+def test_pyiceberg_writes_the_same_table(catalog, shop, s3_endpoint):
     from pyiceberg.catalog.glue import GlueCatalog
 
-    opened().create_table(f"{shop}.orders", COLUMNS).write(rows(1))
+    catalog.create_table(f"{shop}.orders", COLUMNS).write(rows(1))
     options = glue_options_for(s3_endpoint)
     files = {
         "s3.endpoint": s3_endpoint,
@@ -84,17 +91,17 @@ def test_pyiceberg_writes_the_same_table(opened, shop, s3_endpoint, s3_bucket):
     }
     theirs = GlueCatalog("theirs", **options, **files).load_table(f"{shop}.orders")
     theirs.append(rows(2))
-    opened().table(f"{shop}.orders").write(rows(3))
+    catalog.table(f"{shop}.orders").write(rows(3))
     theirs.refresh()
     assert sorted(theirs.scan().to_arrow()["id"].to_pylist()) == [1, 2, 3]
-    assert ids(opened(), f"{shop}.orders") == [1, 2, 3]
+    assert ids(catalog, f"{shop}.orders") == [1, 2, 3]
 
 
-def test_no_secret_is_logged_or_shown(opened, shop, caplog):
+def test_no_secret_is_logged_or_shown(catalog, shop, caplog):
     with caplog.at_level(logging.DEBUG, logger="lakeformat"):
-        table = opened().create_table(f"{shop}.orders", COLUMNS)
+        table = catalog.create_table(f"{shop}.orders", COLUMNS)
         table.write(rows(1))
         with pytest.raises(lake.NotFoundError) as missing:
-            opened().table(f"{shop}.ordesr")
-    shown = [caplog.text, str(missing.value), repr(opened()), repr(table)]
+            catalog.table(f"{shop}.ordesr")
+    shown = [caplog.text, str(missing.value), repr(catalog), repr(table)]
     assert not [each for each in shown if SECRET_KEY in each]
