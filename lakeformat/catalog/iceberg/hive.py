@@ -197,11 +197,17 @@ class _Lock:
         """
         lock = self._opened.lock(self._request)
         self._id = lock.lockid
-        for attempt in range(1, _LOCK_ATTEMPTS):
-            if lock.state != LockState.WAITING:
-                break
-            self._environment.back_off(attempt, **_LOCK_WAIT)
-            lock = self._opened.check_lock(CheckLockRequest(lockid=self._id))
+        try:
+            for attempt in range(1, _LOCK_ATTEMPTS):
+                if lock.state != LockState.WAITING:
+                    break
+                self._environment.back_off(attempt, **_LOCK_WAIT)
+                lock = self._opened.check_lock(CheckLockRequest(lockid=self._id))
+        except BaseException:
+            # A request that waits for the lock keeps later ones waiting.
+            with suppress(TException):
+                self._opened.unlock(UnlockRequest(lockid=self._id))
+            raise
         if lock.state == LockState.ACQUIRED:
             return
         holder = self._holder()

@@ -34,6 +34,7 @@ class HiveStub:
         self.tables: dict[tuple[str, str], Any] = {}
         self.lock_state = hive.LockState.ACQUIRED
         self.is_locked = False
+        self.unlocked = 0
         self.before_a_change: Callable[[], object] = _nothing
         self.after_a_change: Callable[[], object] = _nothing
 
@@ -129,6 +130,7 @@ class HiveStub:
 
     def unlock(self, request: Any) -> None:
         assert request.lockid == 7
+        self.unlocked += 1
         self.is_locked = False
 
     def alter_table_with_environment_context(

@@ -206,6 +206,19 @@ def test_a_writer_without_the_lock_changes_nothing(hive, tmp_path):
     assert len([*(tmp_path / "shop/orders/metadata").glob("*.json")]) == 1
 
 
+def test_a_writer_that_is_stopped_while_it_waits_for_the_lock_gives_up_its_request(hive, tmp_path):
+    handle = hive.open(tmp_path).table("shop.orders")._handle
+    hive.lock_state = LockState.WAITING
+
+    def stop(request: object) -> None:
+        raise KeyboardInterrupt
+
+    hive.check_lock = stop
+    with pytest.raises(KeyboardInterrupt):
+        commit_metadata(handle, append("a"))
+    assert hive.unlocked == 1
+
+
 def test_hive_keeps_the_lock_of_a_change_whose_answer_was_lost(hive, tmp_path):
     """The metastore may still make the change, so no other writer may begin one."""
     handle = hive.open(tmp_path).table("shop.orders")._handle
