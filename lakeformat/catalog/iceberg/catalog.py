@@ -8,7 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from lakeformat.catalog.iceberg.created_format import is_mixed, require_no_role
-from lakeformat.catalog.iceberg.metastore import Describe, Metastore
+from lakeformat.catalog.iceberg.databases import IcebergDatabases
+from lakeformat.catalog.iceberg.metastore import Describe
 from lakeformat.catalog.iceberg.pair_stores import (
     about_half_a_pair,
     stores_to_drop,
@@ -16,7 +17,6 @@ from lakeformat.catalog.iceberg.pair_stores import (
 )
 from lakeformat.catalog.names import TableName, parse_nested_name
 from lakeformat.catalog.texts import require_texts
-from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import (
     AlreadyExistsError,
     InvalidRequestError,
@@ -28,7 +28,6 @@ from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.mixed.stores.properties import CHANGE_IDENTIFIER, TABLE_STORE, is_keyed_store
 from lakeformat.tables.table import offer_arguments
 from lakeformat.types.closest import closest
-from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
     from lakeformat.catalog.iceberg.columns import Columns
@@ -42,97 +41,14 @@ __all__ = ["IcebergCatalog"]
 
 
 @offer_arguments
-class IcebergCatalog:
+class IcebergCatalog(IcebergDatabases):
     """The databases and Iceberg tables that one metastore lists."""
 
     format = "iceberg"
     table_class = IcebergTable
 
-    def __init__(
-        self, metastore: Metastore, location: str, environment: Environment = SYSTEM
-    ) -> None:
-        self._metastore = metastore
-        self._location = location
-        self._environment = environment
-
     def __repr__(self) -> str:
         return f"<IcebergCatalog {self.location}>"
-
-    @property
-    def location(self) -> str:
-        """The URI of the warehouse, or its name in a REST catalog."""
-        return self._location
-
-    @property
-    def is_directory(self) -> bool:
-        """True if databases and tables are directories of the warehouse, without a service."""
-        return self._metastore.is_directory
-
-    def require_exists(self) -> None:
-        """Raise NotFoundError if the SQL database has other catalogs, but not this one."""
-        self._metastore.require_exists()
-
-    # ------------------------------------------------------------------ databases
-
-    def list_databases(self) -> list[str]:
-        """Return the names of the databases; a nested database has its full name ``a.b``.
-
-        A REST catalog returns only databases that are not nested.
-        """
-        return sorted(self._metastore.databases())
-
-    def database_properties(self, name: str) -> dict[str, str]:
-        """Return the properties of a database."""
-        self._require_database(name)
-        return self._metastore.database_properties(name)
-
-    def create_database(
-        self, name: str, *, exist_ok: bool = False, properties: Mapping[str, str] | None = None
-    ) -> None:
-        """Create a database.
-
-        If it exists, ``AlreadyExistsError`` is raised, or with ``exist_ok`` nothing changes.
-        """
-        _check_database_name(name)
-        if not self._metastore.make_database(name, require_texts("properties", properties)):
-            if exist_ok:
-                return
-            raise AlreadyExistsError(
-                f"database {name!r} exists in {self.location}: pass exist_ok=True to accept that"
-            )
-
-    def plan_drop_database(
-        self, name: str, *, cascade: bool = False, purge: bool = False
-    ) -> list[IcebergDropPlan]:
-        """Return the plan of ``drop_database`` for each table; nothing is changed.
-
-        Raises the same errors as ``drop_database``.
-        """
-        tables = self.list_tables(name)
-        if tables and not cascade:
-            shown = ", ".join(tables[:5]) + (", …" if len(tables) > 5 else "")
-            raise InvalidRequestError(
-                f"database {name!r} in {self.location} has {counted(len(tables), 'table')}: "
-                f"{shown}. Drop them first, or pass cascade=True"
-            )
-        names = [str(TableName(name, table)) for table in tables]
-        return [self.plan_drop_table(each, purge=purge) for each in names]
-
-    def drop_database(
-        self, name: str, *, cascade: bool = False, purge: bool = False, missing_ok: bool = False
-    ) -> None:
-        """Delete a database. With ``cascade`` its tables are dropped first.
-
-        Without ``cascade`` a database with tables raises ``InvalidRequestError``. ``purge`` also
-        deletes the files of the tables, as in ``drop_table``. All tables are checked before the
-        first one is dropped.
-        """
-        _check_database_name(name)
-        if missing_ok and not self._metastore.has_database(name):
-            return
-        for plan in self.plan_drop_database(name, cascade=cascade, purge=purge):
-            self.drop_table(plan.table, purge=purge, missing_ok=True)
-        self._metastore.remove_database(name)
 
     # ------------------------------------------------------------------ tables
 
@@ -377,15 +293,6 @@ class IcebergCatalog:
 
     # ------------------------------------------------------------------ names
 
-    def _require_database(self, name: str) -> None:
-        _check_database_name(name)
-        if not self._metastore.has_database(name):
-            near = closest(name, self._metastore.databases())
-            raise NotFoundError(
-                f"database {name!r} does not exist in {self.location}; create it with "
-                f"create_database({name!r}){self._metastore.more_about_missing()}{near}"
-            )
-
     def _require_table(self, name: TableName) -> None:
         self._require_database(name.database)
         tables = self._metastore.tables(name.database)
@@ -395,8 +302,3 @@ class IcebergCatalog:
                 f"table '{name}' does not exist in {self.location}: list_tables({name.database!r}) "
                 f"lists the tables there{about_half_a_pair(name, tables) or near}"
             )
-
-
-def _check_database_name(name: object) -> None:
-    if not isinstance(name, str) or not all(name.split(".")):
-        raise InvalidRequestError(f"{name!r} is not the name of a database: write 'shop' or 'a.b'")

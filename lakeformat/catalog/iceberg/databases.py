@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The databases of a catalog of Iceberg tables."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from lakeformat.catalog.iceberg.metastore import Metastore
+from lakeformat.catalog.names import TableName
+from lakeformat.catalog.texts import require_texts
+from lakeformat.environment import SYSTEM, Environment
+from lakeformat.errors import (
+    AlreadyExistsError,
+    InvalidRequestError,
+    NotFoundError,
+)
+from lakeformat.types.closest import closest
+from lakeformat.types.count_text import counted
+
+if TYPE_CHECKING:
+    from lakeformat.catalog.iceberg.drop_plan import IcebergDropPlan
+
+__all__ = ["IcebergDatabases"]
+
+
+class IcebergDatabases(ABC):
+    """The methods of a catalog that list, create and drop databases."""
+
+    def __init__(
+        self, metastore: Metastore, location: str, environment: Environment = SYSTEM
+    ) -> None:
+        self._metastore = metastore
+        self._location = location
+        self._environment = environment
+
+    @property
+    def location(self) -> str:
+        """The URI of the warehouse, or its name in a REST catalog."""
+        return self._location
+
+    @property
+    def is_directory(self) -> bool:
+        """True if databases and tables are directories of the warehouse, without a service."""
+        return self._metastore.is_directory
+
+    def require_exists(self) -> None:
+        """Raise NotFoundError if the SQL database has other catalogs, but not this one."""
+        self._metastore.require_exists()
+
+    def list_databases(self) -> list[str]:
+        """Return the names of the databases; a nested database has its full name ``a.b``.
+
+        A REST catalog returns only databases that are not nested.
+        """
+        return sorted(self._metastore.databases())
+
+    def database_properties(self, name: str) -> dict[str, str]:
+        """Return the properties of a database."""
+        self._require_database(name)
+        return self._metastore.database_properties(name)
+
+    def create_database(
+        self, name: str, *, exist_ok: bool = False, properties: Mapping[str, str] | None = None
+    ) -> None:
+        """Create a database.
+
+        If it exists, ``AlreadyExistsError`` is raised, or with ``exist_ok`` nothing changes.
+        """
+        _check_database_name(name)
+        if not self._metastore.make_database(name, require_texts("properties", properties)):
+            if exist_ok:
+                return
+            raise AlreadyExistsError(
+                f"database {name!r} exists in {self.location}: pass exist_ok=True to accept that"
+            )
+
+    def plan_drop_database(
+        self, name: str, *, cascade: bool = False, purge: bool = False
+    ) -> list[IcebergDropPlan]:
+        """Return the plan of ``drop_database`` for each table; nothing is changed.
+
+        Raises the same errors as ``drop_database``.
+        """
+        tables = self.list_tables(name)
+        if tables and not cascade:
+            shown = ", ".join(tables[:5]) + (", …" if len(tables) > 5 else "")
+            raise InvalidRequestError(
+                f"database {name!r} in {self.location} has {counted(len(tables), 'table')}: "
+                f"{shown}. Drop them first, or pass cascade=True"
+            )
+        names = [str(TableName(name, table)) for table in tables]
+        return [self.plan_drop_table(each, purge=purge) for each in names]
+
+    def drop_database(
+        self, name: str, *, cascade: bool = False, purge: bool = False, missing_ok: bool = False
+    ) -> None:
+        """Delete a database. With ``cascade`` its tables are dropped first.
+
+        Without ``cascade`` a database with tables raises ``InvalidRequestError``. ``purge`` also
+        deletes the files of the tables, as in ``drop_table``. All tables are checked before the
+        first one is dropped.
+        """
+        _check_database_name(name)
+        if missing_ok and not self._metastore.has_database(name):
+            return
+        for plan in self.plan_drop_database(name, cascade=cascade, purge=purge):
+            self.drop_table(plan.table, purge=purge, missing_ok=True)
+        self._metastore.remove_database(name)
+
+    @abstractmethod
+    def list_tables(self, database: str) -> list[str]:
+        """Return the names of the tables of a database."""
+
+    @abstractmethod
+    def drop_table(self, name: str, *, purge: bool = False, missing_ok: bool = False) -> None:
+        """Remove a table from the catalog; ``purge`` also deletes its files."""
+
+    @abstractmethod
+    def plan_drop_table(self, name: str, *, purge: bool = False) -> IcebergDropPlan:
+        """Return what ``drop_table`` would do; nothing is changed."""
+
+    def _require_database(self, name: str) -> None:
+        _check_database_name(name)
+        if not self._metastore.has_database(name):
+            near = closest(name, self._metastore.databases())
+            raise NotFoundError(
+                f"database {name!r} does not exist in {self.location}; create it with "
+                f"create_database({name!r}){self._metastore.more_about_missing()}{near}"
+            )
+
+
+def _check_database_name(name: object) -> None:
+    if not isinstance(name, str) or not all(name.split(".")):
+        raise InvalidRequestError(f"{name!r} is not the name of a database: write 'shop' or 'a.b'")
