@@ -16,7 +16,7 @@ from airflow_provider_lake.arguments.construction import RefusingConstruction
 from airflow_provider_lake.arguments.declared import LakeArgumentError, argument_types
 from airflow_provider_lake.arguments.task_arguments import DecoratedArguments
 from airflow_provider_lake.hooks.lake import LakeHook
-from airflow_provider_lake.jobs.repeated import LakeRepeatedMixin
+from airflow_provider_lake.jobs.cleared_tasks import LakeRepeatedMixin
 from airflow_provider_lake.links import SPARK_KEY, LakeSnapshotLink, LakeSparkLink
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from airflow_provider_lake.decorators.function import (
     LakeFunctionOperator,
     lake_decorator,
 )
+from airflow_provider_lake.jobs.cleared_tasks import OnClear
 from airflow_provider_lake.jobs.lineage import LakeLineageMixin
-from airflow_provider_lake.jobs.repeated import OnClear
 from spark_jobs.job_requests.common import CommitRequest, JobRequest, Value
 from spark_jobs.job_requests.request import refusal
 from spark_jobs.job_requests.values import KeyColumns, TableOptionTexts

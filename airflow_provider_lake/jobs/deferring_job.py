@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow_provider_lake.compat import AirflowException, AirflowTaskTimeout
 from airflow_provider_lake.jobs.job import LakeJobMixin
+from airflow_provider_lake.jobs.job_output import JobOutput
 from airflow_provider_lake.links import SPARK_KEY
 from airflow_provider_lake.spark.arguments import LakeSparkArguments
-from airflow_provider_lake.spark.markers import JobOutput
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -96,7 +96,7 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
     @staticmethod
     def _digest(request: JobRequest, context: Context) -> str:
         """Return a text that identifies the work: the same for a retry, another after a clear."""
-        from airflow_provider_lake.spark.run import open_text
+        from airflow_provider_lake.jobs.prepared_job import open_text
 
         # A clear raises both, but clear_number only if it resets the run too.
         clears = [context["dag_run"].clear_number, context["ti"].max_tries]
@@ -158,7 +158,7 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
 
     def _defer_python(self, deferral: Deferral, request: JobRequest, context: Context) -> NoReturn:
         """Run the job in a Python process of its own, and defer."""
-        from airflow_provider_lake.spark.run import prepare_run
+        from airflow_provider_lake.jobs.prepared_job import prepare_run
         from spark_jobs.runtime.log_lines import LOG_LEVEL_VARIABLE
 
         with self._work_folder(deferral) as folder:
@@ -216,7 +216,7 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
 
     def _concluded(self, folder: RunFolder, request: JobRequest, context: Context) -> JobResult:
         """Return the result of a process that has ended, and delete its folder."""
-        from airflow_provider_lake.spark.run import prepare_run
+        from airflow_provider_lake.jobs.prepared_job import prepare_run
         from airflow_provider_lake.supervised.output import OutputLog
 
         output = JobOutput(on_spark=partial(context["ti"].xcom_push, SPARK_KEY))

@@ -32,9 +32,9 @@ from airflow_provider_lake.compat import AirflowSkipException
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.jobs.failures import LakeTaskKilled, failing_for_good
 from airflow_provider_lake.jobs.identity import commit_user
+from airflow_provider_lake.jobs.job_output import progress_as_sentences
 from airflow_provider_lake.jobs.metrics import count_outcome, counting_failures
 from airflow_provider_lake.links import TABLE_KEY
-from airflow_provider_lake.spark.markers import progress_as_sentences
 from spark_jobs.job_requests.common import CommitKeys, CommitRequest, Engine, JobRequest
 from spark_jobs.job_requests.request import check_values, read_request
 
@@ -102,7 +102,7 @@ class LakeJobMixin(CheckedArguments):
         supervisor dies.
         """
         # Parsing a DAG does not need it.
-        from airflow_provider_lake.spark.supervisor import ending_with_the_supervisor
+        from airflow_provider_lake.jobs.airflow_supervisor import ending_with_the_supervisor
 
         with (
             ending_with_the_supervisor(),

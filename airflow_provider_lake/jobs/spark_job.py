@@ -15,8 +15,8 @@ from airflow_provider_lake.arguments.declared import LakeArgumentError
 from airflow_provider_lake.compat import AirflowException, AirflowFailException
 from airflow_provider_lake.jobs.deferring_job import DeferringJob
 from airflow_provider_lake.jobs.failures import raise_failure
+from airflow_provider_lake.jobs.job_output import JobOutput
 from airflow_provider_lake.links import SPARK_KEY
-from airflow_provider_lake.spark.markers import JobOutput
 from airflow_provider_lake.spark.master import DEFAULT_SPARK_CONNECTION, spark_connection
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class SparkJob(DeferringJob):
         if self._is_published(request):
             self.log.info("an earlier attempt has published this commit: Spark is not started")
             return self._run_here(request)
-        from airflow_provider_lake.spark.run import prepare_run
+        from airflow_provider_lake.jobs.prepared_job import prepare_run
 
         spark = spark_connection(self._spark_connection_id())
         is_driver_elsewhere = self._is_driver_elsewhere(spark)
@@ -136,7 +136,7 @@ class SparkJob(DeferringJob):
     def _result_of_driver(
         self, failure: str | None, request: JobRequest, context: Context
     ) -> JobResult:
-        from airflow_provider_lake.spark.run import prepare_run
+        from airflow_provider_lake.jobs.prepared_job import prepare_run
 
         self._run_post_submit_commands()
         work = prepare_run(

@@ -6,8 +6,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
+from airflow_provider_lake.jobs.cleared_tasks import LakeRepeatedMixin
 from airflow_provider_lake.jobs.lineage import LakeLineageMixin
-from airflow_provider_lake.jobs.repeated import LakeRepeatedMixin
 from spark_jobs.job_requests.common import CommitKeys, JobRequest, PartitionsRequest
 
 if TYPE_CHECKING:

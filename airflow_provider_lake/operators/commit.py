@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from airflow_provider_lake.arguments.task_arguments import TableJobArguments
-from airflow_provider_lake.jobs.repeated import OnClear
+from airflow_provider_lake.jobs.cleared_tasks import OnClear
 from airflow_provider_lake.operators.job import LakeJobOperator
 from spark_jobs.job_requests.commit import StagedCommitRequest
 

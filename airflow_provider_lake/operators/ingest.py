@@ -13,8 +13,8 @@ from airflow.sdk.log import mask_secret
 from airflow_provider_lake.arguments.declared import LakeArgumentError
 from airflow_provider_lake.arguments.task_arguments import TableJobArguments
 from airflow_provider_lake.compat import AirflowNotFoundException
+from airflow_provider_lake.jobs.cleared_tasks import OnClear
 from airflow_provider_lake.jobs.identity import task_name
-from airflow_provider_lake.jobs.repeated import OnClear
 from airflow_provider_lake.operators.job import LakeJobOperator
 from spark_jobs.job_requests.ingest import (
     Compression,

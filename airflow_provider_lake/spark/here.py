@@ -42,7 +42,7 @@ def _master(conn_id: str) -> str:
     Nothing is submitted. Raises ``AirflowFailException`` for a wrong connection, and for deploy
     mode ``cluster``, whose driver would not be this process.
     """
-    from airflow_provider_lake.spark.markers import JobOutput
+    from airflow_provider_lake.jobs.job_output import JobOutput
     from airflow_provider_lake.spark.submit import LakeSparkSubmitHook
 
     hook = LakeSparkSubmitHook(

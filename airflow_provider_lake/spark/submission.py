@@ -16,8 +16,8 @@ from airflow_provider_lake.spark.submit import LakeSparkSubmitHook, Supervise
 if TYPE_CHECKING:
     from airflow.sdk import Connection, Context
 
+    from airflow_provider_lake.jobs.job_output import JobOutput
     from airflow_provider_lake.spark.cluster_driver import Manager
-    from airflow_provider_lake.spark.markers import JobOutput
 
 __all__ = ["LakeSparkSubmission", "WaitForDriver"]
 

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
 from airflow_provider_lake.compat import AirflowFailException
+from airflow_provider_lake.jobs.job_output import JobOutput
+from airflow_provider_lake.jobs.prepared_job import job_file
 from airflow_provider_lake.spark import launch
-from airflow_provider_lake.spark.markers import JobOutput
 from airflow_provider_lake.spark.master import find_spark_submit, is_on_this_machine
 from airflow_provider_lake.spark.process_tree import ProcessTree
-from airflow_provider_lake.spark.run import job_file
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection

@@ -7,7 +7,7 @@ import logging
 from collections import deque
 from collections.abc import Iterator
 
-from airflow_provider_lake.spark.markers import JobOutput
+from airflow_provider_lake.jobs.job_output import JobOutput
 from airflow_provider_lake.supervised.run_folder import RunFolder
 
 __all__ = ["OutputLog"]

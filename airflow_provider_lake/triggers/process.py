@@ -11,7 +11,7 @@ from typing import Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from airflow_provider_lake.spark.markers import JobOutput
+from airflow_provider_lake.jobs.job_output import JobOutput
 from airflow_provider_lake.supervised.host import this_host
 from airflow_provider_lake.supervised.output import OutputLog
 from airflow_provider_lake.supervised.process_id import ProcessId

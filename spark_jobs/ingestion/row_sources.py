@@ -86,7 +86,7 @@ class MessageRows:
         paths: Sequence[str] | None = None,
         executor: Executor | None = None,
     ) -> None:
-        from spark_jobs.cdc.source import ROW_KIND, MessageFiles
+        from spark_jobs.cdc.message_files import ROW_KIND, MessageFiles
 
         assert wanted.format is not None
         assert wanted.source is not None

@@ -19,7 +19,7 @@ from spark_jobs.runtime.tasks import ReportingExecutor
 
 if TYPE_CHECKING:
     from lakeformat import ChangeStream
-    from spark_jobs.cdc.source import MessageFiles
+    from spark_jobs.cdc.message_files import MessageFiles
     from spark_jobs.job_requests.ingest import IngestRequest
     from spark_jobs.runtime.spark_session import Sessions
 

@@ -11,10 +11,10 @@ from airflow.sdk import Connection
 import lakeformat as lake
 from airflow_provider_lake.hooks.connection import OPTION_FIELDS, read_connection
 from airflow_provider_lake.hooks.lake import LakeHook
+from airflow_provider_lake.jobs.prepared_job import CATALOG_VARIABLE, prepare_run
 from airflow_provider_lake.operators.health import LakeHealthOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.provider_info import get_provider_info
-from airflow_provider_lake.spark.run import CATALOG_VARIABLE, prepare_run
 from tests.airflow.contexts import task_context
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,8 +10,8 @@ from airflow.sdk import DAG, task
 
 import lakeformat as lake
 from airflow_provider_lake.arguments.declared import LakeArgumentError
+from airflow_provider_lake.jobs.prepared_job import SOURCE_VARIABLE, prepare_run
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
-from airflow_provider_lake.spark.run import SOURCE_VARIABLE, prepare_run
 from tests.airflow.contexts import task_context
 from tests.airflow.versions import AirflowFailException
 

@@ -13,9 +13,9 @@ from airflow.sdk.bases.operator import BaseOperator
 
 import lakeformat as lake
 from airflow_provider_lake.arguments.declared import argument_types
+from airflow_provider_lake.jobs.cleared_tasks import OnClear
 from airflow_provider_lake.jobs.failures import LakeTaskKilled, failing_for_good
 from airflow_provider_lake.jobs.job import attribute_of
-from airflow_provider_lake.jobs.repeated import OnClear
 from airflow_provider_lake.operators.analyze import LakeAnalyzeOperator
 from airflow_provider_lake.operators.changelog import LakeChangelogOperator
 from airflow_provider_lake.operators.check import LakeCheckOperator

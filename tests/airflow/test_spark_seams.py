@@ -14,12 +14,12 @@ from airflow.providers.apache.spark.hooks import spark_submit as stock_hook
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators import spark_submit as stock
 
+from airflow_provider_lake.jobs.job_output import JobOutput
+from airflow_provider_lake.jobs.prepared_job import job_file
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.spark import markers
 from airflow_provider_lake.spark.arguments import SPARK_ARGUMENTS
-from airflow_provider_lake.spark.markers import JobOutput
 from airflow_provider_lake.spark.master import find_spark_submit, spark_connection
-from airflow_provider_lake.spark.run import job_file
 from airflow_provider_lake.spark.submission import LakeSparkSubmission
 from airflow_provider_lake.spark.submit import LakeSparkSubmitHook
 from spark_jobs.runtime import command, progress, spark_session

@@ -6,7 +6,7 @@ import pytest
 from airflow.sdk.execution_time import task_runner
 from airflow.sdk.execution_time.comms import CommsDecoder
 
-from airflow_provider_lake.spark.supervisor import ending_with_the_supervisor
+from airflow_provider_lake.jobs.airflow_supervisor import ending_with_the_supervisor
 
 
 def watchers():
