@@ -158,11 +158,11 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
 
     def _defer_python(self, deferral: Deferral, request: JobRequest, context: Context) -> NoReturn:
         """Run the job in a Python process of its own, and defer."""
-        from airflow_provider_lake.jobs.prepared_job import prepare_run
+        from airflow_provider_lake.jobs.prepared_job import prepare_job
         from spark_jobs.runtime.log_lines import LOG_LEVEL_VARIABLE
 
         with self._work_folder(deferral) as folder:
-            work = prepare_run(self.job, request, folder=folder, name=self._run_name(context))
+            work = prepare_job(self.job, request, folder=folder, name=self._run_name(context))
             level = logging.getLevelName(logging.getLogger().getEffectiveLevel())
             own = {"LAKE_WATCH_PARENT": "1", LOG_LEVEL_VARIABLE: level}
             deferral.start([*self._program(), *work.words], {**work.environment, **own})
@@ -216,13 +216,13 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
 
     def _concluded(self, folder: RunFolder, request: JobRequest, context: Context) -> JobResult:
         """Return the result of a process that has ended, and delete its folder."""
-        from airflow_provider_lake.jobs.prepared_job import prepare_run
+        from airflow_provider_lake.jobs.prepared_job import prepare_job
         from airflow_provider_lake.supervised.output import OutputLog
 
         output = JobOutput(on_spark=partial(context["ti"].xcom_push, SPARK_KEY))
         log = OutputLog(folder, output)
         log.log_new(is_over=True)
-        work = prepare_run(
+        work = prepare_job(
             self.job,
             request,
             folder=str(folder.path),

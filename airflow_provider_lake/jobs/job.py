@@ -93,6 +93,7 @@ class LakeJobMixin(CheckedArguments):
             self._take_rendered()
             subject = {**self._subject(), "lake_conn_id": self.lake_conn_id}
             context["ti"].xcom_push(key=TABLE_KEY, value=subject)
+            self._require_operation()
             result = self._run(self._request(context), context)
         return self._finish(result, context)
 
@@ -195,6 +196,9 @@ class LakeJobMixin(CheckedArguments):
         return read_request(
             self.request, {**given, "engine": self._chosen_engine(), **self._identity(context)}
         )
+
+    def _require_operation(self) -> None:
+        """Raise ``UnsupportedError`` if the table of the task lacks the job's operation."""
 
     def _of_connections(self) -> dict[str, object]:
         """Return the keys of the request whose values connections hold."""

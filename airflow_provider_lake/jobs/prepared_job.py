@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prepares one job for spark-submit: its arguments, its environment, its result file."""
+"""Prepares a job for another process: its arguments, its environment and its result file."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 __all__ = [
     "CATALOG_VARIABLE",
     "SOURCE_VARIABLE",
-    "SparkRun",
+    "PreparedJob",
     "job_file",
     "open_text",
-    "prepare_run",
+    "prepare_job",
 ]
 
 CATALOG_VARIABLE = "LAKE_CATALOG_OPTIONS"
@@ -43,8 +43,8 @@ _LONGEST_ARGUMENT = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class SparkRun:
-    """One job, ready to be submitted."""
+class PreparedJob:
+    """A job that is ready for spark-submit, or for a Python process of its own."""
 
     script: str
     words: list[str]
@@ -77,7 +77,7 @@ class SparkRun:
         return open_place(self.result_uri, self.options)
 
 
-def prepare_run(
+def prepare_job(
     job: str,
     request: JobRequest,
     *,
@@ -85,8 +85,8 @@ def prepare_run(
     name: str,
     result_folder: str | None = None,
     is_driver_elsewhere: bool = False,
-) -> SparkRun:
-    """Return a run whose private files are in ``folder``, which only its owner can read.
+) -> PreparedJob:
+    """Return the job, with its private files in ``folder``, which only its owner can read.
 
     ``name`` is the same for every attempt of a task, because a retry may find the driver of the
     first attempt still at work.
@@ -107,7 +107,7 @@ def prepare_run(
         words += _TRAVELS[key]
     environment = {_TRAVELS[key][1]: json.dumps(each) for key, each in private.items()}
     options = dict(request.catalog_options or {})
-    return SparkRun(str(job_file(f"{job}.py")), words, environment, result_uri, options)
+    return PreparedJob(str(job_file(f"{job}.py")), words, environment, result_uri, options)
 
 
 def open_text(request: JobRequest) -> str:

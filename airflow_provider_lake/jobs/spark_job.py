@@ -77,7 +77,7 @@ class SparkJob(DeferringJob):
         if self._is_published(request):
             self.log.info("an earlier attempt has published this commit: Spark is not started")
             return self._run_here(request)
-        from airflow_provider_lake.jobs.prepared_job import prepare_run
+        from airflow_provider_lake.jobs.prepared_job import prepare_job
 
         spark = spark_connection(self._spark_connection_id())
         is_driver_elsewhere = self._is_driver_elsewhere(spark)
@@ -85,7 +85,7 @@ class SparkJob(DeferringJob):
         self.is_on_spark = True
         output = JobOutput(on_spark=partial(context["ti"].xcom_push, SPARK_KEY))
         with self._work_folder(deferral) as folder:
-            work = prepare_run(
+            work = prepare_job(
                 self.job,
                 request,
                 folder=folder,
@@ -136,10 +136,10 @@ class SparkJob(DeferringJob):
     def _result_of_driver(
         self, failure: str | None, request: JobRequest, context: Context
     ) -> JobResult:
-        from airflow_provider_lake.jobs.prepared_job import prepare_run
+        from airflow_provider_lake.jobs.prepared_job import prepare_job
 
         self._run_post_submit_commands()
-        work = prepare_run(
+        work = prepare_job(
             self.job,
             request,
             folder="",

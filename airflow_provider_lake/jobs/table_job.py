@@ -11,8 +11,6 @@ from airflow_provider_lake.jobs.lineage import LakeLineageMixin
 from spark_jobs.job_requests.common import CommitKeys, JobRequest, PartitionsRequest
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
-
     from lakeformat import Table
 
 __all__ = ["LakeTableJobMixin"]
@@ -30,13 +28,6 @@ class LakeTableJobMixin(LakeLineageMixin, LakeRepeatedMixin):
 
     def _subject(self) -> dict[str, str]:
         return {"table": self.table}
-
-    def _request(self, context: Context) -> JobRequest:
-        """Return the request; raise ``UnsupportedError`` if the format of the table lacks the
-        operation.
-        """
-        self._require_operation()
-        return super()._request(context)
 
     def _require_operation(self) -> None:
         """Raise ``UnsupportedError`` for a table that lacks the job's operation."""

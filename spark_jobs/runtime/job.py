@@ -56,7 +56,9 @@ class Outcome:
     newest_before: int | None = None
     """The table's newest snapshot when the job began, for jobs that publish none."""
     numbered: bool = True
-    """False for Iceberg tables, whose snapshot ids do not grow from commit to commit."""
+    """True if snapshot ids grow from commit to commit, as in Paimon; False for Iceberg and Mixed
+    tables.
+    """
     replayed: bool = False
     """True if an earlier attempt with the same commit identity had already done the work."""
     more: Mapping[str, Any] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from airflow.sdk import Connection
 import lakeformat as lake
 from airflow_provider_lake.hooks.connection import OPTION_FIELDS, read_connection
 from airflow_provider_lake.hooks.lake import LakeHook
-from airflow_provider_lake.jobs.prepared_job import CATALOG_VARIABLE, prepare_run
+from airflow_provider_lake.jobs.prepared_job import CATALOG_VARIABLE, prepare_job
 from airflow_provider_lake.operators.health import LakeHealthOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.provider_info import get_provider_info
@@ -185,7 +185,7 @@ def test_no_argument_and_no_file_of_a_driver_holds_a_secret(with_secret, tmp_pat
     request = task._request(task_context())
     assert request.catalog_options["s3.secret-key"] == SECRET
 
-    work = prepare_run("health", request, folder=str(tmp_path), name="n")
+    work = prepare_job("health", request, folder=str(tmp_path), name="n")
     assert SECRET not in json.dumps(work.words)
     assert json.loads(work.environment[CATALOG_VARIABLE])["s3.secret-key"] == SECRET
     assert work.words[-2:] == ["--catalog-options-env", CATALOG_VARIABLE]

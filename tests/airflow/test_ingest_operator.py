@@ -10,7 +10,7 @@ from airflow.sdk import DAG, task
 
 import lakeformat as lake
 from airflow_provider_lake.arguments.declared import LakeArgumentError
-from airflow_provider_lake.jobs.prepared_job import SOURCE_VARIABLE, prepare_run
+from airflow_provider_lake.jobs.prepared_job import SOURCE_VARIABLE, prepare_job
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from tests.airflow.contexts import task_context
 from tests.airflow.versions import AirflowFailException
@@ -124,7 +124,7 @@ def test_a_login_comes_from_a_connection_and_nothing_of_it_is_shown(
 
     assert request.source_options == {"user": "reader", "password": "hush-hush"}
     assert "hush-hush" not in repr({name: getattr(task, name) for name in task.template_fields})
-    work = prepare_run("ingest", request, folder=str(tmp_path), name="n")
+    work = prepare_job("ingest", request, folder=str(tmp_path), name="n")
     assert "hush-hush" not in json.dumps(work.words)
     assert json.loads(work.environment[SOURCE_VARIABLE])["password"] == "hush-hush"
     assert work.words[-2:] == ["--source-options-env", SOURCE_VARIABLE]
