@@ -30,10 +30,15 @@ class LakeTableJobMixin(LakeLineageMixin, LakeRepeatedMixin):
         return {"table": self.table}
 
     def _require_operation(self) -> None:
-        """Raise ``UnsupportedError`` for a table that lacks the job's operation."""
+        """Raise ``UnsupportedError`` for a table that lacks the job's operation.
+
+        A Paimon table has every operation of a job, so its catalog is not opened for this.
+        """
         from lakeformat import NotFoundError
         from spark_jobs.runtime.registry import find_job
 
+        if self.lake_hook.catalog_options.get("format", "paimon") == "paimon":
+            return
         with suppress(NotFoundError):  # the job names a missing table, or creates it
             self.lake_hook.table(self.table).require(find_job(self.job).operation)
 
