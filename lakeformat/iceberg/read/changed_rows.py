@@ -69,7 +69,7 @@ def _rows_of(
     changed: Sequence[ChangedFile], state: TableState, asked: AskedRows
 ) -> Iterator[pa.RecordBatch]:
     stored = file_rows_of(state.places, state.metadata.properties)
-    files, reader = _compared(changed, state, stored), _Reader(stored, asked)
+    files, reader = _compared(changed, state, stored), _ChangedFileReader(stored, asked)
     if not (any(each.may_remove for each in files) and any(each.may_add for each in files)):
         for each in files:
             yield from reader.differing(each)
@@ -128,7 +128,7 @@ def _joined(hashes: Sequence[Hashes]) -> Hashes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _ChangedFileReader:
     """Reads the rows of changed files."""
 
     files: FileRows

@@ -44,7 +44,7 @@ def commit_changes(
     late = [each for each in files if each.transaction < state.snapshot.sequence_number]
     listed = [*change_files(state, plan_files(state))] if late else []
     optional = frozenset(optional_columns(state.metadata, key))
-    reader = _Reader(Scan(state, None, None), asked, tuple(key), optional, listed)
+    reader = _NodeChangesReader(Scan(state, None, None), asked, tuple(key), optional, listed)
     groups: dict[tuple[object, ...], list[StoreFile]] = {}
     for each in files:
         groups.setdefault(_writer(each), []).append(each)
@@ -60,7 +60,7 @@ def _writer(file: StoreFile) -> tuple[object, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _NodeChangesReader:
     """Reads the changes of single nodes of one commit."""
 
     scan: Scan
