@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import finalize
 
 from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.iceberg.read.where import row_filter
@@ -50,6 +51,8 @@ class MixedBatch:
     def __init__(self, pair: StorePair) -> None:
         self._pair = pair
         self._begun = begin_batch(pair)
+        # Else a batch that is neither committed nor aborted would keep others off for ever.
+        finalize(self, self._begun.lease.stop_renewing)
         self._is_open = True
 
     def __repr__(self) -> str:

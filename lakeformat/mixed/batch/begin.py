@@ -20,6 +20,7 @@ from lakeformat.mixed.batch.open_batches import (
     LEASE,
     ended_mark,
     leased_batches,
+    overwrite_transactions,
     transactions_ended,
 )
 from lakeformat.mixed.read.state import MixedState
@@ -127,12 +128,13 @@ def begin_batch(pair: StorePair) -> BegunBatch:
     """
     pair.base.pointer.require_writable()
     handle = change_handle(pair)
-    # Loaded before the batch begins, so the base store has no newer changes than the batch.
-    loaded = pair.load()
-    require_changeable(loaded)
+    require_changeable(pair.load())
     environment = handle.environment
     lease = take_lease(*own_directory(pair.base, _LEASES), pair.base.uri, environment)
     try:
+        # Under the lease, so no older batch overwrites the base store after this. Before the batch
+        # begins, so the base store has no newer changes than the batch.
+        loaded = pair.load()
         published = publish_change(
             handle,
             lambda base: _empty_change(base, ended_mark(leased_batches(base.loaded.metadata))),
@@ -153,7 +155,8 @@ def end_dead_batches(pair: StorePair) -> None:
     """Record in the change store the end of each batch of this library whose lease is stale or
     released. Its commit is then refused.
     """
-    if not leased_batches(pair.change.load().metadata):
+    overwritten = overwrite_transactions(pair.base.load().metadata)
+    if not leased_batches(pair.change.load().metadata).keys() - overwritten:
         return
     newest = StoredLease.newest(*own_directory(pair.base, _LEASES))
     running = None
@@ -164,7 +167,8 @@ def end_dead_batches(pair: StorePair) -> None:
 
     def change(base: Base) -> FileChange | None:
         leased = leased_batches(base.loaded.metadata).items()
-        dead = [each for each, number in leased if number <= last and number != running]
+        dead = {each for each, number in leased if number <= last and number != running}
+        dead -= overwritten
         return _empty_change(base, ended_mark(dead)) if dead else None
 
     publish_change(change_handle(pair), change, commit=None)

@@ -101,6 +101,10 @@ class Lease:
                 )
             self._write(self._environment.now_millis() + LEASE_MILLIS)
 
+    def stop_renewing(self) -> None:
+        """Let the lease become stale, because no code can use it any more."""
+        self._ended.set()
+
     def release(self) -> None:
         """Release the lease, so that the next batch need not wait; a failure is only logged."""
         self._ended.set()

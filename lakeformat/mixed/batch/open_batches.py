@@ -34,6 +34,7 @@ __all__ = [
     "ended_mark",
     "leased_batches",
     "oldest_open_batch",
+    "overwrite_transactions",
     "transactions_ended",
 ]
 
@@ -105,6 +106,11 @@ def leased_batches(change: TableMetadata) -> dict[int, int]:
     }
 
 
+def overwrite_transactions(base: TableMetadata) -> set[int]:
+    """Return the transactions of the batches that have overwritten the base store."""
+    return _overwritten_in(_main(base))
+
+
 def transactions_ended(change: LoadedMetadata) -> set[int]:
     """Return the transactions of the batches that the change store records as ended."""
     return _ended_in(_main(change.metadata))
@@ -128,9 +134,11 @@ def _begun(state: MixedState, now_millis: int) -> list[OpenBatch]:
 def _committed(state: MixedState) -> set[int]:
     """Return the transactions that the files of the change store and overwrites have."""
     found = {each.transaction for each in change_files(state.change, plan_files(state.change))}
-    for snapshot in _history(state.base):
-        found |= _numbers(snapshot.summary.get(TRANSACTION, ""))
-    return found
+    return found | _overwritten_in(_history(state.base))
+
+
+def _overwritten_in(history: Iterable[Snapshot]) -> set[int]:
+    return {number for each in history for number in _numbers(each.summary.get(TRANSACTION, ""))}
 
 
 def _ended_in(history: Iterable[Snapshot]) -> set[int]:

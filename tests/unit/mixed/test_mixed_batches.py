@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,64 +10,30 @@ import pyarrow.compute as pc
 import pytest
 
 import lakeformat as lake
-from lakeformat.iceberg.table import load_iceberg_table
-from lakeformat.mixed.batch import lease as leases
 from lakeformat.mixed.file_names import FileKind, parse_file_name
-from lakeformat.storage import LocalStorage
-from tests.crash.simulated import NOW_MILLIS, Clock
-from tests.unit.mixed.edited_stores import edit, newest_metadata
-
-NAMES = pa.schema([("id", pa.int64()), ("name", pa.string())])
+from tests.unit.mixed.named_rows import (
+    IMPORTED,
+    contents,
+    file_count,
+    names,
+    new_catalog,
+    new_table,
+    optimized,
+    up_to_the_begin,
+)
 
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> lake.IcebergCatalog:
-    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
-    catalog.create_database("db")
-    return catalog
+    return new_catalog(tmp_path)
 
 
 @pytest.fixture
 def table(catalog: lake.IcebergCatalog) -> lake.MixedTable:
-    made = catalog.create_table("db.t", NAMES, format="mixed", primary_key=["id"])
-    assert isinstance(made, lake.MixedTable)
-    return made
-
-
-def names(**given: str | None) -> pa.Table:
-    """Rows by id: ``names(_1="amy")``."""
-    ids = [int(each[1:]) for each in given]
-    return pa.table([ids, pa.array(given.values(), pa.string())], schema=NAMES)
-
-
-def contents(table: Any, **how: Any) -> dict[int, str]:
-    found = table.scan(["id", "name"], **how).to_arrow().to_pydict()
-    assert len({*found["id"]}) == len(found["id"]), found
-    return dict(zip(found["id"], found["name"], strict=True))
-
-
-def optimized(table: lake.MixedTable) -> dict[str, int]:
-    return {**table.scan()._state.merged.sequences}
-
-
-def file_count(table: lake.MixedTable) -> int:
-    root = Path(table.location.removeprefix("file://")).parent
-    return sum("_lake" not in path.parts for path in root.rglob("*.parquet"))
+    return new_table(catalog)
 
 
 # The example of the design: a stream corrects a name while a batch imports the source again
-
-
-def up_to_the_begin(table: lake.MixedTable) -> Any:
-    """T1 to T4: the batch begins at T2, and the stream writes further rows."""
-    table.write(names(_1="join", _2="amy"))
-    batch = table.begin()
-    table.write(names(_1="john"))
-    table.write(names(_3="bob"))
-    assert batch.transaction == 2
-    assert contents(batch) == {1: "join", 2: "amy"}
-    assert contents(table) == {1: "john", 2: "amy", 3: "bob"}
-    return batch
 
 
 def after_the_commit(table: lake.MixedTable, transaction_of_last: int) -> None:
@@ -79,9 +43,6 @@ def after_the_commit(table: lake.MixedTable, transaction_of_last: int) -> None:
     table.write(names(_9="zoe"))
     assert contents(table) == {1: "john", 3: "bob", 9: "zoe"}
     assert table.snapshots()[-1].number == transaction_of_last
-
-
-IMPORTED = {"_1": "join-fixed", "_2": "AMY", "_9": "zed"}
 
 
 def test_an_overwrite_keeps_what_the_stream_has_changed_since_its_begin(table):
@@ -302,170 +263,3 @@ def test_arguments_that_do_not_fit_begin_no_batch(table):
         with pytest.raises(lake.InvalidRequestError, match=message):
             wrong()
     assert len(table.snapshots()) == snapshots
-
-
-# The end of a batch
-
-
-def test_a_batch_makes_one_commit(table):
-    with table.begin() as batch:
-        batch.write(names(_1="a"))
-        with pytest.raises(lake.InvalidRequestError, match="has ended: a batch makes one commit"):
-            batch.write(names(_1="b"))
-    assert contents(table) == {1: "a"}
-
-
-def test_a_repeated_commit_publishes_once_and_ends_its_batch(table):
-    commit = lake.CommitId("fix", 1)
-    for _ in range(2):
-        with table.begin() as batch:
-            report = batch.write(names(_1="a"), commit=commit)
-    assert report.replayed
-    table.write(names(_2="b"))
-    assert "wait" not in table.compact(strategy="full").sentence
-    assert contents(table.base) == {1: "a", 2: "b"}
-
-
-@pytest.mark.parametrize("how", ["abort", "without a commit", "an error", "no rows"])
-def test_optimizing_waits_no_longer_for_a_batch_that_ended_without_a_file(table, how):
-    table.write(names(_1="a"))
-    if how == "abort":
-        table.begin().abort()
-    elif how == "without a commit":
-        with table.begin():
-            pass
-    elif how == "an error":
-        with pytest.raises(ZeroDivisionError), table.begin():
-            1 / 0  # noqa: B018
-    else:
-        with table.begin() as batch:
-            batch.write(names())
-    table.write(names(_2="b"))
-    assert "wait" not in table.compact(strategy="full").sentence
-    assert contents(table.base) == {1: "a", 2: "b"}
-
-
-# Leases
-
-
-def at(table: lake.MixedTable, clock: Clock) -> lake.MixedTable:
-    """The table in a process with its own clock; no thread renews its leases."""
-    pair = table._pair
-    world = replace(pair.base.environment, now_millis=clock)
-    return lake.MixedTable(replace(pair, base=replace(pair.base, environment=world)))
-
-
-@pytest.fixture
-def paused(monkeypatch) -> None:
-    """No lease is renewed between commits, as in a process that is paused."""
-    monkeypatch.setattr(leases.Lease, "keep_renewing", lambda self: None)
-
-
-def test_only_one_batch_runs_at_a_time(table):
-    with table.begin() as batch:
-        with pytest.raises(lake.LockUnavailableError, match=r"a batch runs on .*until .*retry"):
-            table.begin()
-        batch.write(names(_1="a"))
-        table.begin().abort()
-    with table.begin():
-        pass
-
-
-def test_a_batch_whose_lease_was_taken_over_cannot_commit(table, paused):
-    clock = Clock(NOW_MILLIS)
-    table = at(table, clock)
-    first = table.begin()
-    clock.millis += leases.LEASE_MILLIS - 1
-    with pytest.raises(lake.LockUnavailableError, match="a batch runs on"):
-        table.begin()
-    clock.millis += 1
-    with table.begin() as second:
-        before = file_count(table)
-        for commit in (
-            lambda: first.write(names(_1="late")),
-            lambda: first.overwrite(names(_1="late"), "table"),
-        ):
-            with pytest.raises(lake.LockUnavailableError, match=r"lost its lease .*begin a new"):
-                commit()
-        assert file_count(table) == before
-        second.write(names(_1="b"))
-    assert contents(table) == {1: "b"}
-
-
-def test_a_compaction_ends_a_batch_with_a_stale_lease(table, paused):
-    clock = Clock(NOW_MILLIS)
-    table = at(table, clock)
-    table.write(names(_1="a"))
-    batch = table.begin()
-    table.write(names(_1="b"))
-    assert "wait" in table.compact(strategy="full").sentence
-    clock.millis += leases.LEASE_MILLIS
-    assert "wait" not in table.compact(strategy="full").sentence
-    with pytest.raises(lake.LockUnavailableError, match=r"transaction 2 on .* has already ended: "):
-        batch.write(names(_1="late"))
-    assert contents(table) == contents(table.base) == {1: "b"}
-
-
-def test_a_lease_is_renewed_while_a_batch_runs(table, monkeypatch):
-    monkeypatch.setattr(leases, "LEASE_MILLIS", 60)
-    clock = Clock(NOW_MILLIS)
-    batch = at(table, clock).begin()
-    path = Path(table.location.removeprefix("file://")) / "_lake/lease/lease-0000000001"
-    written = path.read_bytes()
-    clock.millis += 40
-    for _ in range(500):
-        if path.read_bytes() not in (written, b""):
-            break
-        leases.threading.Event().wait(0.01)
-    assert b"%d" % (NOW_MILLIS + 100) in path.read_bytes()
-    batch.abort()
-    assert path.read_bytes().endswith(b'"expiresMillis": 0}')
-
-
-# What optimizers and expiries of others can do to a batch
-
-
-def test_a_write_of_which_newer_changes_are_merged_is_refused(table, monkeypatch):
-    batch = up_to_the_begin(table)
-    monkeypatch.setattr("lakeformat.mixed.compact.plan.oldest_open_batch", lambda *given: None)
-    table.compact(strategy="full")
-    with pytest.raises(
-        lake.CommitConflictError, match=r"has the rows up to the change with .* 4, so"
-    ):
-        batch.write(names(**IMPORTED))
-    batch.abort()
-    assert contents(table) == {1: "john", 2: "amy", 3: "bob"}
-
-
-def test_changes_that_expired_under_a_batch_are_named(table, tmp_path, monkeypatch):
-    """An optimizer that ignores the batch merges newer changes, and an expiry deletes them."""
-    batch = up_to_the_begin(table)
-    monkeypatch.setattr("lakeformat.mixed.compact.plan.oldest_open_batch", lambda *given: None)
-    table.compact(strategy="full")
-    change = load_iceberg_table(LocalStorage(), str(tmp_path / "db/t_change_"))
-    change.truncate()
-    before = contents(table)
-    with pytest.raises(lake.SnapshotExpiredError, match=r"has deleted files .*Begin a new batch"):
-        batch.overwrite(names(**IMPORTED), "table")
-    batch.abort()
-    assert contents(table) == before == {1: "john", 2: "amy", 3: "bob"}
-
-
-def test_a_batch_whose_begin_has_expired_is_refused(table, tmp_path):
-    batch = up_to_the_begin(table)
-    change = tmp_path / "db/t_change_"
-    kept = json.loads(newest_metadata(change).read_text())["snapshots"]
-    edit(change, snapshots=[each for each in kept if each["sequence-number"] > 2])
-    table = lake.open_table(table.location)
-    before = file_count(table)
-    batch = replaced_pair(batch, table)
-    with pytest.raises(lake.CommitConflictError, match="is no longer in the history of the change"):
-        batch.write(names(**IMPORTED))
-    assert file_count(table) == before
-
-
-def replaced_pair(batch: Any, table: lake.MixedTable) -> Any:
-    """The batch in a process that has no metadata in memory."""
-    batch._pair = table._pair
-    batch._begun = replace(batch._begun, pair=table._pair)
-    return batch
