@@ -145,6 +145,17 @@ class MixedBatch:
         these changes. Two new rows with one key raise ``InvalidRequestError``.
         """
         replaced = Replaced(partitions=partitions, where=where)
+        return self.replace(data, replaced, commit=commit, properties=properties)
+
+    def replace(
+        self,
+        data: Any,
+        replaced: Replaced,
+        *,
+        commit: CommitId | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> WriteReport:
+        """Replace rows as ``overwrite`` does."""
         return self._commit(
             lambda: change_report(
                 self._pair.base.uri,

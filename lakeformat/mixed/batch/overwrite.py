@@ -7,7 +7,7 @@ the partitions are replaced, and newer ones remain, whichever was committed firs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.read.entry_columns import spec_of
 from lakeformat.iceberg.read.plan import TableState, plan_files
+from lakeformat.iceberg.read.where import row_filter
 from lakeformat.iceberg.write.append import checked_properties, earlier_commit
 from lakeformat.iceberg.write.file_changes import ChangedFiles
 from lakeformat.iceberg.write.file_choice import FilesOfPartitions, FilesWhere, files_where
@@ -44,13 +45,14 @@ from lakeformat.mixed.stores.record_file import (
 )
 from lakeformat.rows.batches import to_batches
 from lakeformat.rows.conditions.filter import Where
-from lakeformat.tables.arguments import Overwritten
+from lakeformat.tables.arguments import Overwritten, PartitionSpec
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.kept_files import kept_if_published
 
 __all__ = ["Replaced", "overwrite_base"]
 
 _NO_ENTRIES = pa.table({})
+_ALL_BUT_ONE = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +62,12 @@ class Replaced:
     partitions: Overwritten | None = None
     where: Where | None = None
     """A condition on partition columns, instead of ``partitions``."""
+    dropped: Sequence[PartitionSpec] | None = None
+    """Several partitions that get no new rows, instead of ``partitions``."""
 
     def require_valid(self, metadata: TableMetadata) -> None:
         """Raise ``InvalidRequestError`` if the rows are not those of whole partitions."""
-        if (self.partitions is None) == (self.where is None):
+        if [self.partitions, self.where, self.dropped].count(None) != _ALL_BUT_ONE:
             raise InvalidRequestError(
                 f"an overwrite of {metadata.location} needs either the partitions to replace, such "
                 "as 'table' or {'dt': '2024-01-01'}, or where with a condition on partition columns"
@@ -83,6 +87,10 @@ class Replaced:
 
     def files(self, metadata: TableMetadata, entries: pa.Table) -> ChangedFiles:
         """Return the change of the files: ``entries`` are those of the new rows."""
+        if self.dropped is not None:
+            condition = row_filter(metadata, metadata.schema, None, self.dropped)
+            assert condition is not None
+            return ChangedFiles([entries], FilesWhere(condition), is_recorded=True)
         if self.where is not None:
             choice = files_where(metadata, self.where)
             _require_inside(metadata, choice, entries, self.where)

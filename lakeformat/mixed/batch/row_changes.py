@@ -60,7 +60,7 @@ class RowChange:
             if self.where is None:
                 raise InvalidRequestError(
                     f"where is None, but must be a condition on the rows of {table} to delete; use "
-                    "write(rows, overwrite='table') with no rows to delete all rows"
+                    "truncate() to delete all rows"
                 )
             return None
         update = bind_update(state.schema, self.new_values)

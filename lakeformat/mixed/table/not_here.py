@@ -28,8 +28,6 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "commit": _COMMIT,
     "compact_deletes": _OPTIMIZE,
     "compact_manifests": _OPTIMIZE,
-    "drop_partitions": "table.write(no_rows, overwrite={'dt': '2024-01-31'}) deletes the rows of a "
-    "partition",
     "expire_partitions": _PARTITIONS,
     "ingest_changes": "read table.changes(position) in a function, and write the rows with "
     "table.write",
@@ -46,7 +44,6 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "staged": _COMMIT,
     "state_scan": _STREAM,
     "tags": _HISTORY,
-    "truncate": "table.write(no_rows, overwrite='table') deletes all rows",
     "watermarks": "check the age of the newest time in a column, with check(freshness=…)",
 }
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lakeformat.errors import InvalidRequestError
@@ -13,10 +13,11 @@ from lakeformat.tables.table import offering_arguments
 if TYPE_CHECKING:
     from lakeformat.iceberg.row_changes.run import ChangeRequest
     from lakeformat.mixed.batch.batch import MixedBatch
+    from lakeformat.mixed.batch.overwrite import Replaced
     from lakeformat.mixed.batch.row_changes import RowChange
     from lakeformat.rows.assignments import NewValues
     from lakeformat.rows.conditions.filter import Where
-    from lakeformat.tables.arguments import Overwritten
+    from lakeformat.tables.arguments import Overwritten, PartitionSpec
     from lakeformat.tables.commit_id import CommitId
     from lakeformat.tables.compact_progress import OnUnit
     from lakeformat.tables.row_change_report import RowChangeReport
@@ -88,6 +89,29 @@ class TableBatches(TableUpkeep):
         )
         return self._change_rows(RowChange(where=where, new_values=set or {}), request)
 
+    def truncate(self, *, commit: CommitId | None = None) -> WriteReport:
+        """Delete all rows, by a batch as ``delete``; earlier positions keep them until their
+        snapshots expire.
+
+        No file is read. Rows that other commits add in the meantime remain.
+        """
+        from lakeformat.mixed.batch.overwrite import Replaced
+
+        return self._replace((), Replaced(partitions="table"), commit)
+
+    def drop_partitions(
+        self, partitions: Iterable[PartitionSpec], *, commit: CommitId | None = None
+    ) -> WriteReport:
+        """Delete the rows of partitions, each given by values of some or all partition columns, as
+        ``truncate`` deletes all rows.
+
+        These columns must be partition fields without a transform.
+        """
+        from lakeformat.mixed.batch.overwrite import Replaced
+        from lakeformat.tables.arguments import partitions_to_drop
+
+        return self._replace((), Replaced(dropped=partitions_to_drop(partitions)), commit)
+
     def _change_rows(self, change: RowChange, request: ChangeRequest) -> RowChangeReport:
         from lakeformat.iceberg.row_changes.run import replayed_report
         from lakeformat.iceberg.write.append import earlier_commit
@@ -115,14 +139,26 @@ class TableBatches(TableUpkeep):
         commit: CommitId | None,
         properties: Mapping[str, str] | None,
     ) -> WriteReport:
-        from lakeformat.mixed.batch.batch import MixedBatch, find_write
+        from lakeformat.mixed.batch.overwrite import Replaced
 
         if kinds is not None:
             raise InvalidRequestError(
                 "an overwrite stores every row, so it takes no kinds: leave them out, or leave out "
                 "overwrite to write changes"
             )
+        return self._replace(data, Replaced(partitions=overwritten), commit, properties)
+
+    def _replace(
+        self,
+        data: Any,
+        replaced: Replaced,
+        commit: CommitId | None,
+        properties: Mapping[str, str] | None = None,
+    ) -> WriteReport:
+        from lakeformat.mixed.batch.batch import MixedBatch, find_write
+
         if commit is not None and (earlier := find_write(self._pair, commit)) is not None:
             return earlier
+        replaced.require_valid(self._pair.load().base.metadata)  # else no batch begins
         with MixedBatch(self._pair) as batch:
-            return batch.overwrite(data, overwritten, commit=commit, properties=properties)
+            return batch.replace(data, replaced, commit=commit, properties=properties)

@@ -170,6 +170,30 @@ def test_an_overwrite_replaces_whole_partitions_of_both_stores(catalog, how, lef
     assert of_days(table) == of_days(table.base) == sorted([*left, (3, "x", "later")])
 
 
+def test_partitions_and_all_rows_are_deleted_from_both_stores(catalog):
+    table = catalog.create_table(
+        "db.days", DAYS, format="mixed", primary_key=["k", "p"], partition_by=["p"]
+    )
+    table.write(days((1, "x", "a"), (1, "y", "a"), (1, "z", "a")))
+    table.compact(strategy="full")
+    table.write(days((2, "x", "b"), (2, "w", "b")))
+    commit = lake.CommitId("drop", 1)
+    first = table.drop_partitions([{"p": "x"}, {"p": "w"}], commit=commit)
+    assert of_days(table) == [(1, "y", "a"), (1, "z", "a")]
+    table.write(days((3, "x", "c")))
+    again = table.drop_partitions([{"p": "x"}, {"p": "w"}], commit=commit)
+    assert (again.replayed, again.snapshot_id) == (True, first.snapshot_id)
+    assert of_days(table) == [(1, "y", "a"), (1, "z", "a"), (3, "x", "c")]
+    commits = len(table.snapshots())
+    with pytest.raises(lake.InvalidRequestError, match="partitions names 'k', but takes the part"):
+        table.drop_partitions([{"k": 1}])
+    assert len(table.snapshots()) == commits
+    table.truncate()
+    assert of_days(table) == []
+    table.compact(strategy="full")
+    assert of_days(table) == of_days(table.base) == []
+
+
 def test_what_an_overwrite_cannot_replace_is_refused_before_anything_is_written(catalog, table):
     parted = catalog.create_table(
         "db.days", DAYS, format="mixed", primary_key=["k", "p"], partition_by=["p"]

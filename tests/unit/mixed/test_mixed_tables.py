@@ -151,6 +151,7 @@ def test_a_mixed_table_has_the_operations_that_it_can_do_and_refuses_the_others_
         "check",
         "compact",
         "consumers",
+        "drop_partitions",
         "expire_snapshots",
         "health",
         "maintain",
@@ -159,6 +160,7 @@ def test_a_mixed_table_has_the_operations_that_it_can_do_and_refuses_the_others_
         "scan",
         "stream",
         "system_table",
+        "truncate",
         "upsert",
         "write",
     }
@@ -168,8 +170,8 @@ def test_a_mixed_table_has_the_operations_that_it_can_do_and_refuses_the_others_
             getattr(table, name)
     with pytest.raises(lake.UnsupportedError, match="is a Mixed table, which has no operation"):
         table.rollback()
-    with pytest.raises(lake.UnsupportedError, match="'truncate': table"):
-        _ = table.truncate
+    with pytest.raises(lake.UnsupportedError, match="'rescale': set the"):
+        _ = table.rescale
     with pytest.raises(AttributeError, match="a Mixed table has no attribute 'no_such'"):
         _ = table.no_such
 
