@@ -81,26 +81,35 @@ class TableCommits(TableReads):
             refuse_unknown(self.write, unknown)
         from lakeformat.paimon.table.writes import RowsWrite, commit_options, replacement
 
-        is_in_order = False
-        if conflict is not None or read_snapshot is not None:
-            from lakeformat.paimon.transaction_order.supported import is_transaction_order
-
-            is_in_order = is_transaction_order(self._handle, conflict, read_snapshot)
+        is_in_order = self._is_in_order(conflict, read_snapshot)
         options = commit_options(self._handle, commit, watermark, properties, read_snapshot)
         replaced = replacement(self._handle, overwrite)
         return RowsWrite(self._handle, data, kinds, options, replaced, is_in_order).run()
 
-    def new_writer(self, *, overwrite: Overwritten | None = None) -> TableWriter:
+    def new_writer(
+        self,
+        *,
+        overwrite: Overwritten | None = None,
+        read_snapshot: AnyPosition | str | None = None,
+        conflict: Conflict | None = None,
+    ) -> TableWriter:
         """Return a writer whose messages are committed later, here or in another process.
 
-        For a commit with ``overwrite``, create the writer with the same ``overwrite``. In a table
+        For a commit with ``overwrite``, or with ``conflict="transaction-order"``, create the writer
+        with the same arguments. In a table
         with buckets, write each bucket with only one writer at a time. Independent writers assign
         the same sequence numbers, so it is undefined which of two rows with one key is newer.
         """
-        from lakeformat.paimon.table.writes import new_writer, replacement
+        from lakeformat.paimon.table.writes import commit_options, new_writer, replacement
 
         replaced = replacement(self._handle, overwrite)
-        return new_writer(self._handle, replaced, is_committed_here=False)
+        as_of = None
+        if self._is_in_order(conflict, read_snapshot):
+            from lakeformat.paimon.transaction_order.changes_since import written_as_of
+
+            options = commit_options(self._handle, None, None, None, read_snapshot)
+            as_of = written_as_of(self._handle, options.read_snapshot, options.read_identity)
+        return new_writer(self._handle, replaced, is_committed_here=False, as_of=as_of)
 
     def commit(
         self,
@@ -111,13 +120,17 @@ class TableCommits(TableReads):
         watermark: int | None = None,
         properties: Mapping[str, str] | None = None,
         read_snapshot: AnyPosition | str | None = None,
+        conflict: Conflict | None = None,
         **unknown: Never,
     ) -> CommitReport:
         """Publish prepared files, as ``write`` does; commit each message only once.
 
         Compacted files become a separate snapshot after the one of new rows. An ``overwrite`` also
         deletes rows added after the messages were prepared. To refuse it in that case, pass the
-        snapshot they were computed from as ``read_snapshot``.
+        snapshot they were computed from as ``read_snapshot``. With
+        ``conflict="transaction-order"`` it keeps rows that are newer than this snapshot, as
+        ``write`` does. If a key of the messages was changed since, this process writes their rows
+        again.
         """
         if unknown:
             from lakeformat.tables.unknown_arguments import refuse_unknown  # only for a message
@@ -127,10 +140,10 @@ class TableCommits(TableReads):
         from lakeformat.paimon.table.writes import commit_options, commit_prepared, replacement
 
         messages = check_messages(messages)
+        is_in_order = self._is_in_order(conflict, read_snapshot)
         options = commit_options(self._handle, commit, watermark, properties, read_snapshot)
-        return commit_prepared(
-            self._handle, messages, options, replacement(self._handle, overwrite)
-        )
+        replaced = replacement(self._handle, overwrite)
+        return commit_prepared(self._handle, messages, options, replaced, is_in_order=is_in_order)
 
     def abort(self, messages: Iterable[CommitMessage]) -> list[str]:
         """Remove the files of messages that will not be committed.
@@ -246,6 +259,16 @@ class TableCommits(TableReads):
         from lakeformat.tables.run_record import RunRecords
 
         return RunRecords(self._handle.storage, self._handle.layout.run_directory)
+
+    def _is_in_order(
+        self, conflict: Conflict | None, read_snapshot: AnyPosition | str | None
+    ) -> bool:
+        """Return True for a write in transaction order; see ``is_transaction_order``."""
+        if conflict is None and read_snapshot is None:
+            return False
+        from lakeformat.paimon.transaction_order.supported import is_transaction_order
+
+        return is_transaction_order(self._handle, conflict, read_snapshot)
 
     def _delete(
         self,

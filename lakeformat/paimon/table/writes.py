@@ -38,6 +38,7 @@ from lakeformat.tables.position import AnyPosition, Position
 from lakeformat.types.type_rules import is_whole_number
 
 if TYPE_CHECKING:
+    from lakeformat.paimon.write.as_of import WrittenAsOf
     from lakeformat.paimon.write.key_places import FoundKeys
 
 __all__ = [
@@ -103,9 +104,13 @@ def commit_prepared(
     messages: Sequence[CommitMessage],
     options: CommitOptions,
     replaced: Replaced,
+    *,
+    is_in_order: bool = False,
 ) -> CommitReport:
     """Publish the files of messages; if ``options.commit`` was published before, return that
     result.
+
+    ``is_in_order``: rows that were changed after ``options.read_snapshot`` are kept.
     """
     earlier = None
     if options.commit is not None:
@@ -113,6 +118,12 @@ def commit_prepared(
         if done := find_replay(handle, earlier, overwrite=replaced, messages=messages):
             return done
     check_foreign_messages(handle, messages)
+    if is_in_order:
+        from lakeformat.paimon.transaction_order.write import BatchInOrder
+
+        return BatchInOrder(
+            handle, None, None, options, replaced, earlier, can_be_read_again=False, given=messages
+        ).run()
     return commit_messages(
         handle, messages, options, overwrite=replaced, earlier=earlier, from_elsewhere=True
     )
@@ -132,10 +143,17 @@ def delete_partitions(
     return commit_messages(handle, [], options, overwrite=replaced)
 
 
-def new_writer(handle: TableHandle, replaced: Replaced, *, is_committed_here: bool) -> TableWriter:
+def new_writer(
+    handle: TableHandle,
+    replaced: Replaced,
+    *,
+    is_committed_here: bool,
+    as_of: WrittenAsOf | None = None,
+) -> TableWriter:
     """Return a writer of rows that are added or, with ``replaced``, replace partitions.
 
-    ``is_committed_here``: the caller commits the messages itself, at once.
+    ``is_committed_here``: the caller commits the messages itself, at once. ``as_of``: the snapshot
+    from which the rows were computed, for a commit in transaction order.
     """
     within = replaced if isinstance(replaced, PartitionFilter) else None
     if replaced is not None and crosses_partitions(handle):
@@ -146,6 +164,7 @@ def new_writer(handle: TableHandle, replaced: Replaced, *, is_committed_here: bo
         within=within,
         is_committed_here=is_committed_here,
         find_keys=_find_keys,
+        as_of=as_of,
     )
 
 

@@ -19,7 +19,10 @@ from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
-from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
+from lakeformat.paimon.metadata.snapshot_directory import (
+    latest_snapshot,
+    read_snapshot_if_present,
+)
 from lakeformat.paimon.read.data_files import DataFiles
 from lakeformat.paimon.read.deletions import DeletedRows
 from lakeformat.paimon.write.as_of import WrittenAsOf
@@ -36,6 +39,7 @@ __all__ = [
     "final",
     "read_base",
     "touched_by",
+    "written_as_of",
 ]
 
 READ_SNAPSHOT = "lake.read-snapshot"
@@ -109,6 +113,14 @@ def read_base(
             "table. Nothing was published; read again and repeat the work"
         )
     return found
+
+
+def written_as_of(handle: TableHandle, number: int | None, identity: str | None) -> WrittenAsOf:
+    """Return what a writer needs whose messages are committed later, which then leaves out keys."""
+    assert number is not None
+    head = latest_snapshot(handle.storage, handle.layout)
+    base = read_base(handle, number, identity, head)
+    return ChangesSince(handle, base, base, (), ()).as_of()
 
 
 def changes_since(

@@ -103,6 +103,11 @@ class BatchInOrder:
     replaced: Replacement
     earlier: EarlierCommits | None
     can_be_read_again: bool
+    given: Sequence[CommitMessage] | None = None
+    """Files with the rows of the batch that other writers have prepared, in place of ``data``.
+
+    The caller deletes them if the batch is not published.
+    """
     _is_read: bool = False
     _changes: ChangesSince | None = None
     _prepared: _Prepared | None = None
@@ -147,6 +152,8 @@ class BatchInOrder:
     def _write_and_commit(self) -> None:
         changes, earlier = self._changes, self._prepared
         assert changes is not None
+        if earlier is None and self.given is not None:
+            earlier = self._as_given(changes, self.given)
         prepared = None if earlier is None else earlier.on(changes)
         if prepared is None:
             prepared = self._write(changes, earlier)
@@ -180,6 +187,16 @@ class BatchInOrder:
                     writer.write_stored(rows, np.zeros(rows.num_rows, np.int8), is_newer=True)
             return _Prepared(changes, writer.prepare(), replaced, newer)
 
+    def _as_given(self, changes: ChangesSince, given: Sequence[CommitMessage]) -> _Prepared:
+        """Return the given files, which fit the table at the snapshot of the batch."""
+        base, replaced = changes.base, self.replaced
+        if isinstance(replaced, Dynamic) and given:
+            partitions = sorted({message.partition for message in given})
+            rows = pa.array(partitions, pa.large_binary())
+            replaced = these_partitions(self.handle.schema, rows)
+        nothing = ChangesSince(self.handle, base, base, (), ())
+        return _Prepared(nothing, given, replaced, NO_FILES)
+
     def _replaced_by(self, writer: TableWriter) -> Replacement:
         """Return the partitions to replace, also those of which every row is left out."""
         if isinstance(self.replaced, Dynamic) and writer.partitions:
@@ -202,15 +219,18 @@ class BatchInOrder:
             options,
             overwrite=prepared.replaced,
             earlier=self.earlier,
+            from_elsewhere=prepared.messages is self.given,
         )
         if self._report.replayed:  # another attempt with this identity was faster
             self._discard()
+        elif self.given is not None and prepared.messages is not self.given:
+            delete_written(self.handle, self.given)  # their rows were written again
 
     def _discard(self) -> None:
-        """Delete the files of the last attempt, which are not published."""
-        if self._prepared is not None:
+        """Delete the files of the last attempt, which are not published; keep the given ones."""
+        if self._prepared is not None and self._prepared.messages is not self.given:
             delete_written(self.handle, self._prepared.messages)
-            self._prepared = None
+        self._prepared = None
 
 
 def _stored_rows(

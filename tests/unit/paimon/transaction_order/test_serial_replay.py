@@ -55,6 +55,7 @@ class Replay:
         chosen = self.chance.sample(keys, self.chance.randint(1, 6))
         self.written += 1
         kinds = [self.chance.choice(["+I", "+U", "+U", "-D"]) for _ in chosen]
+        kinds[0] = "+I" if self.ignores_deletes else kinds[0]  # so that there is a commit
         return [(kind, *key, f"{self.written}") for kind, key in zip(kinds, chosen, strict=True)]
 
     def merge(self, changes: list[tuple[str, str, int, str]]) -> Callable[[State], None]:
@@ -118,13 +119,19 @@ class Replay:
         arrays = [pa.array(values, kind) for values, kind in zip(columns, types, strict=True)]
         overwrite = {"merge": None, "a": {"p": "a"}}.get(how, how)
         data = pa.table(dict(zip(names, arrays, strict=True)))
-        self.rows.table.write(
-            data.to_reader() if self.chance.random() < 0.5 else data,
-            list(kinds) if how == "merge" else None,
-            overwrite=overwrite,
-            read_snapshot=began,
-            conflict="transaction-order",
-        )
+        given = list(kinds) if how == "merge" else None
+        order = {
+            "overwrite": overwrite,
+            "read_snapshot": began,
+            "conflict": "transaction-order",
+        }
+        if self.chance.random() < 0.5:
+            is_read_once = self.chance.random() < 0.5
+            self.rows.table.write(data.to_reader() if is_read_once else data, given, **order)
+        else:
+            with self.rows.table.new_writer(**order) as writer:
+                writer.write(data, given)
+            self.rows.table.commit(writer.prepare(), **order)
         replaced = {
             "merge": set(),
             "table": set(PARTITIONS),
