@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakeformat.types.count_text import counted
 from lakeformat.types.sentence import sentence
@@ -206,7 +206,11 @@ def _ingest_rows(
                 return Outcome.of_commit(table, upserted, before)
             if not wanted.stage:
                 report = table.write(
-                    rows.batches(table), rows.kinds, overwrite=wanted.overwrite, commit=commit
+                    rows.batches(table),
+                    rows.kinds,
+                    overwrite=wanted.overwrite,
+                    commit=commit,
+                    **_order(wanted),
                 )
                 return Outcome.of_commit(table, report, before)
             with new_writer(table, by) as writer:
@@ -214,8 +218,14 @@ def _ingest_rows(
                 messages = writer.prepare()
     if wanted.stage:
         return _stage(table, messages, commit)
-    report = publish(table, messages, overwrite=wanted.overwrite, commit=commit)
+    report = publish(table, messages, overwrite=wanted.overwrite, commit=commit, **_order(wanted))
     return Outcome.of_commit(table, report, before)
+
+
+def _order(wanted: IngestRequest) -> dict[str, Any]:
+    """Return the arguments of a commit that is compared with changes since an earlier snapshot."""
+    given = {"read_snapshot": wanted.read_snapshot, "conflict": wanted.conflict}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _require_operations(table: Table, wanted: IngestRequest) -> None:
@@ -264,6 +274,7 @@ def _written_on_spark(
 ) -> tuple[Table, int | None, list[CommitMessage]]:
     """Return the table, its newest snapshot before the write, and the uncommitted files."""
     from lakeformat.tables.table import refuse_operation
+    from spark_jobs.frames.spark_write import in_order
     from spark_jobs.ingestion.row_sources import target_table
     from spark_jobs.ingestion.spark_rows import spark_rows
     from spark_jobs.runtime.spark_progress import reporting_tasks
@@ -274,7 +285,8 @@ def _written_on_spark(
         raise refuse_operation(table, "upsert")
     before = newest_snapshot(table)
     with reporting_tasks(started()):
-        return table, before, rows.written(table, wanted.overwrite)
+        order = in_order(table, wanted.read_snapshot, wanted.conflict)
+        return table, before, rows.written(table, wanted.overwrite, order)
 
 
 def _stage(table: Table, messages: list[CommitMessage], commit: CommitId | None) -> Outcome:

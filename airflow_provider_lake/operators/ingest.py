@@ -18,6 +18,7 @@ from airflow_provider_lake.jobs.identity import task_name
 from airflow_provider_lake.operators.job import LakeJobOperator
 from spark_jobs.job_requests.ingest import (
     Compression,
+    Conflict,
     IngestRequest,
     MessageFormat,
     OnSchemaChange,
@@ -90,6 +91,12 @@ class LakeIngestOperator(LakeJobOperator):
     :param overwrite: replace rows in the same commit: ``partitions`` replaces all rows of the
         partitions that get rows, ``table`` all rows of the table, also by a source without rows.
         Default: add the rows
+    :param read_snapshot: for files and SQL tables, whose rows were computed from the table: the
+        position at which it was read, such as ``"main/7"``. The commit is refused if other commits
+        changed the same partitions since, unless ``conflict`` keeps their rows
+    :param conflict: with ``read_snapshot``: ``transaction-order`` keeps what other commits changed
+        since, and a later row of a key wins; ``optimistic`` refuses the commit. Default: the table
+        option ``write.conflict``
     :param upsert_by: for Iceberg tables: the key of a row. Rows replace the stored rows with the
         same key, in the same commit. Two rows of the source with one key are refused. Change
         messages need it only if the table has no identifier fields
@@ -146,6 +153,8 @@ class LakeIngestOperator(LakeJobOperator):
         columns: Mapping[str, str] | None = None,
         casts: Mapping[str, str] | None = None,
         overwrite: Replaced | None = None,
+        read_snapshot: str | None = None,
+        conflict: Conflict | None = None,
         upsert_by: Sequence[str] | None = None,
         on_schema_change: OnSchemaChange = "fail",
         create: bool = False,
@@ -181,6 +190,8 @@ class LakeIngestOperator(LakeJobOperator):
         self.columns = columns
         self.casts = casts
         self.overwrite = overwrite
+        self.read_snapshot = read_snapshot
+        self.conflict = conflict
         self.upsert_by = upsert_by
         self.on_schema_change = on_schema_change
         self.create = create
@@ -232,6 +243,7 @@ class LakeIngestOperator(LakeJobOperator):
 
     def _adds_rows(self, table: Table) -> bool:
         replaces = self.overwrite is not None or "replace_commit" in table.instead
+        replaces = replaces or self.conflict == "transaction-order"
         return not replaces and self.source_table is None and not self.stage
 
     def _is_repeated(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import lakeformat as lake
 from lakeformat.executor import Executor
-from lakeformat.tables.arguments import Overwritten
+from lakeformat.tables.arguments import Conflict, Overwritten
 from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.tables.position import AnyPosition
 
@@ -28,6 +28,7 @@ def publish(
     watermark: int | None = None,
     properties: Mapping[str, str] | None = None,
     read_snapshot: AnyPosition | str | None = None,
+    conflict: Conflict | None = None,
     upsert_by: Sequence[str] | None = None,
     executor: Executor | None = None,
 ) -> lake.CommitReport:
@@ -36,9 +37,11 @@ def publish(
     ``upsert_by`` is the key by which rows replace stored rows of an Iceberg table, and ``executor``
     runs the search for the stored rows.
     """
-    by_key: dict[str, Any] = (
+    more: dict[str, Any] = (
         {} if upsert_by is None else {"upsert_by": upsert_by, "executor": executor}
     )
+    if conflict is not None:
+        more["conflict"] = conflict
     with kept_if_published(partial(_remove, table, messages)):
         report = table.commit(
             messages,
@@ -47,7 +50,7 @@ def publish(
             watermark=watermark,
             properties=properties,
             read_snapshot=read_snapshot,
-            **by_key,
+            **more,
         )
     if report.unpublished_files:  # another attempt has committed first: the table uses its files
         table.abort(messages)

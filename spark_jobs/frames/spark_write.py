@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import chain
@@ -19,7 +19,8 @@ from lakeformat.catalog.row_schema import row_schema
 from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.write.passthrough_columns import decimals_as_numbers
-from lakeformat.tables.arguments import Overwritten
+from lakeformat.tables.arguments import Conflict, Overwritten
+from lakeformat.tables.position import AnyPosition
 from lakeformat.types.closest import closest
 from spark_jobs.frames.fitting import require_fitting
 from spark_jobs.frames.jvm_batches import (
@@ -44,7 +45,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = [
+    "Order",
     "RowReader",
+    "in_order",
     "require_one_writer",
     "write_changes",
     "write_in_task",
@@ -57,9 +60,23 @@ _log = logging.getLogger(__name__)
 RowReader: TypeAlias = "Callable[[lake.Table, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]"
 """Returns the rows that a task writes, from the batches that Spark gives the task."""
 
+Order: TypeAlias = Mapping[str, Any]
+"""The arguments ``read_snapshot`` and ``conflict`` of the commit, which writers get, too."""
+
 # A task returns one row per message, or the reason its rows cannot be written.
 _ANSWER = pa.schema([("message", pa.binary()), ("refused", pa.binary())])
 _ANSWER_DDL = "message binary, refused binary"
+
+
+def in_order(
+    table: lake.Table, read_snapshot: AnyPosition | str | None, conflict: Conflict | None
+) -> Order | None:
+    """Return the arguments that writers of a Paimon table get; None for other tables, and without
+    ``read_snapshot``.
+    """
+    if table.format != "paimon" or read_snapshot is None:
+        return None
+    return {"read_snapshot": str(read_snapshot), "conflict": conflict}
 
 
 def write_rows(
@@ -68,8 +85,11 @@ def write_rows(
     *,
     kinds: str | None = None,
     overwrite: Overwritten | None = None,
+    order: Order | None = None,
 ) -> list[lake.CommitMessage]:
     """Write the rows of a DataFrame, each bucket in one task; return the messages to commit.
+
+    ``order`` has the arguments ``read_snapshot`` and ``conflict`` of the commit.
 
     On one machine, and with a fixed number of buckets, the tasks exchange rows in files, which
     costs less than Spark's shuffle. In all other cases Spark shuffles the rows.
@@ -80,7 +100,9 @@ def write_rows(
     else:
         frame = routed(frame, schema)
     require_fitting(frame.schema, schema, kinds)
-    write = partial(write_in_tasks, read_rows=read_rows, kinds=kinds, overwrite=overwrite)
+    write = partial(
+        write_in_tasks, read_rows=read_rows, kinds=kinds, overwrite=overwrite, order=order
+    )
     if (narrow := counted_by_rows(frame, decimals_as_numbers(schema))) is not None:
         try:
             return write(narrow, table)
@@ -134,6 +156,7 @@ def write_in_tasks(
     kinds: str | None = None,
     overwrite: Overwritten | None = None,
     keyed: TableSchema | None = None,
+    order: Order | None = None,
 ) -> list[lake.CommitMessage]:
     """Write every partition of ``frame``; nothing is visible until the messages are committed.
 
@@ -142,7 +165,8 @@ def write_in_tasks(
     the written files are deleted and ``UnsupportedError`` is raised. A failed attempt deletes its
     files; a killed one leaves them as orphans.
 
-    ``keyed`` has the columns and the key of rows that change an Iceberg table, by ``keyed_rows``.
+    ``keyed`` has the columns and the key of rows that change an Iceberg table, by ``keyed_rows``;
+    ``order`` has the arguments ``read_snapshot`` and ``conflict`` of the commit.
     """
     schema = keyed or row_schema(table)
     key = None if keyed is None else keyed.primary_keys
@@ -152,7 +176,7 @@ def write_in_tasks(
             directory = until_written.enter_context(shared_directory(frame.sparkSession))
             frame = split_rows(frame, table, read_rows, tasks, directory, kinds, keyed)
             read_rows = read_pieces
-        work = partial(_write_partition, to_send(table), read_rows, kinds, overwrite, key)
+        work = partial(_write_partition, to_send(table), read_rows, kinds, overwrite, key, order)
         messages = _messages_of(frame, table, work)
     require_one_writer(table, messages)
     return messages
@@ -230,6 +254,7 @@ def write_in_task(
     overwrite: Overwritten | None,
     read_rows: RowReader | None = None,
     upsert_by: Sequence[str] | None = None,
+    order: Order | None = None,
 ) -> list[lake.CommitMessage] | lake.LakeError:
     """Write the rows of one task and return its messages.
 
@@ -240,7 +265,7 @@ def write_in_task(
     """
     by_key: dict[str, Any] = {} if upsert_by is None else {"upsert_by": upsert_by}
     try:
-        writer = table.new_writer(overwrite=overwrite, **by_key)
+        writer = table.new_writer(overwrite=overwrite, **by_key, **(order or {}))
     except (
         lake.InvalidRequestError,
         lake.NotFoundError,
@@ -263,6 +288,7 @@ def _write_partition(
     kinds: str | None,
     overwrite: Overwritten | None,
     upsert_by: Sequence[str] | None,
+    order: Order | None,
     written: Accumulator[list[bytes]] | None,
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
@@ -272,7 +298,7 @@ def _write_partition(
     table: lake.Table = pickle.loads(sent)
     prepare_worker()
     rows: Iterator[pa.RecordBatch] = chain([first], batches)
-    answer = write_in_task(table, rows, kinds, overwrite, read_rows, upsert_by)
+    answer = write_in_task(table, rows, kinds, overwrite, read_rows, upsert_by, order)
     if isinstance(answer, lake.LakeError):
         yield _answer(None, pickle.dumps(answer))
         return

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
 import lakeformat as lake
-from lakeformat.tables.arguments import Overwritten, PartitionSpec
+from lakeformat.tables.arguments import Conflict, Overwritten, PartitionSpec
 from lakeformat.tables.position import AnyPosition
 from lakeformat.tables.table import refuse_operation
 from lakeformat.types.closest import closest
 from spark_jobs.frames.executor import SparkExecutor
 from spark_jobs.frames.parts import classic_context
 from spark_jobs.frames.publish import publish
-from spark_jobs.frames.spark_write import write_changes, write_rows
+from spark_jobs.frames.spark_write import in_order, write_changes, write_rows
 from spark_jobs.frames.tables import TableName, find_table
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def write_table(
     watermark: int | None = None,
     properties: Mapping[str, str] | None = None,
     read_snapshot: AnyPosition | str | None = None,
+    conflict: Conflict | None = None,
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> lake.CommitReport:
@@ -56,6 +57,10 @@ def write_table(
     Rows of a table with buckets are shuffled so that each bucket has one writer, and sorted there.
     A DataFrame has no order: the table's option ``sequence.field`` must decide which of two rows
     with one key is newer, or ``sequence_by`` for an Iceberg table.
+
+    ``read_snapshot`` and ``conflict`` are those of ``Table.write``. With
+    ``conflict="transaction-order"``, the driver reads the keys of the written files before the
+    commit, and writes the rows again if other commits changed one of the keys since.
     """
     found = find_table(frame.sparkSession, table, warehouse, catalog_options)
     overwrite = _overwritten(mode, partitions)
@@ -77,7 +82,8 @@ def write_table(
     if upsert_by is not None and kinds is not None:
         messages = write_changes(frame, found, kinds, upsert_by, sequence_by or ())
     else:
-        messages = write_rows(frame, found, kinds=kinds, overwrite=overwrite)
+        order = in_order(found, read_snapshot, conflict)
+        messages = write_rows(frame, found, kinds=kinds, overwrite=overwrite, order=order)
     return publish(
         found,
         messages,
@@ -86,6 +92,7 @@ def write_table(
         watermark=watermark,
         properties=properties,
         read_snapshot=read_snapshot,
+        conflict=conflict,
         upsert_by=upsert_by,
         executor=tasks,
     )

@@ -10,7 +10,7 @@ import lakeformat as lake
 from lakeformat.files.foreign.column_mapping import ColumnMapping
 from lakeformat.tables.arguments import Overwritten
 from lakeformat.types.arrow_types import from_arrow_type, to_arrow_type
-from spark_jobs.frames.spark_write import write_rows
+from spark_jobs.frames.spark_write import Order, write_rows
 from spark_jobs.ingestion.jdbc_table import find_jdbc_table
 from spark_jobs.ingestion.schema_change import changes_for_types
 from spark_jobs.ingestion.sql_table import SqlTable, no_table, require_table_name
@@ -68,13 +68,15 @@ class JdbcFrame:
         types = {field.name: from_arrow_type(field.type) for field in self.new_columns()}
         return changes_for_types(table, types, self._on_change)
 
-    def written(self, table: lake.Table, overwrite: Overwritten | None) -> list[lake.CommitMessage]:
+    def written(
+        self, table: lake.Table, overwrite: Overwritten | None, order: Order | None
+    ) -> list[lake.CommitMessage]:
         """Write the rows and return the uncommitted files."""
         if self._source is not None:
             self._source.require_columns_of(table)
             self._require_exact_numbers(self._source)
         try:
-            return write_rows(self._frame, table, overwrite=overwrite)
+            return write_rows(self._frame, table, overwrite=overwrite, order=order)
         except Exception as reason:
             if isinstance(reason, lake.LakeError) or not _OF_DRIVER.search(str(reason)):
                 raise

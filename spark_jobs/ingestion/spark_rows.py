@@ -20,6 +20,7 @@ from spark_jobs.runtime.tasks import ReportingExecutor
 if TYPE_CHECKING:
     from lakeformat import ChangeStream
     from spark_jobs.cdc.message_files import MessageFiles
+    from spark_jobs.frames.spark_write import Order
     from spark_jobs.job_requests.ingest import IngestRequest
     from spark_jobs.runtime.spark_session import Sessions
 
@@ -29,7 +30,9 @@ __all__ = ["SparkRows", "changes_written", "spark_rows"]
 class SparkRows(Columns, Protocol):
     """Rows of a source, read and written by Spark's tasks."""
 
-    def written(self, table: lake.Table, overwrite: Overwritten | None) -> list[lake.CommitMessage]:
+    def written(
+        self, table: lake.Table, overwrite: Overwritten | None, order: Order | None
+    ) -> list[lake.CommitMessage]:
         """Write the rows in tasks; return the messages to commit them."""
         ...
 
@@ -96,7 +99,9 @@ class _InTasks:
     def changes_for(self, table: lake.Table) -> list[lake.SchemaChange]:
         return self._rows.changes_for(table)
 
-    def written(self, table: lake.Table, overwrite: Overwritten | None) -> list[lake.CommitMessage]:
+    def written(
+        self, table: lake.Table, overwrite: Overwritten | None, order: Order | None
+    ) -> list[lake.CommitMessage]:
         """Write the files in tasks; messages of one key keep their order."""
         from spark_jobs.frames.routing import keyed_rows
         from spark_jobs.frames.spark_write import write_in_tasks
@@ -111,7 +116,13 @@ class _InTasks:
             if "upsert" in table.operations:
                 keyed = keyed_rows(table, rows.files.columns.by_name, rows.files.keys)
         return write_in_tasks(
-            frame, table, read_rows, kinds=rows.kinds, overwrite=overwrite, keyed=keyed
+            frame,
+            table,
+            read_rows,
+            kinds=rows.kinds,
+            overwrite=overwrite,
+            keyed=keyed,
+            order=order,
         )
 
 

@@ -21,6 +21,7 @@ from spark_jobs.job_requests.values import (
     NullValues,
     Numbered,
     TableOptionTexts,
+    TablePosition,
     TextEncoding,
 )
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DIALECT_NAMES",
     "Compression",
+    "Conflict",
     "IngestRequest",
     "MessageFormat",
     "OnSchemaChange",
@@ -43,6 +45,7 @@ __all__ = [
 MessageFormat: TypeAlias = Literal["debezium-json", "canal-json", "maxwell-json"]
 SourceFormat: TypeAlias = Literal["parquet", "csv", "json"]
 Compression: TypeAlias = Literal["none", "gzip", "bz2", "zstd"]
+Conflict: TypeAlias = Literal["optimistic", "transaction-order"]
 Replaced: TypeAlias = Literal["partitions", "table"]
 OnSchemaChange: TypeAlias = Literal["fail", "add", "widen"]
 DIALECT_NAMES = (
@@ -71,6 +74,8 @@ _ONLY_WITH = {
     "stage": ("source", "jdbc_url"),
     "overwrite": ("source", "jdbc_url"),
     "upsert_by": ("source", "jdbc_url"),
+    "read_snapshot": ("source", "jdbc_url"),
+    "conflict": ("source", "jdbc_url"),
     "on_schema_change": ("source", "jdbc_url"),
     "columns": ("source", "jdbc_url"),
     "casts": ("source", "jdbc_url"),
@@ -186,6 +191,16 @@ class IngestRequest(CommitRequest):
     """Replace rows in the same commit: ``partitions`` replaces all rows of the partitions that get
     rows, ``table`` all rows of the table, even if the source has no rows. Default: add the rows.
     """
+    read_snapshot: TablePosition | None = None
+    """For files and SQL tables, whose rows were computed from the table: the position at which it
+    was read, such as ``"main/7"``. The commit is refused if other commits changed the same
+    partitions since, unless ``conflict`` keeps their rows.
+    """
+    conflict: Conflict | None = None
+    """With ``read_snapshot``: ``transaction-order`` keeps what other commits changed since; a later
+    row of a key wins. ``optimistic`` refuses the commit. Default: the table option
+    ``write.conflict``.
+    """
     upsert_by: KeyColumns | None = None
     """For Iceberg tables: the key of a row. Rows replace the stored rows with the same key, in the
     same commit. Two rows of the source with one key are refused. Change messages need it only if
@@ -295,6 +310,7 @@ class IngestRequest(CommitRequest):
             self._require_all_rows()
         if self.upsert_by is not None:
             self._require_upserts()
+        self._require_one_batch()
         self._require_plain_rows()
 
     def _require_plain_rows(self) -> None:
@@ -335,6 +351,19 @@ class IngestRequest(CommitRequest):
                 "keys 'overwrite' and 'stage' exclude each other: the job 'commit' adds the rows "
                 "of staged results. Leave one of them out"
             )
+
+    def _require_one_batch(self) -> None:
+        """Raise an error for ``read_snapshot`` with keys that commit later, or more than once."""
+        if self.conflict is not None and self.read_snapshot is None:
+            raise refusal(
+                "key 'conflict' needs key 'read_snapshot', the position at which the table was "
+                "read: add it, or leave out 'conflict'"
+            )
+        for name in ("checkpoint", "stage", "upsert_by"):
+            if self.read_snapshot is not None and getattr(self, name):
+                raise refusal(
+                    f"keys 'read_snapshot' and {name!r} exclude each other: leave one of them out"
+                )
 
     def _require_upserts(self) -> None:
         """Raise an error for ``upsert_by`` if rows cannot be replaced by a key."""

@@ -211,6 +211,12 @@ def _expression(value: str) -> None:
         raise ValueError(str(reason)) from None
 
 
+def _position(value: str) -> None:
+    from lakeformat.tables.position import Position
+
+    Position.parse(value)
+
+
 Value: TypeAlias = str | int | float | bool | None
 Duration: TypeAlias = Annotated[str, Rule(_DURATION, _duration)]
 Retention: TypeAlias = Annotated[str, Rule(_DURATION, _some_time)]
@@ -243,6 +249,9 @@ AgesByColumn: TypeAlias = Annotated[
 Share: TypeAlias = Annotated[float, Rule("a share above 0 and up to 1", _share)]
 TagName: TypeAlias = Annotated[str, Rule("the name of a tag", _tag_name)]
 ConsumerName: TypeAlias = Annotated[str, Rule("the name of a consumer", check_consumer_name)]
+TablePosition: TypeAlias = Annotated[
+    str, Rule("a position, as the text of table.position()", _position)
+]
 TimeFormatter: TypeAlias = Annotated[
     str, Rule("the format of a time, such as 'yyyyMMdd'", _time_formatter)
 ]

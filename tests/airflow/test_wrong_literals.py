@@ -45,6 +45,7 @@ WRONG = {
     values.RowCount: -1,
     values.Share: 3.0,
     values.TableOptionTexts: {"bucket": "many"},
+    values.TablePosition: "the last one",
     values.TagName: "a/b",
     values.TextEncoding: "utf-128",
     values.TimeFormatter: "yyyy-QQ",

@@ -49,6 +49,20 @@ def test_rows_are_upserts_and_each_bucket_gets_one_file(spark, orders, warehouse
     assert notes(orders) == {n: "b" if n < 5 else "a" for n in range(100)}
 
 
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("overwrite", [None, "table"])
+def test_a_batch_in_transaction_order_keeps_what_a_stream_changed_since(spark, orders, overwrite):
+    write_table(frame_of(spark, range(6)), orders)
+    order = {"read_snapshot": orders.position(), "conflict": "transaction-order"}
+    orders.write(pa.table({"id": [2, 9], "dt": ["p0", "p1"], "note": ["stream", "stream"]}))
+
+    write_table(frame_of(spark, range(4), note="b"), orders, mode=overwrite or "append", **order)
+
+    kept = {} if overwrite else {4: "a", 5: "a"}
+    expected = {0: "b", 1: "b", 2: "stream", 3: "b", 9: "stream"}
+    assert notes(orders) == expected | kept
+
+
 def test_a_column_says_what_rows_do(spark, orders, machines):
     write_table(frame_of(spark, range(10)), orders)
     gone = frame_of(spark, range(4)).selectExpr("*", "'-D' AS does")

@@ -96,9 +96,9 @@ class TableCommits(TableReads):
         """Return a writer whose messages are committed later, here or in another process.
 
         For a commit with ``overwrite``, or with ``conflict="transaction-order"``, create the writer
-        with the same arguments. In a table
-        with buckets, write each bucket with only one writer at a time. Independent writers assign
-        the same sequence numbers, so it is undefined which of two rows with one key is newer.
+        with the same arguments. In a table with buckets, write each bucket with only one writer at
+        a time. Independent writers assign the same sequence numbers, so it is undefined which of
+        two rows with one key is newer.
         """
         from lakeformat.paimon.table.writes import commit_options, new_writer, replacement
 

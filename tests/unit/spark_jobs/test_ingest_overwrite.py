@@ -158,6 +158,33 @@ def test_an_overwrite_that_would_lose_rows_is_refused(land, more, reason):
         land("mon,1,a", **{"overwrite": "table", **more})
 
 
+def test_a_batch_in_transaction_order_keeps_what_a_stream_changed_since(catalog, land):
+    table = catalog.create_table("shop.orders", COLUMNS, partition_by=["dt"], **KEYED)
+    land("mon,1,join", "mon,2,amy")
+    read = str(table.position())
+    land("mon,1,john", "tue,3,bob")
+    order = {"read_snapshot": read, "conflict": "transaction-order"}
+    land("mon,1,join-fixed", "mon,2,AMY", overwrite="table", **order)
+    assert rows_of(catalog) == ["mon,1,john", "mon,2,AMY", "tue,3,bob"]
+    with pytest.raises(lake.CommitConflictError, match="was computed from snapshot 1"):
+        land("mon,1,join-fixed", read_snapshot=read)
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"read_snapshot": None}, "key 'conflict' needs key 'read_snapshot'"),
+        ({"read_snapshot": "the last one"}, "key 'read_snapshot' must be a position"),
+        ({"conflict": "ordered"}, "key 'conflict' must be 'optimistic' or 'transaction-order'"),
+        ({"stage": True}, "'read_snapshot' and 'stage' exclude each other"),
+        ({"checkpoint": "seen"}, "'read_snapshot' and 'checkpoint' exclude each other"),
+    ],
+)
+def test_a_batch_that_cannot_be_ordered_is_refused(land, more, reason):
+    with pytest.raises(lake.InvalidRequestError, match=reason):
+        land("mon,1,a", **{"read_snapshot": "1", "conflict": "transaction-order", **more})
+
+
 class Model:
     """The rows that a table must hold: by key if it has one, else all."""
 

@@ -16,7 +16,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.paimon.commit.commit import commit_messages
-from lakeformat.paimon.row_changes import change
+from lakeformat.paimon.row_changes import attempt
 from lakeformat.paimon.transaction_order import write
 from tests.keyed_rows import MINUTE, KeyedRows, listed
 from tests.sampling import SEED, count
@@ -161,7 +161,7 @@ def test_interleavings_equal_a_replay_in_the_order_of_transactions(example, monk
             chance.choice([replay.stream, replay.stream, replay.compact])()
         return commit_messages(*arguments, **options)
 
-    for module in (write, change):
+    for module in (write, attempt):
         monkeypatch.setattr(module, "commit_messages", overtaken)
     with ExitStack() as batches:
         began: lake.Position | None = None
