@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakeformat.types.count_text import counted
 from lakeformat.types.sentence import sentence
@@ -210,7 +210,7 @@ def _ingest_rows(
                     rows.kinds,
                     overwrite=wanted.overwrite,
                     commit=commit,
-                    **_order(wanted),
+                    **wanted.order,
                 )
                 return Outcome.of_commit(table, report, before)
             with new_writer(table, by) as writer:
@@ -218,14 +218,8 @@ def _ingest_rows(
                 messages = writer.prepare()
     if wanted.stage:
         return _stage(table, messages, commit)
-    report = publish(table, messages, overwrite=wanted.overwrite, commit=commit, **_order(wanted))
+    report = publish(table, messages, overwrite=wanted.overwrite, commit=commit, **wanted.order)
     return Outcome.of_commit(table, report, before)
-
-
-def _order(wanted: IngestRequest) -> dict[str, Any]:
-    """Return the arguments of a commit that is compared with changes since an earlier snapshot."""
-    given = {"read_snapshot": wanted.read_snapshot, "conflict": wanted.conflict}
-    return {name: value for name, value in given.items() if value is not None}
 
 
 def _require_operations(table: Table, wanted: IngestRequest) -> None:

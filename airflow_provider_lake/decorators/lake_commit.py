@@ -20,7 +20,7 @@ from airflow_provider_lake.decorators.function import (
 )
 from airflow_provider_lake.jobs.cleared_tasks import OnClear
 from airflow_provider_lake.jobs.lineage import LakeLineageMixin
-from spark_jobs.job_requests.common import CommitRequest, JobRequest, Value
+from spark_jobs.job_requests.common import BatchRequest, Conflict, JobRequest, Value
 from spark_jobs.job_requests.request import refusal
 from spark_jobs.job_requests.values import KeyColumns, TableOptionTexts
 
@@ -48,7 +48,7 @@ _ONLY_TO_CREATE = ("primary_key", "partition_by", "table_options")
 
 
 @dataclass(frozen=True, kw_only=True)
-class LakeFunctionCommit(CommitRequest):
+class LakeFunctionCommit(BatchRequest):
     """Commit the rows that a function returns."""
 
     kinds: str | None = None
@@ -67,7 +67,7 @@ class LakeFunctionCommit(CommitRequest):
     """With ``create``: the options of the table."""
 
     def __post_init__(self) -> None:
-        CommitRequest.__post_init__(self)
+        BatchRequest.__post_init__(self)
         for name in _ONLY_TO_CREATE:
             if getattr(self, name) is not None and not self.create:
                 raise refusal(f"key {name!r} needs create=True, because it describes a new table")
@@ -86,6 +86,12 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
     :param kinds: the column with ``+I``, ``-U``, ``+U`` or ``-D`` for each row
     :param overwrite: replace rows: ``"table"`` all, ``"partitions"`` those of the partitions that
         get rows, ``{"dt": "2024-01-01"}`` those of some partitions
+    :param read_snapshot: for rows that were computed from the table: the position at which it was
+        read, such as ``"main/7"``. The commit is refused if other commits changed the same
+        partitions since, unless ``conflict`` keeps their rows
+    :param conflict: with ``read_snapshot``: ``transaction-order`` keeps what other commits changed
+        since, and a later row of a key wins; ``optimistic`` refuses the commit. Default: the table
+        option ``write.conflict``
     :param create: create the table, and its database, from the columns of the rows if it does not
         exist
     :param primary_key: with ``create``: the primary key of the table
@@ -108,6 +114,8 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         *LakeFunctionOperator.template_fields,
         "kinds",
         "overwrite",
+        "read_snapshot",
+        "conflict",
         "create",
         *_ONLY_TO_CREATE,
         "on_clear",
@@ -119,6 +127,8 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         *,
         kinds: str | None = None,
         overwrite: Overwrite | None = None,
+        read_snapshot: str | None = None,
+        conflict: Conflict | None = None,
         create: bool = False,
         primary_key: Sequence[str] | None = None,
         partition_by: Sequence[str] | None = None,
@@ -131,6 +141,8 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         super().__init__(**kwargs)
         self.kinds = kinds
         self.overwrite = overwrite
+        self.read_snapshot = read_snapshot
+        self.conflict = conflict
         self.create = create
         self.primary_key = primary_key
         self.partition_by = partition_by
@@ -141,7 +153,8 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         self._check_arguments()
 
     def _adds_rows(self, table: Table) -> bool:
-        return self.overwrite is None and "replace_commit" not in table.instead
+        is_ordered = self.conflict == "transaction-order"
+        return self.overwrite is None and not is_ordered and "replace_commit" not in table.instead
 
     def _run(self, request: JobRequest, context: Context) -> JobResult:
         """Call the function, commit its rows, and return the result of a job."""
@@ -177,7 +190,12 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
                 table = _created(catalog, wanted, columns)
             before = newest_snapshot(table)
             report = write(
-                table, rows, kinds=wanted.kinds, overwrite=wanted.overwrite, commit=commit
+                table,
+                rows,
+                kinds=wanted.kinds,
+                overwrite=wanted.overwrite,
+                commit=commit,
+                **wanted.order,
             )
         return Outcome.of_commit(table, report, before)
 
@@ -206,6 +224,8 @@ class CommitFunctionArguments(FunctionArguments, total=False):
 
     kinds: str | None
     overwrite: Overwrite | None
+    read_snapshot: str | None
+    conflict: Conflict | None
     create: bool
     primary_key: Sequence[str] | None
     partition_by: Sequence[str] | None

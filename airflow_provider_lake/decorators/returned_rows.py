@@ -69,18 +69,27 @@ def columns_of(rows: Any, kinds: str | None) -> tuple[pa.Schema, Any]:
 
 
 def write(
-    table: Table, rows: Any, *, kinds: str | None, overwrite: Overwritten | None, commit: CommitId
+    table: Table,
+    rows: Any,
+    *,
+    kinds: str | None,
+    overwrite: Overwritten | None,
+    commit: CommitId,
+    **order: Any,
 ) -> CommitReport:
-    """Write rows in one commit; a Spark DataFrame is written by Spark tasks."""
+    """Write rows in one commit; a Spark DataFrame is written by Spark tasks.
+
+    ``order`` has the arguments ``read_snapshot`` and ``conflict``, if they are given.
+    """
     if not _is_spark_frame(rows):
-        return table.write(rows, kinds, overwrite=overwrite, commit=commit)
+        return table.write(rows, kinds, overwrite=overwrite, commit=commit, **order)
     from spark_jobs import write_table
 
     if overwrite is None or isinstance(overwrite, str):
         mode: Any = overwrite or "append"
-        return write_table(rows, table, mode=mode, kinds=kinds, commit=commit)
+        return write_table(rows, table, mode=mode, kinds=kinds, commit=commit, **order)
     return write_table(
-        rows, table, mode="overwrite", partitions=overwrite, kinds=kinds, commit=commit
+        rows, table, mode="overwrite", partitions=overwrite, kinds=kinds, commit=commit, **order
     )
 
 

@@ -16,9 +16,9 @@ from airflow_provider_lake.compat import AirflowNotFoundException
 from airflow_provider_lake.jobs.cleared_tasks import OnClear
 from airflow_provider_lake.jobs.identity import task_name
 from airflow_provider_lake.operators.job import LakeJobOperator
+from spark_jobs.job_requests.common import Conflict
 from spark_jobs.job_requests.ingest import (
     Compression,
-    Conflict,
     IngestRequest,
     MessageFormat,
     OnSchemaChange,

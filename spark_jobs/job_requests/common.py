@@ -6,17 +6,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as declared
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from spark_jobs.job_requests.request import check_values, key_hints, plain_value, refusal
-from spark_jobs.job_requests.values import Value
+from spark_jobs.job_requests.values import TablePosition, Value
 
 if TYPE_CHECKING:
     from lakeformat import CommitId
 
 __all__ = [
+    "BatchRequest",
     "CommitKeys",
     "CommitRequest",
+    "Conflict",
     "Engine",
     "JobRequest",
     "Partitions",
@@ -25,6 +27,7 @@ __all__ = [
     "Value",
 ]
 
+Conflict: TypeAlias = Literal["optimistic", "transaction-order"]
 Engine: TypeAlias = Literal["python", "spark"]
 Partitions: TypeAlias = Mapping[str, Value] | Sequence[Mapping[str, Value]]
 """The values of some partition columns by column name, or a list of such dicts."""
@@ -131,3 +134,35 @@ class CommitRequest(TableRequest, CommitKeys):
     def __post_init__(self) -> None:
         TableRequest.__post_init__(self)
         CommitKeys.__post_init__(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchRequest(CommitRequest):
+    """Keys of every job whose rows may have been computed from the table that gets them."""
+
+    read_snapshot: TablePosition | None = None
+    """For rows that were computed from the table: the position at which it was read, such as
+    ``"main/7"``. The commit is refused if other commits changed the same partitions since, unless
+    ``conflict`` keeps their rows.
+    """
+    conflict: Conflict | None = None
+    """With ``read_snapshot``: ``transaction-order`` keeps what other commits changed since; a later
+    row of a key wins. ``optimistic`` refuses the commit. Default: the table option
+    ``write.conflict``.
+    """
+
+    def __post_init__(self) -> None:
+        CommitRequest.__post_init__(self)
+        if self.conflict is not None and self.read_snapshot is None:
+            raise refusal(
+                "key 'conflict' needs key 'read_snapshot', the position at which the table was "
+                "read: add it, or leave out 'conflict'"
+            )
+
+    @property
+    def order(self) -> dict[str, Any]:
+        """The arguments ``read_snapshot`` and ``conflict`` of the commit, without those that are
+        None.
+        """
+        given = {"read_snapshot": self.read_snapshot, "conflict": self.conflict}
+        return {name: value for name, value in given.items() if value is not None}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from dataclasses import field as declared
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from spark_jobs.job_requests.common import CommitRequest
+from spark_jobs.job_requests.common import BatchRequest
 from spark_jobs.job_requests.request import refusal
 from spark_jobs.job_requests.values import (
     ColumnCasts,
@@ -21,7 +21,6 @@ from spark_jobs.job_requests.values import (
     NullValues,
     Numbered,
     TableOptionTexts,
-    TablePosition,
     TextEncoding,
 )
 
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 __all__ = [
     "DIALECT_NAMES",
     "Compression",
-    "Conflict",
     "IngestRequest",
     "MessageFormat",
     "OnSchemaChange",
@@ -45,7 +43,6 @@ __all__ = [
 MessageFormat: TypeAlias = Literal["debezium-json", "canal-json", "maxwell-json"]
 SourceFormat: TypeAlias = Literal["parquet", "csv", "json"]
 Compression: TypeAlias = Literal["none", "gzip", "bz2", "zstd"]
-Conflict: TypeAlias = Literal["optimistic", "transaction-order"]
 Replaced: TypeAlias = Literal["partitions", "table"]
 OnSchemaChange: TypeAlias = Literal["fail", "add", "widen"]
 DIALECT_NAMES = (
@@ -101,7 +98,7 @@ _ONLY_TO_CREATE = ("primary_key", "partition_by", "table_options")
 
 
 @dataclass(frozen=True, kw_only=True)
-class IngestRequest(CommitRequest):
+class IngestRequest(BatchRequest):
     """Add rows to a table: from files, change messages, a SQL table, or the changes of another lake
     table. With the same commit identity the rows are added once.
     """
@@ -191,16 +188,6 @@ class IngestRequest(CommitRequest):
     """Replace rows in the same commit: ``partitions`` replaces all rows of the partitions that get
     rows, ``table`` all rows of the table, even if the source has no rows. Default: add the rows.
     """
-    read_snapshot: TablePosition | None = None
-    """For files and SQL tables, whose rows were computed from the table: the position at which it
-    was read, such as ``"main/7"``. The commit is refused if other commits changed the same
-    partitions since, unless ``conflict`` keeps their rows.
-    """
-    conflict: Conflict | None = None
-    """With ``read_snapshot``: ``transaction-order`` keeps what other commits changed since; a later
-    row of a key wins. ``optimistic`` refuses the commit. Default: the table option
-    ``write.conflict``.
-    """
     upsert_by: KeyColumns | None = None
     """For Iceberg tables: the key of a row. Rows replace the stored rows with the same key, in the
     same commit. Two rows of the source with one key are refused. Change messages need it only if
@@ -231,7 +218,7 @@ class IngestRequest(CommitRequest):
     """
 
     def __post_init__(self) -> None:
-        CommitRequest.__post_init__(self)
+        BatchRequest.__post_init__(self)
         given = [name for name in _SOURCES if getattr(self, name) is not None]
         if len(given) != 1:
             got = f"got {' and '.join(given)}" if given else "got none"
@@ -354,11 +341,6 @@ class IngestRequest(CommitRequest):
 
     def _require_one_batch(self) -> None:
         """Raise an error for ``read_snapshot`` with keys that commit later, or more than once."""
-        if self.conflict is not None and self.read_snapshot is None:
-            raise refusal(
-                "key 'conflict' needs key 'read_snapshot', the position at which the table was "
-                "read: add it, or leave out 'conflict'"
-            )
         for name in ("checkpoint", "stage", "upsert_by"):
             if self.read_snapshot is not None and getattr(self, name):
                 raise refusal(

@@ -252,6 +252,25 @@ def test_rows_say_what_they_do(catalog):
     assert rows_of(catalog.table("shop.orders")) == []
 
 
+def test_rows_in_transaction_order_leave_what_a_stream_changed_since(catalog):
+    orders = catalog.create_table(
+        "shop.orders", ORDERS, primary_key=["id"], options={"bucket": "1"}
+    )
+    orders.write(pa.Table.from_pylist(ROWS))
+    read = str(orders.position())
+    orders.write(pa.table({"id": [1], "item": ["quince"]}))
+    function = committed(
+        lambda: [{"id": 1, "item": "plum"}, {"id": 2, "item": "plum"}],
+        task_id="work",
+        overwrite="table",
+        read_snapshot=read,
+        conflict="transaction-order",
+    )
+
+    do(function)
+    assert rows_of(orders) == [{"id": 1, "item": "quince"}, {"id": 2, "item": "plum"}]
+
+
 @pytest.mark.parametrize(
     ("overwrite", "left"),
     [
@@ -520,6 +539,8 @@ def test_a_mapped_mistake_is_not_tried_again(dags, catalog):
 WRONG_VALUES = {
     "kinds": ("", "must be a non-empty str"),
     "overwrite": ("static", "must be a dict or 'dynamic' or 'partitions' or 'table', got a str"),
+    "read_snapshot": ("the last one", "must be a position"),
+    "conflict": ("ordered", "must be 'optimistic' or 'transaction-order'"),
     "create": ("yes", "must be True or False, got 'yes'"),
     "primary_key": (["a", "a"], "'a' appears twice"),
     "partition_by": (["a", "a"], "'a' appears twice"),
