@@ -14,10 +14,10 @@ from airflow.providers.apache.spark.hooks import spark_submit as stock_hook
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators import spark_submit as stock
 
+from airflow_provider_lake.jobs import job_output
 from airflow_provider_lake.jobs.job_output import JobOutput
 from airflow_provider_lake.jobs.prepared_job import job_file
 from airflow_provider_lake.operators.compact import LakeCompactOperator
-from airflow_provider_lake.spark import markers
 from airflow_provider_lake.spark.arguments import SPARK_ARGUMENTS
 from airflow_provider_lake.spark.master import find_spark_submit, spark_connection
 from airflow_provider_lake.spark.submission import LakeSparkSubmission
@@ -234,14 +234,14 @@ def test_the_lines_of_the_driver_pass_by_us(make_hook, spark_submit):
 
 
 def test_a_driver_without_a_page_is_named_alone():
-    line = markers.SPARK + json.dumps({"application_id": "local-1", "ui": None})
+    line = job_output.SPARK + json.dumps({"application_id": "local-1", "ui": None})
 
     assert list(JobOutput().reading(iter([line]))) == ["Spark application local-1"]
 
 
 def test_what_spark_says_of_a_silent_master_is_folded_until_it_answers():
     silent = "WARN StandaloneAppClient: Failed to connect to master away:7077"
-    answer = markers.SPARK + json.dumps({"application_id": "app-1", "ui": None})
+    answer = job_output.SPARK + json.dumps({"application_id": "app-1", "ui": None})
     summary = "Spark's master away:7077 does not answer; Spark tries for a minute"
     fold = [summary, "::group::Messages of Spark", silent, "at a.b.c", silent]
 
@@ -322,9 +322,9 @@ def test_a_retry_that_finds_its_application_on_yarn_says_where_too(make_hook, mo
 
 
 def test_jobs_and_provider_mark_lines_alike():
-    assert markers.REPORT == command.REPORT_MARKER
-    assert markers.PROGRESS == progress.PROGRESS_MARKER
-    assert markers.SPARK == spark_session.SPARK_MARKER
+    assert job_output.REPORT == command.REPORT_MARKER
+    assert job_output.PROGRESS == progress.PROGRESS_MARKER
+    assert job_output.SPARK == spark_session.SPARK_MARKER
 
 
 def given_to(hook):
