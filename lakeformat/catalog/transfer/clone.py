@@ -28,9 +28,11 @@ from lakeformat.errors import (
     NotFoundError,
     UnsupportedError,
 )
+from lakeformat.paimon.branches.observed import observe_branch
 from lakeformat.paimon.deletion.parallel import in_parallel
 from lakeformat.paimon.handle import TableHandle, read_through
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout, numbered
+from lakeformat.paimon.metadata.branch_directory import branches
 from lakeformat.paimon.metadata.schema_file import schema_ids
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot, write_hints
@@ -327,6 +329,12 @@ class _Clone:
             )
 
     def _finish(self) -> None:
-        """Add the table to the catalog's list, and delete the mark file."""
+        """Add the table to the catalog's list, delete the mark file, and publish the table for
+        readers of Iceberg if its options ask for it.
+        """
         self.catalog.repair(self.name)
         self.storage.delete(self._mark)
+        clone = self.catalog.table(self.name)._handle
+        clone.observe_upkeep()
+        for branch in branches(clone.storage, clone.layout):
+            observe_branch(clone, branch.name)
