@@ -24,9 +24,13 @@ WRITE_PARQUET = (
 """The advice for data files of another format."""
 
 _ONLY = {
+    "chain-table.enabled": "false",
     "data-evolution.enabled": "false",
 }
-"""The only value that the option may have in a published table, by the key of the option."""
+"""The only value that the option may have in a published table, by the key of the option.
+
+The rows of a chain table are merged from two branches.
+"""
 
 
 def require_publishable(schema: TableSchema) -> None:

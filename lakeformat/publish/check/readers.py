@@ -124,7 +124,19 @@ READERS = (
         _with_duckdb,
         limits=(ReaderLimit("DuckDB cuts nanoseconds to microseconds", _has_nanoseconds),),
     ),
-    Reader("Iceberg-Rust", ("pyiceberg_core", "datafusion"), _with_iceberg_rust),
+    Reader(
+        "Iceberg-Rust",
+        ("pyiceberg_core", "datafusion"),
+        _with_iceberg_rust,
+        limits=(
+            ReaderLimit(
+                "Iceberg-Rust reads no TIMESTAMP of 0 to 3 digits: create such columns with 6 "
+                "digits, as 'iceberg.on-unpublishable' = 'rewrite' does",
+                lambda _: True,
+                error="Unsupported Arrow data type: Timestamp(ms)",
+            ),
+        ),
+    ),
     Reader(
         "ClickHouse",
         ("chdb",),

@@ -9,6 +9,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.storage import MemoryStorage
+from tests.paper import with_options
 from tests.unit.publish.published import (
     catalog_of,
     changed_elsewhere,
@@ -123,3 +124,10 @@ def test_a_table_of_another_engine_without_snapshots_refuses_the_first_commit(re
     with pytest.raises(lake.UnsupportedError, match=r"'later' has the type TIME.*Nothing was chan"):
         table.write(rows_of(id=pa.array([1], pa.int32())))
     assert table.snapshots() == []
+
+
+def test_a_table_that_spark_made_a_chain_table_is_not_published(table):
+    """Its rows are merged from two branches, of which readers of Iceberg would see one."""
+    options = {**table._handle.schema.options, "chain-table.enabled": "true"}
+    with pytest.raises(lake.UnsupportedError, match=r"'chain-table\.enabled' is 'true'"):
+        lake.publish_table(lake.Table(with_options(table._handle, options)))
