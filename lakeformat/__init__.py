@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
     from lakeformat.iceberg.health import IcebergHealthReport
     from lakeformat.iceberg.table import IcebergTable
+    from lakeformat.mixed.batch.batch import MixedBatch
     from lakeformat.mixed.table import MixedTable
     from lakeformat.paimon.analyze.analyze_report import AnalyzeReport
     from lakeformat.paimon.commit.commit_report import CommitReport
@@ -162,6 +163,7 @@ __all__ = [
     "MigrateReport",
     "MissingFilesReport",
     "MissingManifestsReport",
+    "MixedBatch",
     "MixedTable",
     "NotFoundError",
     "OrphanReport",
@@ -252,6 +254,7 @@ _MODULE_OF = {
     "MigrateReport": "catalog.transfer.transfer_reports",
     "MissingFilesReport": "paimon.orphans.missing",
     "MissingManifestsReport": "paimon.orphans.missing_manifests",
+    "MixedBatch": "mixed.batch.batch",
     "MixedTable": "mixed.table",
     "OrphanReport": "tables.orphan_report",
     "OtherCompactor": "paimon.compact.other_compactor",

@@ -53,6 +53,7 @@ PROMISED = [
     "MigrateReport",
     "MissingFilesReport",
     "MissingManifestsReport",
+    "MixedBatch",
     "MixedTable",
     "NotFoundError",
     "OrphanReport",

@@ -31,7 +31,7 @@ from lakeformat.tables.write_report import WriteReport
 if TYPE_CHECKING:
     from lakeformat.rows.assignments import NewValues
     from lakeformat.rows.conditions.filter import Where
-    from lakeformat.tables.arguments import Overwritten, Partitions
+    from lakeformat.tables.arguments import Overwritten, Partitions, PartitionSpec
     from lakeformat.tables.commit_id import CommitId
     from lakeformat.tables.compact_progress import OnUnit
 
@@ -131,7 +131,7 @@ class MixedBatch:
     def overwrite(
         self,
         data: Any,
-        partitions: Overwritten | None = None,
+        partitions: Overwritten | Sequence[PartitionSpec] | None = None,
         *,
         where: Where | None = None,
         commit: CommitId | None = None,
@@ -140,22 +140,12 @@ class MixedBatch:
         """Replace the rows of whole partitions, in one commit of the base store that ends the
         batch.
 
-        Give ``partitions`` as for ``table.write(overwrite=…)``, or ``where`` with a condition on
+        Give ``partitions`` as for ``table.write(overwrite=…)``, or a list of dicts of partition
+        values, or ``where`` with a condition on
         partition columns. Rows that other commits have changed since the batch began are kept with
         these changes. Two new rows with one key raise ``InvalidRequestError``.
         """
         replaced = Replaced(partitions=partitions, where=where)
-        return self.replace(data, replaced, commit=commit, properties=properties)
-
-    def replace(
-        self,
-        data: Any,
-        replaced: Replaced,
-        *,
-        commit: CommitId | None = None,
-        properties: Mapping[str, str] | None = None,
-    ) -> WriteReport:
-        """Replace rows as ``overwrite`` does."""
         return self._commit(
             lambda: change_report(
                 self._pair.base.uri,
@@ -176,7 +166,7 @@ class MixedBatch:
         request = ChangeRequest(
             operation=RowOperation.DELETE, commit=commit, on_progress=on_progress
         )
-        return self.change_rows(RowChange(where=where), request)
+        return self._change_rows(RowChange(where=where), request)
 
     def update(
         self,
@@ -192,10 +182,9 @@ class MixedBatch:
         request = ChangeRequest(
             operation=RowOperation.UPDATE, commit=commit, on_progress=on_progress
         )
-        return self.change_rows(RowChange(where=where, new_values=set or {}), request)
+        return self._change_rows(RowChange(where=where, new_values=set or {}), request)
 
-    def change_rows(self, change: RowChange, request: ChangeRequest) -> RowChangeReport:
-        """Delete or update rows, as ``delete`` and ``update`` do."""
+    def _change_rows(self, change: RowChange, request: ChangeRequest) -> RowChangeReport:
         return self._commit(lambda: change_rows(self._begun, change, request))
 
     def abort(self) -> None:

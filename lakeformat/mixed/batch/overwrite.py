@@ -45,34 +45,32 @@ from lakeformat.mixed.stores.record_file import (
 )
 from lakeformat.rows.batches import to_batches
 from lakeformat.rows.conditions.filter import Where
-from lakeformat.tables.arguments import Overwritten, PartitionSpec
+from lakeformat.tables.arguments import Overwritten, PartitionSpec, partitions_to_drop
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.kept_files import kept_if_published
+from lakeformat.types.type_rules import is_list
 
 __all__ = ["Replaced", "overwrite_base"]
 
 _NO_ENTRIES = pa.table({})
-_ALL_BUT_ONE = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replaced:
     """The rows that an overwrite replaces: those of whole partitions."""
 
-    partitions: Overwritten | None = None
+    partitions: Overwritten | Sequence[PartitionSpec] | None = None
     where: Where | None = None
     """A condition on partition columns, instead of ``partitions``."""
-    dropped: Sequence[PartitionSpec] | None = None
-    """Several partitions that get no new rows, instead of ``partitions``."""
 
     def require_valid(self, metadata: TableMetadata) -> None:
         """Raise ``InvalidRequestError`` if the rows are not those of whole partitions."""
-        if [self.partitions, self.where, self.dropped].count(None) != _ALL_BUT_ONE:
+        if (self.partitions is None) == (self.where is None):
             raise InvalidRequestError(
                 f"an overwrite of {metadata.location} needs either the partitions to replace, such "
                 "as 'table' or {'dt': '2024-01-01'}, or where with a condition on partition columns"
             )
-        if self.partitions is not None:
+        if self.partitions is not None and not is_list(self.partitions):
             check_overwritten(metadata, self.partitions)
         choice, specs = self.files(metadata, _NO_ENTRIES).choice, metadata.partition_specs
         if isinstance(choice, FilesWhere) and not all(
@@ -87,16 +85,18 @@ class Replaced:
 
     def files(self, metadata: TableMetadata, entries: pa.Table) -> ChangedFiles:
         """Return the change of the files: ``entries`` are those of the new rows."""
-        if self.dropped is not None:
-            condition = row_filter(metadata, metadata.schema, None, self.dropped)
-            assert condition is not None
-            return ChangedFiles([entries], FilesWhere(condition), is_recorded=True)
         if self.where is not None:
             choice = files_where(metadata, self.where)
-            _require_inside(metadata, choice, entries, self.where)
-            return ChangedFiles([entries], choice, is_recorded=True)
-        assert self.partitions is not None
-        return replace(replacement(metadata, self.partitions, entries), is_recorded=True)
+        elif is_list(self.partitions):
+            listed = partitions_to_drop(self.partitions)
+            condition = row_filter(metadata, metadata.schema, None, listed)
+            assert condition is not None
+            choice = FilesWhere(condition)
+        else:
+            whole: Any = self.partitions
+            return replace(replacement(metadata, whole, entries), is_recorded=True)
+        _require_inside(metadata, choice, entries, self.where or self.partitions)
+        return ChangedFiles([entries], choice, is_recorded=True)
 
 
 def overwrite_base(
@@ -269,7 +269,7 @@ def _partitions(
 
 
 def _require_inside(
-    metadata: TableMetadata, choice: FilesWhere, entries: pa.Table, where: Where
+    metadata: TableMetadata, choice: FilesWhere, entries: pa.Table, given: object
 ) -> None:
     """Raise ``InvalidRequestError`` if a new row is outside of the replaced partitions."""
     if not len(entries):
@@ -279,7 +279,7 @@ def _require_inside(
         outside = entries.filter(pc.invert(inside))
         raise InvalidRequestError(
             f"some rows belong to the partition {partition_paths(metadata, outside)[0]!r}, which "
-            f"is not among those of the overwrite, where {where}: leave them out, or overwrite "
+            f"is not among those of the overwrite, {given}: leave them out, or overwrite "
             "that partition, too"
         )
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lakeformat.errors import InvalidRequestError
@@ -13,7 +13,6 @@ from lakeformat.tables.table import offering_arguments
 if TYPE_CHECKING:
     from lakeformat.iceberg.row_changes.run import ChangeRequest
     from lakeformat.mixed.batch.batch import MixedBatch
-    from lakeformat.mixed.batch.overwrite import Replaced
     from lakeformat.mixed.batch.row_changes import RowChange
     from lakeformat.rows.assignments import NewValues
     from lakeformat.rows.conditions.filter import Where
@@ -62,7 +61,11 @@ class TableBatches(TableUpkeep):
         request = ChangeRequest(
             operation=RowOperation.DELETE, commit=commit, dry_run=dry_run, on_progress=on_progress
         )
-        return self._change_rows(RowChange(where=where), request)
+        found = self._before_change(RowChange(where=where), request)
+        if found is not None:
+            return found
+        with self.begin() as batch:
+            return batch.delete(where, commit=commit, on_progress=on_progress)
 
     @offering_arguments
     def update(
@@ -87,7 +90,11 @@ class TableBatches(TableUpkeep):
         request = ChangeRequest(
             operation=RowOperation.UPDATE, commit=commit, dry_run=dry_run, on_progress=on_progress
         )
-        return self._change_rows(RowChange(where=where, new_values=set or {}), request)
+        found = self._before_change(RowChange(where=where, new_values=set or {}), request)
+        if found is not None:
+            return found
+        with self.begin() as batch:
+            return batch.update(where, set, commit=commit, on_progress=on_progress)
 
     def truncate(self, *, commit: CommitId | None = None) -> WriteReport:
         """Delete all rows, by a batch as ``delete``; earlier positions keep them until their
@@ -95,9 +102,7 @@ class TableBatches(TableUpkeep):
 
         No file is read. Rows that other commits add in the meantime remain.
         """
-        from lakeformat.mixed.batch.overwrite import Replaced
-
-        return self._replace((), Replaced(partitions="table"), commit)
+        return self._replace((), "table", commit)
 
     def drop_partitions(
         self, partitions: Iterable[PartitionSpec], *, commit: CommitId | None = None
@@ -107,15 +112,14 @@ class TableBatches(TableUpkeep):
 
         These columns must be partition fields without a transform.
         """
-        from lakeformat.mixed.batch.overwrite import Replaced
         from lakeformat.tables.arguments import partitions_to_drop
 
-        return self._replace((), Replaced(dropped=partitions_to_drop(partitions)), commit)
+        return self._replace((), partitions_to_drop(partitions), commit)
 
-    def _change_rows(self, change: RowChange, request: ChangeRequest) -> RowChangeReport:
+    def _before_change(self, change: RowChange, request: ChangeRequest) -> RowChangeReport | None:
+        """Return the report of an earlier call or of a dry run; None if a batch must begin."""
         from lakeformat.iceberg.row_changes.run import replayed_report
         from lakeformat.iceberg.write.append import earlier_commit
-        from lakeformat.mixed.batch.batch import MixedBatch
         from lakeformat.mixed.batch.row_changes import count_rows
         from lakeformat.mixed.table.newest_runs import newest_runs
         from lakeformat.mixed.write.write_changes import change_handle
@@ -128,8 +132,7 @@ class TableBatches(TableUpkeep):
             return count_rows(state, change, request)
         change.scan(state)
         change.bind(state)  # arguments that do not fit begin no batch
-        with MixedBatch(self._pair) as batch:
-            return batch.change_rows(change, request)
+        return None
 
     def _overwrite(
         self,
@@ -139,26 +142,26 @@ class TableBatches(TableUpkeep):
         commit: CommitId | None,
         properties: Mapping[str, str] | None,
     ) -> WriteReport:
-        from lakeformat.mixed.batch.overwrite import Replaced
-
         if kinds is not None:
             raise InvalidRequestError(
                 "an overwrite stores every row, so it takes no kinds: leave them out, or leave out "
                 "overwrite to write changes"
             )
-        return self._replace(data, Replaced(partitions=overwritten), commit, properties)
+        return self._replace(data, overwritten, commit, properties)
 
     def _replace(
         self,
         data: Any,
-        replaced: Replaced,
+        partitions: Overwritten | Sequence[PartitionSpec],
         commit: CommitId | None,
         properties: Mapping[str, str] | None = None,
     ) -> WriteReport:
-        from lakeformat.mixed.batch.batch import MixedBatch, find_write
+        from lakeformat.mixed.batch.batch import find_write
+        from lakeformat.mixed.batch.overwrite import Replaced
 
         if commit is not None and (earlier := find_write(self._pair, commit)) is not None:
             return earlier
-        replaced.require_valid(self._pair.load().base.metadata)  # else no batch begins
-        with MixedBatch(self._pair) as batch:
-            return batch.replace(data, replaced, commit=commit, properties=properties)
+        metadata = self._pair.load().base.metadata
+        Replaced(partitions=partitions).require_valid(metadata)  # else no batch begins
+        with self.begin() as batch:
+            return batch.overwrite(data, partitions, commit=commit, properties=properties)

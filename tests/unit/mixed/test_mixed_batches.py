@@ -151,8 +151,9 @@ def of_days(table: lake.MixedTable) -> list[tuple[Any, ...]]:
         ({"partitions": "table"}, [(7, "x", "n")]),
         ({"partitions": {"p": "x"}}, [(7, "x", "n"), (1, "y", "a"), (1, "z", "a")]),
         ({"where": "p in ('x', 'y')"}, [(7, "x", "n"), (1, "z", "a")]),
+        ({"partitions": [{"p": "x"}, {"p": "y"}]}, [(7, "x", "n"), (1, "z", "a")]),
     ],
-    ids=["of new rows", "table", "named", "condition"],
+    ids=["of new rows", "table", "named", "condition", "several"],
 )
 def test_an_overwrite_replaces_whole_partitions_of_both_stores(catalog, how, left):
     """Rows of ``x`` and ``y`` are in the base store, those of ``z`` only in the change store."""
@@ -205,6 +206,8 @@ def test_what_an_overwrite_cannot_replace_is_refused_before_anything_is_written(
             batch.overwrite(days((1, "x", "b")), where="k = 1")
         with pytest.raises(lake.InvalidRequestError, match="belong to the partition 'p=y', which"):
             batch.overwrite(days((1, "y", "b")), where="p = 'x'")
+        with pytest.raises(lake.InvalidRequestError, match="belong to the partition 'p=y', which"):
+            batch.overwrite(days((1, "y", "b")), [{"p": "x"}, {"p": "z"}])
         with pytest.raises(lake.InvalidRequestError, match="needs either the partitions to"):
             batch.overwrite(days((1, "y", "b")))
         with pytest.raises(lake.InvalidRequestError, match="such as k = 1, p = 'x' in 2 rows"):
