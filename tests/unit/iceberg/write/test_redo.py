@@ -10,6 +10,7 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.metadata.updates import remove_snapshots
 from lakeformat.iceberg.table.table import IcebergTable
+from tests.unit.iceberg.meanwhile import meanwhile
 from tests.unit.iceberg.write.made_tables import ids_of, made_table, referenced_files, stored_files
 
 
@@ -128,6 +129,26 @@ def test_a_check_leaves_out_the_compacted_rows_that_the_commit_takes_out(storage
         )
     assert table.check(staged=[address], unique=["id"]).failed
     assert table.check(staged=[address], replaces=replaced, unique=["id"]).failed == ()
+
+
+def test_rows_that_are_compacted_while_the_new_ones_are_published_are_taken_out(storage):
+    table = IcebergTable(made_table(storage, partition={"k": "identity"}))
+    table.write(rows(90))
+    replaced = in_two_files(table)
+    compact = {"strategy": "full", "rewrite_all": True}
+    meanwhile(table._handle, lambda other: IcebergTable(other).compact(**compact))
+    table.write(rows(1), commit=redo(replaced))
+    assert ids_of(table._handle) == [1, 90]
+
+
+def test_rows_that_are_mixed_with_others_meanwhile_are_refused_and_no_file_is_left(orders, storage):
+    replaced = in_two_files(orders)
+    compact = {"strategy": "full", "rewrite_all": True}
+    meanwhile(orders._handle, lambda other: IcebergTable(other).compact(**compact))
+    with pytest.raises(InvalidRequestError, match="has rewritten or removed its files"):
+        orders.write(rows(1), commit=redo(replaced))
+    assert ids_of(orders._handle) == [1, 4, 90, 91]
+    assert stored_files(storage) == referenced_files(orders._handle)
 
 
 def test_rows_compacted_after_some_were_deleted_bring_none_back(orders):
