@@ -51,6 +51,8 @@ def _widest(one: AtomicType, other: AtomicType) -> AtomicType | None:
         variable = T.VARCHAR if T.CHAR in names or T.VARCHAR in names else T.VARBINARY
         name = one.name if len(names) == 1 else variable
         return replace(one, name=name, parameters=(length,))
+    if names == {T.TIME, T.TIME_MICROS}:
+        return atomic(T.TIME_MICROS)
     if len(names) == 1 and one.name in (T.TIMESTAMP, T.TIMESTAMP_LTZ, T.TIME):
         return max(one, other, key=lambda each: each.precision)
     return None

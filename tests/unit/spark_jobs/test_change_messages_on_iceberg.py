@@ -160,6 +160,20 @@ def test_a_created_table_takes_messages_of_all_its_types_again(stock):
     ]
 
 
+def test_times_of_messages_are_stored_in_a_column_of_microseconds(stock):
+    schema = [
+        {"field": "sku", "type": "string", "optional": False},
+        {"field": "at", "type": "int32", "optional": True, "name": "io.debezium.time.Time"},
+    ]
+    more = {"create": True, "primary_key": ["sku"]}
+    for number in range(2):
+        row = {"sku": "fig", "at": 36_000_000 + number}
+        stock.ingest("debezium", debezium("u", after=row, schema=schema), **more)
+    stock.ingest("maxwell", maxwell("insert", {"sku": "pear", "at": "10:00:00.000002"}))
+    found = stock.table.scan().to_arrow().to_pylist()
+    assert sorted(str(each["at"]) for each in found) == ["10:00:00.000002", "10:00:00.001000"]
+
+
 def test_a_row_moves_to_the_partition_of_its_new_values(stock):
     stock.create(partition_by=["pieces"])
     stock.ingest("debezium", *ONE_STORY["debezium"][:2])
