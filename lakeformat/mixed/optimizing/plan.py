@@ -8,7 +8,7 @@ and stored.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -115,10 +115,13 @@ def plan_optimizing(
     for split in plan_splits(state, settings) if splits is None else splits:
         groups.setdefault(split.partition, []).append(split)
     times = state.merged.times
-    plans = [
-        _partition(partition, splits, settings, _of_partition(last, times, partition), now_millis)
+    decided = [
+        _decided(partition, splits, settings, _of_partition(last, times, partition), now_millis)
         for partition, splits in groups.items()
     ]
+    # An equality delete of Iceberg can apply to files of several partitions.
+    kept = {path for each in decided for path in each.kept}
+    plans = [_partition(each, kept) for each in decided]
     plans.sort(key=lambda each: (not each.decision.necessary, -each.decision.cost, each.partition))
     return OptimizingPlan(
         table=state.base.places.uri,
@@ -141,31 +144,75 @@ def _of_partition(last: LastRuns, times: Mapping[str, int], partition: str) -> L
     )
 
 
-def _partition(
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """The decision about one partition, with its files."""
+
+    partition: str
+    stored: Sequence[tuple[StoreFile, NodeSplit]]
+    files: Sequence[PartitionFile]
+    decision: PartitionDecision
+
+    @property
+    def kept(self) -> set[str]:
+        """The deletes that files need afterwards, because these are not rewritten."""
+        uses = self.decision.uses if self.decision.necessary else [FileUse.KEEP] * len(self.files)
+        left = [file for file, use in zip(self.files, uses, strict=True) if use is FileUse.KEEP]
+        return {delete.path for each in (*left, *self.alone) for delete in each.deletes}
+
+    @property
+    def alone(self) -> list[PartitionFile]:
+        """The undersized segments that are alone in their node, and that have no deletes to
+        merge.
+        """
+        undersized = self.with_use(FileUse.UNDERSIZED)
+        return [
+            group[0]
+            for _, group in _by_subtree(undersized, self.nodes)
+            if len(group) == 1 and not has_deletes_to_merge(group[0], keyed=True)
+        ]
+
+    @property
+    def nodes(self) -> dict[str, TreeNode]:
+        """The node of each file, by path."""
+        return {
+            each.path: file.node for each, (file, _) in zip(self.files, self.stored, strict=True)
+        }
+
+    def with_use(self, use: FileUse) -> list[PartitionFile]:
+        """Return the files with a use."""
+        uses = zip(self.files, self.decision.uses, strict=True)
+        return [file for file, given in uses if given is use]
+
+
+def _decided(
     partition: str,
     splits: Sequence[NodeSplit],
     settings: OptimizingSettings,
     last: LastRuns,
     now_millis: int,
-) -> PartitionPlan:
+) -> _Decided:
     stored = [(file, split) for split in splits for file in split.files]
     files = [_partition_file(file, split) for file, split in stored]
-    decision = evaluate(files, settings, last, now_millis)
+    return _Decided(partition, stored, files, evaluate(files, settings, last, now_millis))
+
+
+def _partition(of: _Decided, kept: Collection[str]) -> PartitionPlan:
     used = [
-        (file, use, split)
-        for (file, split), use in zip(stored, decision.uses, strict=True)
+        (file, split)
+        for (file, split), use in zip(of.stored, of.decision.uses, strict=True)
         if use is not FileUse.KEEP
     ]
     sequences = [
         each.sequence
-        for file, _, split in used
+        for file, split in used
         for each in ([file] if file.in_change else []) + [*split.deletes]
     ]
     return PartitionPlan(
-        partition=partition,
-        decision=decision,
+        partition=of.partition,
+        decision=of.decision,
         sequences=(min(sequences), max(sequences)) if sequences else None,
-        tasks=tuple(_tasks(stored, files, decision)) if decision.necessary else (),
+        tasks=tuple(_tasks(of, kept)) if of.decision.necessary else (),
     )
 
 
@@ -198,32 +245,18 @@ def _partition_file(file: StoreFile, split: NodeSplit) -> PartitionFile:
     )
 
 
-def _tasks(
-    stored: Sequence[tuple[StoreFile, NodeSplit]],
-    files: Sequence[PartitionFile],
-    decision: PartitionDecision,
-) -> Iterator[OptimizingTask]:
+def _tasks(of: _Decided, kept: Collection[str]) -> Iterator[OptimizingTask]:
     """Yield the tasks: first those of undersized segments, then those of all other files.
 
     An undersized segment that is alone in its node is not rewritten.
     """
-    nodes = {each.path: file.node for each, (file, _) in zip(files, stored, strict=True)}
-    by_use: dict[FileUse, list[PartitionFile]] = {}
-    for each, use in zip(files, decision.uses, strict=True):
-        by_use.setdefault(use, []).append(each)
-    kept = {delete.path for each in by_use.get(FileUse.KEEP, ()) for delete in each.deletes}
-    together: list[tuple[TreeNode, list[PartitionFile]]] = []
-    with_deletes = by_use.get(FileUse.DELETES, [])
-    for node, group in _by_subtree(by_use.get(FileUse.UNDERSIZED, ()), nodes):
+    nodes, with_deletes = of.nodes, of.with_use(FileUse.DELETES)
+    for node, group in _by_subtree(of.with_use(FileUse.UNDERSIZED), nodes):
         if len(group) > 1:
-            together.append((node, group))
+            yield _task(node, group, (), kept)
         elif has_deletes_to_merge(group[0], keyed=True):
             with_deletes.append(group[0])
-        else:
-            kept.update(each.path for each in group[0].deletes)
-    for node, group in together:
-        yield _task(node, group, (), kept)
-    rewritten = by_use.get(FileUse.REWRITE, [])
+    rewritten = of.with_use(FileUse.REWRITE)
     paths = {each.path for each in rewritten}
     for node, group in _by_subtree((*rewritten, *with_deletes), nodes):
         yield _task(
@@ -256,7 +289,7 @@ def _task(
     node: TreeNode,
     rewritten: Sequence[PartitionFile],
     with_deletes: Sequence[PartitionFile],
-    kept: Iterable[str],
+    kept: Collection[str],
 ) -> OptimizingTask:
     deletes = {delete.path for each in (*rewritten, *with_deletes) for delete in each.deletes}
     kept = {*kept}

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lakeformat.errors import NotFoundError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import Snapshot
@@ -86,7 +88,13 @@ def _store(loaded: LoadedMetadata, snapshot: Snapshot | None, schema: Schema) ->
 
 
 def _schema_at(pair: LoadedPair, base: Snapshot | None, change: Snapshot | None) -> Schema:
-    """Return the schema of the newer of two snapshots."""
+    """Return the schema of the newer of two snapshots, without columns that only the change store
+    has: a change of the schema reaches it first.
+    """
     if base is None or (change is not None and change.timestamp_ms > base.timestamp_ms):
-        return pair.change.metadata.schema_at(change) if change else pair.base.metadata.schema
+        if change is None:
+            return pair.base.metadata.schema
+        known = {each.id for schema in pair.base.metadata.schemas for each in schema.fields}
+        found = pair.change.metadata.schema_at(change)
+        return replace(found, fields=tuple(each for each in found.fields if each.id in known))
     return pair.base.metadata.schema_at(base)
