@@ -27,6 +27,11 @@ _Positions = npt.NDArray[np.int64]
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _OF_NULL = np.uint64(0xA0761D6478BD642F)
 _SHIFT = np.uint64(32)
+_BITS = 64
+_GREATEST = np.uint64(2**64 - 1)
+_PLACES_PER_KEY = 8
+"""The least number of places for each hash in the table of known hashes, so that at most one of so
+many other rows passes it."""
 
 
 class EqualityKeys:
@@ -43,12 +48,13 @@ class EqualityKeys:
         hashes = _hashes(keys)
         # Of equal keys the one with the highest sequence number comes first.
         order: _Positions = np.lexsort((-sequence_numbers, hashes))
-        self._hashes = hashes[order]
+        self._hashes = _HashIndex(hashes[order])
         self._numbers = sequence_numbers[order]
         self._columns = [key.take(array_of(order)) for key in keys]
+        self._is_exact = _is_exact(keys)
 
     def __len__(self) -> int:
-        return len(self._hashes)
+        return len(self._numbers)
 
     def deleted(self, columns: Sequence[pa.Array], sequence_number: int) -> Mask:
         """Return a mask of the rows to which a key with a higher sequence number applies.
@@ -63,20 +69,18 @@ class EqualityKeys:
         rows = [_comparable(column) for column in columns]
         hashes = _hashes(rows)
         found = np.full(len(hashes), -1, np.int64)
-        # Sorted by hash, neighbouring rows search neighbouring keys, which are in the processor's
-        # cache.
-        left: _Positions = np.argsort(hashes)
-        places = np.searchsorted(self._hashes, hashes[left])
+        left, places = self._hashes.first_places(hashes)
+        if self._is_exact and _is_exact(rows):  # equal hashes are those of equal keys
+            found[left] = self._numbers[places]
+            return found
         while len(left):
-            there = places < len(self._hashes)
-            left, places = left[there], places[there]
-            same_hash = self._hashes[places] == hashes[left]
-            left, places = left[same_hash], places[same_hash]
             # Numbers do not rise among keys of one hash, so the first equal key has the highest
             # number.
             is_same = self._equal(rows, left, places)
             found[left[is_same]] = self._numbers[places[is_same]]
-            left, places = left[~is_same], places[~is_same] + 1
+            left, places = left[~is_same], places[~is_same]
+            has_next = self._hashes.has_next(places)
+            left, places = left[has_next], places[has_next] + 1
         return found
 
     def _equal(self, rows: Sequence[pa.Array], left: _Positions, places: _Positions) -> Mask:
@@ -88,6 +92,58 @@ class EqualityKeys:
             equal = pc.or_(pc.fill_null(pc.equal(found, wanted), False), both_null)
             mask &= equal.to_numpy(zero_copy_only=False)
         return mask
+
+
+class _HashIndex:
+    """Sorted hashes, found by their first bits; a hash may occur several times."""
+
+    def __init__(self, hashes: _Hashes) -> None:
+        is_first = np.ones(len(hashes), np.bool_)
+        is_first[1:] = hashes[1:] != hashes[:-1]
+        self._is_last = np.append(is_first[1:], True)
+        self._first: _Positions = np.flatnonzero(is_first)
+        unique = hashes[self._first]
+        self._unique = np.append(unique, _GREATEST)  # the last one ends each search
+        self._known_shift = _shift(len(unique) * _PLACES_PER_KEY)
+        self._known = np.zeros(1 << (_BITS - int(self._known_shift)), np.bool_)
+        self._known[unique >> self._known_shift] = True
+        self._start_shift = _shift(len(unique))
+        starts = np.zeros((1 << (_BITS - int(self._start_shift))) + 1, np.int32)
+        places = (unique >> self._start_shift).astype(np.int64)
+        np.cumsum(np.bincount(places, minlength=len(starts) - 1), out=starts[1:])
+        self._starts = starts
+
+    def first_places(self, hashes: _Hashes) -> tuple[_Positions, _Positions]:
+        """Return the rows whose hash is known, and the first place of each of these hashes."""
+        # One look into a table is enough for nearly all rows with an unknown hash.
+        rows: _Positions = np.flatnonzero(self._known[hashes >> self._known_shift])
+        wanted = hashes[rows]
+        at = self._starts[wanted >> self._start_shift].astype(np.int64)
+        behind = np.flatnonzero(self._unique[at] < wanted)
+        while len(behind):
+            at[behind] += 1
+            behind = behind[self._unique[at[behind]] < wanted[behind]]
+        is_known = (self._unique[at] == wanted) & (at < len(self._first))
+        return rows[is_known], self._first[at[is_known]]
+
+    def has_next(self, places: _Positions) -> Mask:
+        """Return a mask of the places after which the same hash comes again."""
+        mask: Mask = ~self._is_last[places]
+        return mask
+
+
+def _shift(places: int) -> np.uint64:
+    """Return by how many bits a hash is shifted to a table with at least so many places."""
+    return np.uint64(_BITS - max(places, 2).bit_length())
+
+
+def _is_exact(columns: Sequence[pa.Array]) -> bool:
+    """Return True if different keys have different hashes: those of one number each."""
+    if len(columns) != 1 or columns[0].null_count:
+        return False
+    kind = columns[0].type
+    is_word = pa.types.is_boolean(kind) or (pa.types.is_primitive(kind) and kind.bit_width <= 64)
+    return is_word and not pa.types.is_decimal(kind)
 
 
 def _comparable(column: pa.Array) -> pa.Array:

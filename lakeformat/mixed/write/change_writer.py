@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 
 from lakeformat.environment import Environment
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.properties import int_property
 from lakeformat.iceberg.write.given_rows import GivenRows
 from lakeformat.mixed.file_names import FileKind
@@ -20,6 +23,7 @@ __all__ = ["OWN_SEQUENCE", "ChangeWriter"]
 
 _BUCKETS = "change.file-index.hash-bucket"
 _DEFAULT_BUCKETS = 4
+_LEVEL, _FAST = "write.parquet.compression-level", "1"
 OWN_SEQUENCE = 0
 """In a file's name: the transaction is the sequence number that the file gets at its commit."""
 
@@ -40,7 +44,7 @@ class ChangeWriter(NodeWriter):
         """Start a writer; with ``replaces`` a stored row first deletes its key."""
         buckets = int_property(pair.base.metadata.properties, _BUCKETS, _DEFAULT_BUCKETS)
         super().__init__(
-            pair.change,
+            _with_level(pair.change),
             environment,
             pair.key,
             buckets,
@@ -71,3 +75,12 @@ class ChangeWriter(NodeWriter):
         ):
             self._kind = kind
             self.write(changed)
+
+
+def _with_level(change: LoadedMetadata) -> LoadedMetadata:
+    """Return the change store with a low level of compression, unless a property sets one: the next
+    optimizing writes the rows of its files again.
+    """
+    metadata = change.metadata
+    properties = {_LEVEL: _FAST, **metadata.properties}
+    return replace(change, metadata=replace(metadata, properties=properties))

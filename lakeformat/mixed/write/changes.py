@@ -91,11 +91,9 @@ class ChangesOf:
         chosen = _chosen(rows, deleting)
         if retracts[deleting].all():
             return chosen
-        is_known = array_of(retracts[deleting])
+        is_known = retracts[deleting]
         columns = [
-            pc.if_else(is_known, column, pa.scalar(None, column.type))
-            if name in self._optional
-            else column
+            _only_known(column, is_known) if name in self._optional else column
             for name, column in zip(chosen.schema.names, chosen.columns, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=chosen.schema)
@@ -138,12 +136,19 @@ def equals_the_one_before(column: pa.Array) -> Mask:
     return mask
 
 
+def _only_known(column: pa.Array, is_known: Mask) -> pa.Array:
+    """Return a column with nulls in place of the values that are not known."""
+    if not is_known.any():
+        return pa.nulls(len(column), column.type)
+    return pc.if_else(array_of(is_known), column, pa.scalar(None, column.type))
+
+
 def _chosen(rows: pa.RecordBatch, mask: Mask) -> pa.RecordBatch:
     return rows if mask.all() else rows.filter(array_of(mask))
 
 
 def _with_offsets(rows: pa.RecordBatch, offsets: _Offsets) -> pa.RecordBatch:
-    return rows.append_column(FILE_OFFSET.name, pa.array(offsets, pa.int64()))
+    return rows.append_column(FILE_OFFSET.name, array_of(offsets))
 
 
 def _partition_sources(metadata: TableMetadata) -> set[int]:

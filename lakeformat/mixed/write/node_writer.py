@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from lakeformat.environment import Environment
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
@@ -37,6 +39,23 @@ class _NodeAndKind:
         return cls(TreeNode.of_id(int(node)), FileKind(kind))
 
 
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    """The nodes of keys."""
+
+    key: Sequence[pa.Array]
+    order: NDArray[np.int64]
+    """The rows by node; those of a node keep their order."""
+    sizes: NDArray[np.int64]
+    """The number of rows of each node."""
+
+    @classmethod
+    def of(cls, fields: Sequence[Field], key: Sequence[pa.Array], mask: int) -> _Nodes:
+        # The smallest type of numbers is the fastest one to sort.
+        nodes = (hash_keys(fields, key) & mask).astype(np.min_scalar_type(mask))
+        return cls(key, np.argsort(nodes, kind="stable"), np.bincount(nodes))
+
+
 class NodeWriter(TableWriter):
     """Writes the rows of one transaction; at the end call ``finish``, or ``discard`` after an
     error.
@@ -63,22 +82,24 @@ class NodeWriter(TableWriter):
         self._mask = bucket_mask(buckets, option)
         self._kind = kind
         self._transaction = transaction
+        self._last: _Nodes | None = None
         self._operation = self._operation.replace("-", "")
 
     def _hold(self, part: PartitionedRows) -> None:
         """Hold the rows of one partition in memory, those of each node apart."""
         rows = part.rows
         columns = [rows.column(each.name).combine_chunks() for each in self._key]
-        # The smallest type of numbers is the fastest one to sort.
-        nodes = (hash_keys(self._key, columns) & self._mask).astype(np.min_scalar_type(self._mask))
-        sizes = np.bincount(nodes)
-        ends = np.cumsum(sizes)
-        used = np.flatnonzero(sizes).tolist()
+        found = self._last
+        # The deletes of an upsert have the keys of its inserts, which are hashed once.
+        if found is None or not all(map(pa.Array.equals, found.key, columns)):
+            found = self._last = _Nodes.of(self._key, columns, self._mask)
+        ends = np.cumsum(found.sizes)
+        used = np.flatnonzero(found.sizes).tolist()
         if len(used) > 1:
-            rows = rows.take(array_of(np.argsort(nodes, kind="stable")))
+            rows = _taken(rows, array_of(found.order))
         for index in used:
             place = _NodeAndKind(TreeNode(self._mask, index), self._kind)
-            of_node = rows.slice(int(ends[index] - sizes[index]), int(sizes[index]))
+            of_node = rows.slice(int(ends[index] - found.sizes[index]), int(found.sizes[index]))
             super()._hold(PartitionedRows((*part.key, place.encode()), part.partition, of_node))
 
     def _file_name(self, key: tuple[bytes | None, ...], count: int) -> str:
@@ -87,3 +108,12 @@ class NodeWriter(TableWriter):
         return str(
             FileName(place.node, place.kind, self._transaction, 0, 0, self._operation, count)
         )
+
+
+def _taken(rows: pa.Table, order: pa.Array) -> pa.Table:
+    """Return the rows in another order; a column of nulls has none."""
+    columns = [
+        column if column.null_count == len(column) else column.take(order)
+        for column in rows.columns
+    ]
+    return pa.Table.from_arrays(columns, schema=rows.schema)
