@@ -63,7 +63,7 @@ def changed_rows(rows: int) -> pa.Table:
 
 
 def write_pair(folder: Path, rows: int, properties: Mapping[str, str] | None = None) -> None:
-    """Write rows, merge them into the base store, and write changes that stay in the change
+    """Write rows, merge them into the base store, and write changes that remain in the change
     store.
     """
     table = create_pair(folder, properties)

@@ -13,6 +13,7 @@ from lakeformat.iceberg.read.plan import TableState, plan_files
 from lakeformat.iceberg.row_changes.matched_rows import FileToChange, files_to_change
 from lakeformat.mixed.batch.open_batches import OpenBatch, oldest_open_batch
 from lakeformat.mixed.optimizing.evaluate import LastRuns
+from lakeformat.mixed.optimizing.node_count import node_count
 from lakeformat.mixed.optimizing.plan import (
     OptimizingPlan,
     OptimizingTask,
@@ -60,6 +61,8 @@ class MergeUnit:
     """The deletes of the change store that may apply to these files."""
     of_base: Mapping[str, FileToChange]
     """The base files among them, by path."""
+    nodes: int
+    """The number of nodes into which the new base files of the partition are divided."""
 
     @property
     def files(self) -> tuple[StoreFile, ...]:
@@ -188,13 +191,16 @@ def plan_merge(load: LoadState, strategy: str, now_millis: int) -> MixedCompactP
         state=state,
         settings=settings,
         optimizing=optimizing,
-        units=tuple(_units(state, optimizing, splits)),
+        units=tuple(_units(state, optimizing, splits, settings)),
         waits_for=waits_for,
     )
 
 
 def _units(
-    state: MixedState, plan: OptimizingPlan, splits: Sequence[NodeSplit]
+    state: MixedState,
+    plan: OptimizingPlan,
+    splits: Sequence[NodeSplit],
+    settings: OptimizingSettings,
 ) -> Iterator[MergeUnit]:
     due = [each for each in plan.partitions if each.decision.necessary]
     if not due:
@@ -202,6 +208,13 @@ def _units(
     files = {each.path: each for split in splits for each in (*split.files, *split.deletes)}
     of_base = _base_files(state.base)
     for partition in due:
+        stored = [
+            file
+            for split in splits
+            if split.partition == partition.partition
+            for file in split.files
+        ]
+        nodes = node_count(stored, settings, partition.decision.type)
         for task in partition.tasks:
             deletes = (*task.replaced_deletes, *task.kept_deletes)
             paths = (*task.rewritten, *task.with_deletes)
@@ -212,6 +225,7 @@ def _units(
                 tuple(files[each] for each in task.with_deletes),
                 tuple(files[each] for each in deletes if each in files),
                 {each: of_base[each] for each in paths if each in of_base},
+                nodes,
             )
 
 

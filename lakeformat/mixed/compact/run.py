@@ -59,8 +59,6 @@ class MergeWork:
     base: LoadedMetadata
     """The base store, with the sizes of new files in its properties."""
     environment: Environment
-    buckets: int
-    """The number of nodes of new base files."""
 
     def __call__(self, unit: MergeUnit) -> MergedUnit:
         """Merge the files of a task; if this raises an error, the new files are deleted."""
@@ -69,7 +67,7 @@ class MergeWork:
             self.base,
             self.environment,
             self.state.key,
-            self.buckets,
+            unit.nodes,
             option=_BUCKETS,
             kind=FileKind.BASE,
             transaction=unit.transaction,
@@ -136,7 +134,7 @@ def merge_work(plan: MixedCompactPlan, environment: Environment) -> MergeWork:
     sizes = {TARGET_PROPERTY: str(plan.settings.target_size), _GRANULARITY: "file"}
     metadata = replace(base.metadata, properties={**base.metadata.properties, **sizes})
     sized = replace(base, metadata=metadata)
-    return MergeWork(plan.state, sized, environment, plan.settings.base_buckets)
+    return MergeWork(plan.state, sized, environment)
 
 
 def discard_merged(base: LoadedMetadata, made: MergedUnit) -> None:

@@ -17,6 +17,7 @@ _PREFIX = "self-optimizing."
 _TARGET_BYTES, _OPEN_FILE_BYTES = 128 << 20, 4 << 20
 _BUCKETS = 4
 _BASE_BUCKETS = "base.file-index.hash-bucket"
+_AUTO_BUCKETS = "lake.auto-buckets"
 _REFRESH = "base.refresh-interval"
 
 
@@ -36,6 +37,8 @@ class OptimizingSettings:
     full_interval: int = -1
     full_rewrite_all: bool = True
     base_buckets: int = _BUCKETS
+    auto_buckets: bool = False
+    """True if the number of nodes of base files follows the size of each partition."""
     base_refresh_interval: int = -1
     open_file_cost: int = _OPEN_FILE_BYTES
     max_file_count: int = 10_000
@@ -62,6 +65,7 @@ class OptimizingSettings:
                 properties, f"{_PREFIX}full.rewrite-all-files", default=True
             ),
             base_buckets=buckets,
+            auto_buckets=bool_property(properties, _AUTO_BUCKETS, default=False),
             base_refresh_interval=_interval(properties, _REFRESH, -1),
             open_file_cost=int_property(properties, "read.split.open-file-cost", _OPEN_FILE_BYTES),
             max_file_count=_whole(properties, "max-file-count", 10_000),

@@ -59,7 +59,7 @@ def test_an_equality_delete_of_every_partition_is_kept_for_partitions_that_are_n
 
 
 def test_delete_files_of_iceberg_in_the_change_store_do_not_block_the_compaction(aged):
-    """Merged rows are without the deleted ones; the delete file stays in its store."""
+    """Merged rows are without the deleted ones; the delete file remains in its store."""
     aged.write((1, "x", "a"), (2, "x", "a"))
     foreign = IcebergTable(change_handle(aged.table._pair))
     assert foreign.delete("k = 1").snapshot_id is not None

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decides into how many nodes an optimizing divides the base files of a partition.
+
+A number of nodes is doubled or halved at most once for each run. It grows at a larger size than the
+one at which it shrinks, so that a partition of one size keeps its number. Nothing is rewritten for
+a new number: files of both are read together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lakeformat.mixed.optimizing.evaluate import OptimizingType
+from lakeformat.mixed.optimizing.settings import OptimizingSettings
+from lakeformat.mixed.read.store_files import StoreFile
+
+__all__ = ["next_node_count", "node_count"]
+
+_MOST = 256
+_FILES = 8
+"""The number of files of the target size that a node should have."""
+_GROW, _SHRINK = 1.5, 0.25
+"""The shares of this size above which nodes are divided, and below which they are joined."""
+
+
+def node_count(
+    files: Iterable[StoreFile], settings: OptimizingSettings, kind: OptimizingType
+) -> int:
+    """Return the number of nodes of the new base files of a partition with these files.
+
+    It is that of the table property, or with ``lake.auto-buckets`` that of the base files, which a
+    major or a full optimizing adapts to the size of the partition.
+    """
+    stored = [*files]
+    if not settings.auto_buckets:
+        return settings.base_buckets
+    masks = [each.node.mask for each in stored if not each.in_change]
+    current = min(max(masks) + 1, _MOST) if masks else settings.base_buckets
+    if kind is OptimizingType.MINOR:
+        return current
+    size = sum(each.split.file.size_bytes for each in stored)
+    return next_node_count(current, size, settings.target_size)
+
+
+def next_node_count(current: int, size: int, target_size: int) -> int:
+    """Return the number of nodes after ``current`` of a partition with ``size`` bytes."""
+    of_node, wanted = size / current, _FILES * target_size
+    if of_node > _GROW * wanted:
+        return min(2 * current, _MOST)
+    return max(current // 2, 1) if of_node < _SHRINK * wanted else current
