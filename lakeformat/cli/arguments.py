@@ -3,14 +3,38 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-__all__ = ["DryRun", "TableArgument"]
+__all__ = ["ConflictOption", "DryRun", "ReadSnapshotOption", "TableArgument", "order_of"]
 
 TableArgument = Annotated[
     str,
     typer.Argument(metavar="TABLE", help="database.table, a branch of it, or its directory"),
 ]
+ReadSnapshotOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="POSITION",
+        help="The snapshot from which the change was computed, such as 7. Later changes of the "
+        "same rows are refused or kept, as --conflict chooses. Only Paimon tables.",
+    ),
+]
+ConflictOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOW",
+        help="With --read-snapshot: transaction-order keeps what other commits changed since, "
+        "optimistic refuses the commit. Default: the table option write.conflict.",
+    ),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")]
+
+
+def order_of(read_snapshot: str | None, conflict: str | None) -> dict[str, Any]:
+    """Return the arguments ``read_snapshot`` and ``conflict`` of a change, without those that are
+    None.
+    """
+    given = {"read_snapshot": read_snapshot, "conflict": conflict}
+    return {name: value for name, value in given.items() if value is not None}

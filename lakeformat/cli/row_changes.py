@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lakeformat.cli.arguments import TableArgument
+from lakeformat.cli.arguments import (
+    ConflictOption,
+    ReadSnapshotOption,
+    TableArgument,
+    order_of,
+)
 from lakeformat.cli.compact import progressing
 from lakeformat.cli.output import AsJson, print_json
 from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
@@ -39,6 +44,8 @@ def delete(
     context: typer.Context,
     table: TableArgument,
     where: WhereOption,
+    read_snapshot: ReadSnapshotOption = None,
+    conflict: ConflictOption = None,
     dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
@@ -47,9 +54,9 @@ def delete(
 
     An example: lake delete shop.orders --where "id = 7" --dry-run
     """
-    found = named_table_of_any_format(context, table)
+    found, order = named_table_of_any_format(context, table), order_of(read_snapshot, conflict)
     with progressing() as on_progress:
-        report = found.delete(where, dry_run=dry_run, on_progress=on_progress)
+        report = found.delete(where, dry_run=dry_run, on_progress=on_progress, **order)
     _show(report, as_json=as_json)
 
 
@@ -65,6 +72,8 @@ def update(
         list[str] | None,
         typer.Option("--set-null", metavar="COLUMN", help="A column to set to NULL. Repeatable."),
     ] = None,
+    read_snapshot: ReadSnapshotOption = None,
+    conflict: ConflictOption = None,
     dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
@@ -74,9 +83,9 @@ def update(
     An example: lake update shop.orders --where "id = 7" --set note=paid --set-null price
     """
     values = _values(set_ or [], set_null or [])
-    found = named_table_of_any_format(context, table)
+    found, order = named_table_of_any_format(context, table), order_of(read_snapshot, conflict)
     with progressing() as on_progress:
-        report = found.update(where, values, dry_run=dry_run, on_progress=on_progress)
+        report = found.update(where, values, dry_run=dry_run, on_progress=on_progress, **order)
     _show(report, as_json=as_json)
 
 

@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import lakeformat as lake
+from lakeformat.cli.arguments import (
+    ConflictOption,
+    ReadSnapshotOption,
+    TableArgument,
+    order_of,
+)
 from lakeformat.cli.output import AsJson, print_json
-from lakeformat.cli.rows import TableArgument
 from lakeformat.cli.warehouse import (
     WarehouseOption,
     existing_catalog_of_any_format,
@@ -125,6 +130,8 @@ def write(
     inputs: InputsArgument,
     kinds: KindsOption = None,
     overwrite: OverwriteOption = None,
+    read_snapshot: ReadSnapshotOption = None,
+    conflict: ConflictOption = None,
     upsert_by: UpsertByOption = None,
     columns: ColumnsOption = None,
     casts: CastsOption = None,
@@ -154,7 +161,8 @@ def write(
     if upsert_by:  # so that deletes are no error
         schema = replace(schema, primary_keys=tuple(upsert_by))
     rows = read_rows(inputs, schema, kinds, form, dialect, _mapping(columns, casts))
-    report = _written(found, progressing(rows, "writing"), kinds, overwrite, upsert_by)
+    order = order_of(read_snapshot, conflict)
+    report = _written(found, progressing(rows, "writing"), kinds, overwrite, upsert_by, order)
     if as_json:
         print_json([report.to_dict()])
     else:
@@ -176,12 +184,17 @@ def _written(
     kinds: str | None,
     overwrite: str | None,
     upsert_by: list[str] | None,
+    order: dict[str, Any],
 ) -> lake.CommitReport | WriteReport:
     """Write the rows as --overwrite and --upsert-by choose, and return the report."""
     report: lake.CommitReport | WriteReport
     if not upsert_by:
         what = None if overwrite is None else _what(overwrite)
-        report = table.write(rows, kinds, overwrite=what)
+        report = table.write(rows, kinds, overwrite=what, **order)
+    elif order:
+        raise InvalidRequestError(
+            "--upsert-by and --read-snapshot exclude each other: leave one of them out"
+        )
     elif overwrite is None:
         report = table.upsert(rows, upsert_by, kinds=kinds)
     else:

@@ -79,3 +79,23 @@ def test_what_nobody_can_mean_is_refused(table, arguments, said):
     assert isinstance(shown.exception, lake.InvalidRequestError)
     assert said in str(shown.exception)
     assert len(table.snapshots()) == 1
+
+
+def test_changes_in_transaction_order_keep_what_others_changed_since(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    columns = [("id", "BIGINT"), ("note", "STRING")]
+    table = catalog.create_table("shop.t", columns, primary_key=["id"], options={"bucket": "1"})
+    table.write(pa.table({"id": [1, 2, 3], "note": ["a", "b", "c"]}))
+    table.write(pa.table({"id": [1], "note": ["newer"]}))
+    order = ["--read-snapshot", "1", "--conflict", "transaction-order"]
+    (tmp_path / "in.csv").write_text("id,note\n1,batch\n2,batch\n")
+
+    shown = says(table, "delete", "--where", "id IN (1, 3)", "--dry-run", *order)
+    assert shown.startswith("1 row would be deleted")
+    says(table, "write", str(tmp_path / "in.csv"), "--overwrite", "table", *order)
+    assert table.scan().to_arrow().to_pydict() == {"id": [1, 2], "note": ["newer", "batch"]}
+    table.write(pa.table({"id": [2], "note": ["newest"]}))
+    order[1] = "3"
+    says(table, "update", "--where", "id > 0", "--set", "note=updated", *order)
+    assert table.scan().to_arrow().to_pydict() == {"id": [1, 2], "note": ["updated", "newest"]}
