@@ -105,6 +105,8 @@ class _NodeCompaction:
     def _plan_round(self) -> Round[MergeUnit, MergedUnit] | None:
         environment = self.pair.base.environment
         self._plan = plan = plan_merge(self.load, self.strategy, environment.now_millis())
+        if plan.obstacle is not None:
+            _log.warning("compaction of %s: %s", self.pair.base.uri, plan.obstacle)
         if not plan.units:
             return None
         self._report_progress()

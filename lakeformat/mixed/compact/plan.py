@@ -12,6 +12,7 @@ from lakeformat.iceberg.read.file_splits import plan_splits as plan_file_splits
 from lakeformat.iceberg.read.plan import TableState, plan_files
 from lakeformat.iceberg.row_changes.matched_rows import FileToChange, files_to_change
 from lakeformat.mixed.batch.open_batches import OpenBatch, oldest_open_batch
+from lakeformat.mixed.file_names import FileKind
 from lakeformat.mixed.optimizing.evaluate import LastRuns
 from lakeformat.mixed.optimizing.node_count import node_count
 from lakeformat.mixed.optimizing.plan import (
@@ -24,7 +25,7 @@ from lakeformat.mixed.optimizing.plan import (
 from lakeformat.mixed.optimizing.settings import OptimizingSettings
 from lakeformat.mixed.read.node_splits import NodeSplit
 from lakeformat.mixed.read.state import MixedState
-from lakeformat.mixed.read.store_files import StoreFile
+from lakeformat.mixed.read.store_files import StoreFile, change_files
 from lakeformat.mixed.stores.store_pair import LoadedPair
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
@@ -106,6 +107,9 @@ class MixedCompactPlan:
     units: tuple[MergeUnit, ...]
     waits_for: OpenBatch | None
     """The batch that has begun and not committed; only changes before it are merged."""
+    blocked: int
+    """The number of files of inserts that wait, if no change can be merged in the order of
+    transactions; else 0."""
 
     @property
     def other_compactor(self) -> None:
@@ -135,10 +139,21 @@ class MixedCompactPlan:
 
     @property
     def waiting(self) -> str | None:
-        """A sentence about the batch that is waited for; None if there is none."""
+        """A sentence about changes that are not merged now; None if there are none."""
         if self.waits_for is None:
-            return None
+            return self.obstacle
         return f"newer changes wait for the batch with {self.waits_for}"
+
+    @property
+    def obstacle(self) -> str | None:
+        """A sentence about the property that blocks every change; None if none does."""
+        if not self.blocked or self.waits_for is not None:
+            return None
+        return (
+            f"no change of {counted(self.blocked, 'file')} can be merged in the order of "
+            f"transactions with at most {self.settings.max_file_count:,} files: raise "
+            "'self-optimizing.max-file-count'"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as a dict, ready for JSON."""
@@ -193,6 +208,15 @@ def plan_merge(load: LoadState, strategy: str, now_millis: int) -> MixedCompactP
         optimizing=optimizing,
         units=tuple(_units(state, optimizing, splits, settings)),
         waits_for=waits_for,
+        blocked=0 if any(each.in_change for e in splits for each in e.files) else _waiting(state),
+    )
+
+
+def _waiting(state: MixedState) -> int:
+    """Return the number of files of inserts that are not merged yet."""
+    return sum(
+        each.kind is FileKind.INSERT and each.sequence > state.merged.sequence(each.partition)
+        for each in change_files(state.change, plan_files(state.change))
     )
 
 

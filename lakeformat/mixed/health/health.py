@@ -156,6 +156,9 @@ def _reasons(
             f"{plan.optimizing.sentence} is due: {where}has {first.decision.reason}",
             f"lake compact {name} --strategy minor",
         )
+    if plan is not None and plan.obstacle is not None:
+        finding, _, advice = plan.obstacle.partition(": ")
+        yield Reason(finding, advice, is_severe=True)
     if is_overdue:
         yield Reason(
             f"{history.overdue:,} of {counted(history.count, 'snapshot')} are beyond their "

@@ -83,3 +83,16 @@ def test_a_column_that_only_the_change_store_has_is_in_no_state(aged):
     table.write(table.scan().to_arrow())
     assert table.scan(snapshot=table.position()).schema.names == ["k", "p", "v"]
     assert table.scan().schema.names == ["k", "p", "v"]
+
+
+def test_changes_that_no_run_can_merge_in_order_are_reported(aged, caplog):
+    aged.write((1, "x", "a"))
+    aged.set({"self-optimizing.max-file-count": "1"})
+    report = aged.merge()
+    message = "no change of 1 file can be merged in the order of transactions with at most 1 files"
+    assert message in report.sentence
+    assert message in caplog.text
+    assert message in aged.table.health().reasons[0].finding
+    aged.set({"self-optimizing.max-file-count": "2"})
+    aged.merge()
+    assert aged.table.base.scan().count() == 1
