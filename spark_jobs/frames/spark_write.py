@@ -71,10 +71,10 @@ _ANSWER_DDL = "message binary, refused binary"
 def in_order(
     table: lake.Table, read_snapshot: AnyPosition | str | None, conflict: Conflict | None
 ) -> Order | None:
-    """Return the arguments that writers of a Paimon table get; None for other tables, and without
-    ``read_snapshot``.
+    """Return the arguments that the writers of a table get; None without ``read_snapshot``, and for
+    a format that does not take it, whose commit refuses it by name.
     """
-    if table.format != "paimon" or read_snapshot is None:
+    if read_snapshot is None or "read_snapshot" in table.refused_arguments.get("write", {}):
         return None
     return {"read_snapshot": str(read_snapshot), "conflict": conflict}
 
