@@ -152,8 +152,7 @@ def _ingest_new_files(catalog: Catalog, wanted: IngestRequest, started: Sessions
             )
         if len(new) < len(found):
             _log.info("%s: skipping %s, which earlier runs have ingested", wanted.table, known)
-        with files.recorded(new):
-            return _ingest_rows(catalog, wanted, started, commit, [*new])
+        return files.ingest(new, lambda: _ingest_rows(catalog, wanted, started, commit, [*new]))
 
 
 def _columns_of(

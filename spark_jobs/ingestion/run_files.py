@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,17 +22,23 @@ import lakeformat as lake
 from lakeformat.environment import SYSTEM
 from lakeformat.tables.json_file import Member, decode_json_file, read_members, write_members
 from lakeformat.tables.kept_files import kept_if_published
+from lakeformat.types.count_text import counted
 from spark_jobs.ingestion.source_files import FileState, change_of
 
 if TYPE_CHECKING:
     from lakeformat.tables.run_record import RunRecords
+    from spark_jobs.runtime.job import Outcome
 
 __all__ = ["RunFiles"]
+
+_log = logging.getLogger(__name__)
 
 _DONE, _ALL = ".done", ".all"
 _MERGED_FROM = 100
 """The number of files in the directory from which on all published records are merged."""
 _READINGS = 5
+_SHOWN = 3
+"""The most names of files in a message."""
 _REMEDY = "delete the file: the files that it names are then ingested again"
 _MEMBERS = (
     Member("user", "user", str, required=True),
@@ -81,23 +88,58 @@ class RunFiles:
     def new_files(self, found: Mapping[str, FileState]) -> dict[str, FileState]:
         """Return the files of ``found`` that no other run has ingested.
 
-        Raises ``InvalidRequestError`` if a file has changed since another run ingested it.
+        Raises ``InvalidRequestError`` if a file has changed since another run ingested it; a run
+        that is repeated only logs it. Also raises it if such a run would replace its rows, but none
+        of its files is left.
         """
-        taken = {
-            path: state
-            for record in self._newest_of_each_run()
-            if record.commit.user != self._commit.user
-            for path, state in record.files.items()
-        }
-        for path in found.keys() & taken:
-            if found[path] != taken[path]:
+        taken: dict[str, FileState] = {}
+        own: Mapping[str, FileState] | None = None
+        for record in self._newest_of_each_run(found.keys()):
+            if record.commit.user == self._commit.user:
+                own = record.files
+            else:
+                taken.update(record.files)
+        for path in sorted(found.keys() & taken):
+            if found[path] == taken[path]:
+                continue
+            if own is None:
                 raise _changed(path, taken[path], found[path])
-        return {path: state for path, state in found.items() if path not in taken}
+            _log.warning(
+                "skipping %s, which another run has ingested, and which has changed since (%s): "
+                "clear the task of that run, too",
+                path,
+                change_of(taken[path], found[path]),
+            )
+        new = {path: state for path, state in found.items() if path not in taken}
+        self._require_files(own or {}, found, new)
+        return new
 
-    @contextmanager
-    def recorded(self, files: Mapping[str, FileState]) -> Iterator[None]:
-        """Record the files that the with block commits; delete the record if the block fails before
-        its commit.
+    def _require_files(
+        self, own: Iterable[str], found: Collection[str], new: Collection[str]
+    ) -> None:
+        """Raise an error if the files whose rows a repeated run replaces are all missing; log those
+        that are missing.
+        """
+        missing = sorted(set(own).difference(found))
+        if not missing or self._commit.replaces is None:
+            return
+        names = ", ".join(missing[:_SHOWN]) + (" ..." if len(missing) > _SHOWN else "")
+        if not new:
+            raise lake.InvalidRequestError(
+                f"there is no file to ingest in place of the rows of {names}, which this run has "
+                "ingested before: nothing was changed. Restore the files and clear the task again; "
+                "or clear it with on_clear='skip' to keep the rows"
+            )
+        _log.warning(
+            "this run has ingested %s before (%s), which the source has no more: their rows are "
+            "removed. Restore the files and clear the task again to get the rows back",
+            counted(len(missing), "file"),
+            names,
+        )
+
+    def ingest(self, files: Mapping[str, FileState], commit: Callable[[], Outcome]) -> Outcome:
+        """Call ``commit``, which commits the rows of ``files``, and record the files; delete the
+        record if the call fails before its commit.
         """
         self._storage.make_directory(self._directory)
         for unmarked in self._unmarked:
@@ -105,13 +147,21 @@ class RunFiles:
         id = SYSTEM.new_id()
         self._create(id, _Record(self._commit, files).to_json())
         with kept_if_published(lambda: self._delete([id])):
-            yield
-        self._mark(id)
+            result = commit()
+        if result.replayed:
+            self.mark_published()
+        else:
+            self._mark(id)
+        return result
 
     def mark_published(self) -> None:
-        """Mark the record of an earlier attempt of this run, which has published the commit."""
-        own = self._attempts(self._read()[1]).get((self._commit.user, self._commit.identifier), {})
-        if own:
+        """Mark the record of another attempt of this run, which has published the commit."""
+        done, pending = self._read()
+        identity = self._commit.user, self._commit.identifier
+        own = self._attempts(pending).get(identity, {})
+        if any(record.identity == identity for record in done):
+            self._delete(own)
+        elif own:
             self._mark(_only_one(own, self._storage.uri(self._start)))
 
     def _mark(self, id: str) -> None:
@@ -124,15 +174,33 @@ class RunFiles:
             with suppress(lake.NotFoundError):  # another run has merged them
                 self._merge(names)
 
-    def _newest_of_each_run(self) -> Iterable[_Record]:
+    def _newest_of_each_run(self, found: Collection[str]) -> Iterable[_Record]:
+        """Return the records of published commits; those of killed attempts only if they have one
+        of the files ``found``.
+        """
         done, pending = self._read()
         for identity, attempts in self._attempts(pending).items():
-            [commit, *_] = [record.commit for record in attempts.values()]
-            if identity[0] != self._commit.user and self._find_commit(commit) is not None:
+            if identity[0] == self._commit.user:
+                continue
+            has_found = any(path in found for each in attempts.values() for path in each.files)
+            if has_found and self._is_published(attempts):
                 id = _only_one(attempts, self._storage.uri(self._start))
                 self._unmarked.append(id)
                 done.append(attempts[id])
         return _newest(done)
+
+    def _is_published(self, attempts: Mapping[str, _Record]) -> bool:
+        [commit, *_] = [record.commit for record in attempts.values()]
+        try:
+            return self._find_commit(commit) is not None
+        except lake.CommitUndecidableError:
+            uris = " and ".join(self._storage.uri(self._start + id) for id in sorted(attempts))
+            raise lake.CommitUndecidableError(
+                "another run of this task was killed or still runs. Snapshots have expired since: "
+                f"its commit cannot be found. If the rows of the files in {uris} are in the table, "
+                f"write a file with the content {{}} beside it, under its name with {_DONE!r} "
+                "added; if they are not, delete the record. Then clear this task"
+            ) from None
 
     def _attempts(
         self, pending: Mapping[str, _Record]

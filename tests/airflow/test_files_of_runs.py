@@ -6,13 +6,15 @@ import json
 import os
 from unittest.mock import Mock
 
+import pyarrow as pa
 import pytest
 from airflow.sdk import BaseOperator
 
 import lakeformat as lake
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from spark_jobs.ingestion import run_files
-from tests.airflow.contexts import cleared, task_context
+from spark_jobs.ingestion.run_files import RunFiles
+from tests.airflow.contexts import StateStore, cleared, task_context
 from tests.airflow.versions import AirflowFailException
 
 
@@ -211,3 +213,92 @@ def test_attempts_of_one_run_with_different_files_are_decided_by_a_person(
         incoming("2.csv", 2)
     with pytest.raises(AirflowFailException, match="Delete the record of each attempt"):
         land(day(2))
+
+
+def test_files_of_several_runs_are_corrected_together(land, incoming, caplog):
+    for number in (1, 2):
+        incoming(f"{number}.csv", number)
+        land(day(number))
+    for number in (1, 2):
+        incoming(f"{number}.csv", 10 * number)
+    with caplog.at_level("WARNING", logger="spark_jobs"):
+        land(cleared(day(1)))
+    land(cleared(day(2)))
+    assert land.ids() == [10, 20]
+    [warning] = caplog.messages
+    assert "2.csv, which another run has ingested, and which has changed since" in warning
+    assert land(day(3))["skipped"]
+
+
+def test_a_cleared_task_whose_files_are_missing_keeps_its_rows_and_fails(land, incoming):
+    incoming("1.csv", 1)
+    land(day(1))
+    file = incoming("2.csv", 2)
+    land(day(2))
+    file.unlink()
+    with pytest.raises(AirflowFailException, match=r"in place of the rows of .*2\.csv"):
+        land(cleared(day(2)))
+    assert land.ids() == [1, 2]
+    assert land(cleared(day(2)), on_clear="force")["skipped"]
+
+
+def test_a_cleared_task_warns_of_each_file_whose_rows_it_removes(land, incoming, caplog):
+    file = incoming("1.csv", 1)
+    incoming("2.csv", 2)
+    land(day(1))
+    file.unlink()
+    with caplog.at_level("WARNING", logger="spark_jobs"):
+        land(cleared(day(1)))
+    assert land.ids() == [2]
+    [warning] = caplog.messages
+    assert f"has ingested 1 file before ({file})" in warning
+
+
+def test_an_attempt_that_outlived_its_task_and_published_first_has_its_files_recorded(
+    land, incoming, monkeypatch
+):
+    """The second attempt sees one more file, but its commit finds that of the first one."""
+    incoming("1.csv", 1)
+    earlier = RunFiles.ingest
+
+    def published_meanwhile(self, files, commit):
+        monkeypatch.setattr(RunFiles, "ingest", earlier)
+        (late := incoming("2.csv", 2)).rename(hidden := late.with_name(".2.csv"))
+        land(day(1))
+        hidden.rename(late)
+        more = {**files, str(late): (late.stat().st_size, late.stat().st_mtime_ns // 1_000_000)}
+        return earlier(self, more, commit)
+
+    monkeypatch.setattr(RunFiles, "ingest", published_meanwhile)
+    assert land(day(1))["replayed"]
+    assert land.ids() == [1]
+    land(day(2))
+    assert land.ids() == [1, 2]
+
+
+@pytest.mark.parametrize("land", ["paimon"], indirect=True)
+def test_a_killed_run_whose_snapshots_have_expired_stops_only_runs_with_its_files(
+    land, incoming, monkeypatch
+):
+    def with_state(number):
+        return day(number) | {"task_state_store": StateStore()}
+
+    def die(*_, **__):
+        raise Killed
+
+    incoming("0.csv", 0)
+    land(with_state(0))
+    file = incoming("1.csv", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr("spark_jobs.ingest._ingest_rows", die)
+        with pytest.raises(Killed):
+            land(with_state(1))
+    for number in (2, 3):
+        land.table().write(pa.table({"id": pa.array([number], pa.int64())}))
+    land.table().expire_snapshots(retain_max=1, retain_min=1)
+    with pytest.raises(AirflowFailException, match="delete the record"):
+        land(with_state(4))
+    incoming("5.csv", 5)
+    file.unlink()
+    land(with_state(5))
+    assert land.ids() == [0, 2, 3, 5]
