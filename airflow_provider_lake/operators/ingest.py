@@ -227,10 +227,26 @@ class LakeIngestOperator(LakeJobOperator):
                 f"task {self.task_id!r}: argument 'jdbc_conn_id' needs argument 'jdbc_url', the "
                 "address of the SQL database: add it, or leave out 'jdbc_conn_id'"
             )
+        if self.ingest_again:
+            self._check_ingest_again()
         if self.on_clear is not None and self.checkpoint is not None:
             raise LakeArgumentError(
                 f"task {self.task_id!r}: leave out 'on_clear' with 'checkpoint': files that are in "
                 "the checkpoint are not ingested again, cleared or not"
+            )
+
+    def _check_ingest_again(self) -> None:
+        """Raise an error if the source or its checkpoint does not depend on ``ingest_again``."""
+        if self.source is None:
+            raise LakeArgumentError(
+                f"task {self.task_id!r}: argument 'ingest_again' needs argument 'source', the path "
+                "of files: leave out 'ingest_again'"
+            )
+        if self.checkpoint is not None:
+            raise LakeArgumentError(
+                f"task {self.task_id!r}: leave out 'ingest_again' with 'checkpoint': files that "
+                "are in the checkpoint are not ingested again. To ingest all files in every run, "
+                "leave out 'checkpoint'"
             )
 
     def _identity(self, context: Context) -> dict[str, object]:

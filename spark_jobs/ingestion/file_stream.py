@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import lakeformat as lake
 from lakeformat.types.amounts import parse_asked_duration
+from lakeformat.types.count_text import counted
 from spark_jobs.ingestion.file_checkpoint import Batch, Checkpoint
 from spark_jobs.ingestion.source_files import FileState, change_of, find_states
 from spark_jobs.runtime.job import Outcome
@@ -45,7 +46,7 @@ def ingest_stream(wanted: IngestRequest, ingest: _Ingest) -> Outcome:
     snapshots = [number for each in done for number in each.snapshot_ids]
     last = done[-1].report if done else {}
     return Outcome(
-        reason=f"{files} files ingested in {len(done)} batches" if done else "no new file",
+        reason=_sentence(files, len(done)),
         report={**last, "files_taken": files, "batches": len(done)},
         skipped=not done,
         snapshot_ids=snapshots,
@@ -65,6 +66,12 @@ def rounds(poll: str | None) -> Iterator[None]:
     while True:
         time.sleep(seconds)
         yield
+
+
+def _sentence(files: int, batches: int) -> str:
+    if not batches:
+        return "no new file"
+    return f"{counted(files, 'file')} ingested in {counted(batches, 'batch', 'batches')}"
 
 
 def _batches(checkpoint: Checkpoint, wanted: IngestRequest) -> Iterator[Batch]:

@@ -345,6 +345,18 @@ MISTAKES = [
         "task 't': engine 'python' starts no Spark: leave out driver_memory, or choose engine 'spark'",
     ),
     Mistake(
+        "all files in every run, beside a checkpoint",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.orders", source="in/*.csv", checkpoint="seen", ingest_again=True)',
+        "task 't': leave out 'ingest_again' with 'checkpoint': files that are in the checkpoint are not ingested again. To ingest all files in every run, leave out 'checkpoint'",
+    ),
+    Mistake(
+        "all files in every run, of a table",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.copy", source_table="shop.orders", consumer="copy", ingest_again=True)',
+        "task 't': argument 'ingest_again' needs argument 'source', the path of files: leave out 'ingest_again'",
+    ),
+    Mistake(
         "a cron expression as the pause of a stream",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.orders", source="in/*.csv", checkpoint="seen", poll="*/5 * * * *")',
