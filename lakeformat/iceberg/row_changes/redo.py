@@ -3,7 +3,7 @@
 
 The new row of each key takes the place of the earlier one. Version 1 and 2 do not store which
 commit wrote a row. So the check looks for files of later commits that may have rows with the same
-keys.
+keys, and for commits that removed files of the earlier run.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from lakeformat.iceberg.metadata.manifest_list import read_manifest_list
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.write.file_choice import may_meet
+from lakeformat.iceberg.write.followed_files import FollowedFiles, files_of
 from lakeformat.iceberg.write.redo import find_earlier, has_newer_deletes, refusal
 from lakeformat.rows.conditions.filter import PredicateFilter
 from lakeformat.tables.commit_id import KEEP_BOTH, CommitId
@@ -64,6 +65,9 @@ def require_newest(
     own = [earlier, *later[len(newer) :]]
     if has_newer_deletes(loaded, manifests, [_added_by(own, each) for each in live]):
         raise refused("rows of its files were deleted or updated")
+    paths = frozenset[str]().union(*(files_of(loaded, each) for each in own))
+    if removing := FollowedFiles(loaded, paths, may_mix=True).through(later[: len(newer)]):
+        raise refused(f"{snapshot_text(removing)} has rewritten or removed its files")
     for entries in (_added_by(newer, each) for each in live):
         if (found := _first_that_may_meet(keys, entries, loaded.metadata)) is not None:
             by = next(each for each in newer if each.snapshot_id == found)

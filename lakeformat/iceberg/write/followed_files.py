@@ -30,12 +30,14 @@ class FollowedFiles:
 
     loaded: LoadedMetadata
     paths: frozenset[str]
+    may_mix: bool = False
+    """True to follow a compaction also if it replaced other files with them."""
 
     def through(self, later: Sequence[Snapshot]) -> Snapshot | None:
         """Update ``paths`` for the snapshots ``later``, given newest first.
 
-        Stop at a snapshot that changed the rows or mixed them with other rows, and return it; None
-        if there is no such snapshot.
+        Stop at a snapshot that changed the rows, or mixed them with other rows unless ``may_mix``
+        is set, and return it; None if there is no such snapshot.
         """
         for snapshot in reversed(later):
             if snapshot.operation == _APPEND:
@@ -52,7 +54,8 @@ class FollowedFiles:
                 # Rows keep their partition, because old and new files have the same spec.
                 places = {place for each in gone for place in scopes(each)}
                 deleted, added = _in(deleted, places), _in(added, places)
-            if _count(deleted) != _count(gone) or _rows(added) != _rows(gone):
+            is_mixed = _count(deleted) != _count(gone)
+            if (is_mixed and not self.may_mix) or _rows(added) != _rows(deleted):
                 return snapshot  # other rows were mixed in, or deleted ones were left out
             self.paths = (self.paths - _paths(gone)) | _paths(added)
         return None

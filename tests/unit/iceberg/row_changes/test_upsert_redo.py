@@ -71,6 +71,36 @@ def deleted(table: IcebergTable) -> None:
     table.delete("id = 20")
 
 
+def whole_file_deleted(table: IcebergTable) -> None:
+    table.delete("id in (3, 20)")
+
+
+def all_replaced(table: IcebergTable) -> None:
+    table.write(rows(100), overwrite="table")
+
+
+def deleted_and_compacted(table: IcebergTable) -> None:
+    table.delete("id >= 3")
+    table.compact(strategy="full", rewrite_all=True)
+
+
+REMOVED = [whole_file_deleted, all_replaced, deleted_and_compacted]
+
+
+@METHODS
+@pytest.mark.parametrize("meanwhile", REMOVED)
+def test_rows_that_others_removed_with_their_files_are_not_added_again(
+    storage, version, mode, meanwhile
+):
+    table = IcebergTable(changed_table(storage, version, mode))
+    replaced = upserted(table, 3, 20, k="first", commit=FIRST)
+    meanwhile(table)
+    before, files = pairs_of(table._handle), stored_files(storage)
+    with pytest.raises(InvalidRequestError, match=r"removed its files|rows of its files were"):
+        upserted(table, 20, k="second", commit=redo(replaced))
+    assert (pairs_of(table._handle), stored_files(storage)) == (before, files)
+
+
 @METHODS
 @WAYS
 @pytest.mark.parametrize("meanwhile", [newer_row, newer_key, mixed_in, deleted])
