@@ -113,9 +113,11 @@ class _Found:
             return
         again = int(np.setdiff1d(np.arange(len(keys)), first)[0])
         other = int(np.flatnonzero(keys == keys[again])[0])
-        places = [partition_path(self._handle.schema, names[partitions[n]]) for n in (other, again)]
+        schema = self._handle.schema
+        places = [partition_path(schema, names[partitions[n]]) for n in (other, again)]
         raise CorruptTableError(
-            f"{self._handle.uri} has a key twice, in {places[0]} and in {places[1]}, because "
-            "two writers added it at the same time: delete one of the two rows (kind '-D') with "
-            "an engine that writes one partition, or roll the table back"
+            f"{self._handle.uri} has two rows with one key, in {places[0]} and in {places[1]}: "
+            "probably two writers added it at the same time. Nothing was written; find the key "
+            f"with check(unique={list(schema.primary_keys)}), and roll the table back to a "
+            "snapshot before its second row"
         )

@@ -142,7 +142,7 @@ class IcebergCatalog(IcebergDatabases):
 
         Make the changes with ``add_column`` and ``update_column_type``; any other change is
         refused. A new column has nulls in existing rows. A type changes from INT to BIGINT, from
-        FLOAT to DOUBLE, or to a DECIMAL with more digits.
+        FLOAT to DOUBLE, or from DECIMAL to one of a higher precision and the same scale.
         """
         from lakeformat.catalog.iceberg.alter import column_change
         from lakeformat.iceberg.change_columns import change_columns

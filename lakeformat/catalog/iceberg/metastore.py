@@ -108,4 +108,8 @@ class Metastore(ABC):
         return ""
 
     def require_exists(self) -> None:  # noqa: B027 - a service or a directory is one catalog
-        """Raise ``NotFoundError`` if the metastore has other catalogs, but not this one."""
+        """Raise ``NotFoundError`` if this catalog is certainly not there.
+
+        Either the metastore has only other catalogs, or a SQL database lacks the tables of Iceberg
+        catalogs.
+        """

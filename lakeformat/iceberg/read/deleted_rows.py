@@ -204,9 +204,9 @@ class DeletedRows:
         found = next((each for each in columns if each is not None), None)
         if found is None:
             raise CorruptTableError(
-                f"{self.files.places.uri} has equality deletes by field {field_id}, which in none "
-                "of its schemas is a column of single values, or such a field inside of structs; "
-                "restore the metadata file from a backup"
+                f"{self.files.places.uri} has equality deletes that compare the field {field_id}, "
+                "but no schema of the table has a primitive column with this id, at the top level "
+                "or inside of structs; restore the metadata file from a backup"
             )
         return optional_column(found)
 

@@ -54,7 +54,7 @@ class OtherCompactor:
 
     @property
     def advice(self) -> str:
-        """The command by which the other program stops compacting."""
+        """A command and a restart by which the other program stops compacting."""
         return (
             f"lake set-option {shlex.quote(self.table)} write-only=true, then restart that writer"
         )

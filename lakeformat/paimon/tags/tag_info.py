@@ -30,7 +30,9 @@ class TagInfo:
     """Expiry time in UTC; None for never."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON, with the names of ``$tags``."""
+        """Return plain values, ready for JSON. The keys are the columns of ``$tags``, and
+        ``expire_time``.
+        """
         return {
             "tag_name": self.name,
             "snapshot_id": self.snapshot_id,

@@ -96,7 +96,8 @@ class LockRows:
         if not isinstance(lease, int | float) or not isfinite(lease):
             raise InvalidRequestError(
                 f"the row of the lock {self._id} in {LOCKS_NAME} has expire_time_seconds="
-                f"{lease!r}, which is not a number: delete that row once the lock is not held"
+                f"{lease!r}, which is not a number, so it is unknown when the lock expires: delete "
+                "the row when no program commits to the table"
             )
         return LockRow(str(acquired_at), int(lease), None if age is None else float(age), known)
 

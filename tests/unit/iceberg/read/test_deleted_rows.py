@@ -179,5 +179,5 @@ def test_keys_of_all_files_of_a_scope_delete_older_rows_with_their_values(folder
 
 def test_keys_of_a_column_that_no_schema_has_are_an_error(folder):
     unknown = delete(folder.keys("1", [1]), 1, equality_ids=(99,))
-    with pytest.raises(CorruptTableError, match="equality deletes by field 99"):
+    with pytest.raises(CorruptTableError, match="equality deletes that compare the field 99"):
         folder.deleted.equality(folder.split(unknown))

@@ -206,7 +206,7 @@ def test_a_key_that_is_there_twice_already_is_said_to_be(catalog, monkeypatch):
         patch.setattr("lakeformat.paimon.existing_keys.find_keys", find_nothing)
         for day in ("mon", "tue"):
             table.write(rows((day, 1, 1, day)))
-    with pytest.raises(CorruptTableError, match="a key twice, in dt=mon and in dt=tue"):
+    with pytest.raises(CorruptTableError, match="two rows with one key, in dt=mon and in dt=tue"):
         table.write(rows(("wed", 1, 2, "c")))
 
 
