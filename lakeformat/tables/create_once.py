@@ -30,8 +30,9 @@ class PublishOutcome(Enum):
 def try_to_create(storage: Storage, path: str, content: bytes) -> PublishOutcome:
     """Create a file whose content no other writer has.
 
-    If the answer of the storage is lost, the file is read to see who wrote it. If this raises, this
-    call has not created the file.
+    If the answer of the storage is lost, or if the name is taken, the file is read to see who wrote
+    it: a client library may have repeated a request that had already created it. If this raises,
+    this call has not created the file.
     """
     is_open = False
     for _ in range(_TRIES):
@@ -51,8 +52,6 @@ def try_to_create(storage: Storage, path: str, content: bytes) -> PublishOutcome
         else:
             if is_created:
                 return PublishOutcome.COMMITTED
-            if not is_open:
-                return PublishOutcome.LOST
         if (outcome := _read_back(storage, path, content)) is not PublishOutcome.UNKNOWN:
             return outcome
     return PublishOutcome.UNKNOWN
