@@ -20,6 +20,17 @@ __all__ = [
 ]
 
 
+_OF_OTHER_OPERATORS = {
+    "csv_options": ("delimiter", "quote", "escape", "header", "null_values", "encoding"),
+    "copy_options": ("overwrite", "on_schema_change"),
+    "field_delimiter": ("delimiter",),
+    "file_format": ("format",),
+    "mode": ("overwrite",),
+    "sep": ("delimiter",),
+}
+"""Names that operators of other providers have for the arguments that are given here."""
+
+
 class LakeArgumentError(AirflowFailException, TypeError):
     """An argument is wrong: the DAG does not import, or the task fails without a retry."""
 
@@ -57,12 +68,17 @@ def refuse_unknown(operator: type[Any], task_id: object, given: Iterable[str]) -
     known = all_arguments(operator)
     for name in given:
         if name not in known:
-            from lakeformat.types.closest import closest  # only for a message
-
             raise LakeArgumentError(
                 f"task {task_id!r}: {_shown_name(operator)} has no argument {name!r}"
-                f"{closest(name, known)}"
+                f"{_instead(name, known)}"
             )
+
+
+def _instead(name: str, known: Mapping[str, object]) -> str:
+    from lakeformat.types.closest import closest  # only for a message
+
+    ours = [each for each in _OF_OTHER_OPERATORS.get(name, ()) if each in known]
+    return f": use {', '.join(ours)}" if ours else closest(name, known)
 
 
 def _shown_name(operator: type[Any]) -> str:

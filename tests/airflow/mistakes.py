@@ -345,6 +345,12 @@ MISTAKES = [
         "task 't': engine 'python' starts no Spark: leave out driver_memory, or choose engine 'spark'",
     ),
     Mistake(
+        "options of CSV files in a dict",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.orders", source="in/*.csv", csv_options={"delimiter": ";"})',
+        "task 't': LakeIngestOperator has no argument 'csv_options': use delimiter, quote, escape, header, null_values, encoding",
+    ),
+    Mistake(
         "all files in every run, beside a checkpoint",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.orders", source="in/*.csv", checkpoint="seen", ingest_again=True)',
@@ -510,7 +516,7 @@ MISTAKES = [
         "a mode, as Spark has it",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.orders", source="in/a.csv", mode="overwrite")',
-        "task 't': LakeIngestOperator has no argument 'mode'",
+        "task 't': LakeIngestOperator has no argument 'mode': use overwrite",
     ),
     Mistake(
         "True where overwrite wants a word",
