@@ -142,6 +142,7 @@ def _ingest_new_files(catalog: Catalog, wanted: IngestRequest, started: Sessions
             return done
         found = find_states(wanted.source, wanted.catalog_options)
         new = files.new_files(found)
+        files.mark_others()
         known = f"{len(found) - len(new)} of {counted(len(found), 'file')} of {wanted.source!r}"
         if not new:
             return Outcome(

@@ -142,8 +142,6 @@ class RunFiles:
         record if the call fails before its commit.
         """
         self._storage.make_directory(self._directory)
-        for unmarked in self._unmarked:
-            self._create(unmarked + _DONE, {})
         id = SYSTEM.new_id()
         self._create(id, _Record(self._commit, files).to_json())
         with kept_if_published(lambda: self._delete([id])):
@@ -153,6 +151,13 @@ class RunFiles:
         else:
             self._mark(id)
         return result
+
+    def mark_others(self) -> None:
+        """Mark the records of killed attempts of other runs whose commits ``new_files`` has found:
+        later, their snapshots may have expired.
+        """
+        for id in self._unmarked:
+            self._create(id + _DONE, {})
 
     def mark_published(self) -> None:
         """Mark the record of another attempt of this run, which has published the commit."""
@@ -176,14 +181,16 @@ class RunFiles:
 
     def _newest_of_each_run(self, found: Collection[str]) -> Iterable[_Record]:
         """Return the records of published commits; those of killed attempts only if they have one
-        of the files ``found``.
+        of the files ``found`` that no other run has ingested.
         """
         done, pending = self._read()
+        others = [record for record in done if record.commit.user != self._commit.user]
+        open_files = set(found).difference(*(record.files for record in others))
         for identity, attempts in self._attempts(pending).items():
             if identity[0] == self._commit.user:
                 continue
-            has_found = any(path in found for each in attempts.values() for path in each.files)
-            if has_found and self._is_published(attempts):
+            files = {path for each in attempts.values() for path in each.files}
+            if not open_files.isdisjoint(files) and self._is_published(attempts):
                 id = _only_one(attempts, self._storage.uri(self._start))
                 self._unmarked.append(id)
                 done.append(attempts[id])

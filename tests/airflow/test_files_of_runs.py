@@ -276,16 +276,43 @@ def test_an_attempt_that_outlived_its_task_and_published_first_has_its_files_rec
     assert land.ids() == [1, 2]
 
 
+def with_state(number):
+    return day(number) | {"task_state_store": StateStore()}
+
+
+def die(*_, **__):
+    raise Killed
+
+
+def expire(table):
+    """Let two more commits arrive, and all older ones expire."""
+    for number in (100, 101):
+        table.write(pa.table({"id": pa.array([number], pa.int64())}))
+    table.expire_snapshots(retain_max=1, retain_min=1)
+
+
+@pytest.mark.parametrize("land", ["paimon"], indirect=True)
+@pytest.mark.parametrize("place", ["ingest._ingest_rows", "ingestion.run_files.RunFiles._mark"])
+def test_a_killed_run_whose_files_another_run_has_found_stops_no_later_run(
+    land, incoming, monkeypatch, place
+):
+    incoming("0.csv", 0)
+    land(with_state(0))
+    incoming("1.csv", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(f"spark_jobs.{place}", die)
+        with pytest.raises(Killed):
+            land(with_state(1))
+    land(with_state(2))
+    expire(land.table())
+    assert land(with_state(3))["skipped"]
+    assert land.ids() == [0, 1, 100, 101]
+
+
 @pytest.mark.parametrize("land", ["paimon"], indirect=True)
 def test_a_killed_run_whose_snapshots_have_expired_stops_only_runs_with_its_files(
     land, incoming, monkeypatch
 ):
-    def with_state(number):
-        return day(number) | {"task_state_store": StateStore()}
-
-    def die(*_, **__):
-        raise Killed
-
     incoming("0.csv", 0)
     land(with_state(0))
     file = incoming("1.csv", 1)
@@ -293,12 +320,10 @@ def test_a_killed_run_whose_snapshots_have_expired_stops_only_runs_with_its_file
         patch.setattr("spark_jobs.ingest._ingest_rows", die)
         with pytest.raises(Killed):
             land(with_state(1))
-    for number in (2, 3):
-        land.table().write(pa.table({"id": pa.array([number], pa.int64())}))
-    land.table().expire_snapshots(retain_max=1, retain_min=1)
+    expire(land.table())
     with pytest.raises(AirflowFailException, match="delete the record"):
         land(with_state(4))
     incoming("5.csv", 5)
     file.unlink()
     land(with_state(5))
-    assert land.ids() == [0, 2, 3, 5]
+    assert land.ids() == [0, 5, 100, 101]
