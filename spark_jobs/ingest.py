@@ -293,7 +293,7 @@ def _stage(table: Table, messages: list[CommitMessage], commit: CommitId | None)
 
 def _staged(table: Table, staged: StagedResult[CommitMessage], *, replayed: bool) -> Outcome:
     return Outcome(
-        reason=f"{staged.rows} rows in {staged.files} files wait to be committed",
+        reason=f"to be committed: {counted(staged.rows, 'row')} in {counted(staged.files, 'file')}",
         report={"rows": staged.rows, "files": staged.files, "bytes": staged.bytes},
         skipped=not staged.messages,
         newest_before=newest_snapshot(table),

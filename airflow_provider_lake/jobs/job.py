@@ -254,7 +254,7 @@ class LakeJobMixin(CheckedArguments):
 
         count_outcome(result)
         stock: Any = self  # every operator has a log
-        stock.log.info("%s: %s", *self._subject().values(), result["reason"])
+        stock.log.info("%s: %s", *self._subject().values(), _sentence_of(result))
         if result["skipped"] and self.skip_if_noop:
             self._report(result)
             raise AirflowSkipException(result["reason"])
@@ -292,3 +292,17 @@ def _as_argument(task_id: str, reason: Exception) -> LakeArgumentError:
     from airflow_provider_lake.arguments.refusal import in_words_of_a_dag  # only for a message
 
     return LakeArgumentError(f"task {task_id!r}: {in_words_of_a_dag(reason)}")
+
+
+def _sentence_of(result: JobResult) -> str:
+    """Return the reason of a result, with the numbers of rows and files if it is that of a
+    commit.
+    """
+    from lakeformat.types.count_text import counted
+
+    reason, report = str(result["reason"]), result["report"]
+    rows, files = report.get("rows"), report.get("files")
+    is_commit = reason == f"published as snapshot {result['snapshot_id']}"
+    if not is_commit or not isinstance(rows, int) or not isinstance(files, int):
+        return reason
+    return f"{reason}: {counted(rows, 'row')} in {counted(files, 'file')}"

@@ -151,6 +151,13 @@ def test_the_log_names_the_number_of_skipped_files(land, incoming, caplog):
     assert any("skipping 1 of 2 files of" in each for each in caplog.messages)
 
 
+def test_the_log_names_the_numbers_of_added_rows_and_files(land, incoming, log):
+    incoming("1.csv", 1)
+    incoming("2.csv", 2, 3)
+    done = land(day(1))
+    assert log()[-1] == f"shop.orders: {done['reason']}: 3 rows in 1 file"
+
+
 def test_records_of_many_runs_are_merged(land, incoming, monkeypatch):
     monkeypatch.setattr(run_files, "_MERGED_FROM", 4)
     for number in range(1, 8):

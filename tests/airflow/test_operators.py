@@ -162,7 +162,8 @@ def test_a_table_is_fed_kept_and_cleaned_by_operators_alone(tmp_path, orders, mo
             result
         )
         assert {"replayed", "seconds", "report"} <= set(result)
-        assert ("%s: %s", "shop.orders", result["reason"]) in said
+        numbers = ": 1 row in 1 file" if result is published else ""
+        assert ("%s: %s", "shop.orders", result["reason"] + numbers) in said
     assert gone["report"]["dry_run"] is False
     assert orphans["report"]["dry_run"] is True
     assert healthy["report"]["score"] > 0
