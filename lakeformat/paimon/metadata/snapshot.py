@@ -17,6 +17,7 @@ from lakeformat.tables.position import MAIN_BRANCH, Position
 
 __all__ = [
     "COMPACTION_MARK",
+    "READ_SNAPSHOT",
     "CommitKind",
     "Snapshot",
     "is_foreign_compaction",
@@ -25,6 +26,8 @@ __all__ = [
 ]
 
 CURRENT_VERSION = 3
+READ_SNAPSHOT = "lake.read-snapshot"
+"""The property of a batch in transaction order: the snapshot from which it was computed."""
 
 
 class CommitKind(StrEnum):

@@ -16,7 +16,7 @@ from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.compact.newest_schema import newest_schema
 from lakeformat.paimon.handle import TableHandle, require_writable
 from lakeformat.paimon.metadata.commit_message import CommitMessage
-from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot import READ_SNAPSHOT, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.read.where import row_filter
 from lakeformat.paimon.row_changes.append_files import take_out_rows
@@ -37,7 +37,6 @@ from lakeformat.paimon.row_changes.request import (
 )
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.transaction_order.changes_since import (
-    READ_SNAPSHOT,
     ChangesSince,
     changes_since,
     read_base,

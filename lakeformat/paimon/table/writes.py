@@ -22,10 +22,11 @@ from lakeformat.errors import (
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.commit.earlier_result import earlier_tries, find_replay
-from lakeformat.paimon.commit.foreign_messages import check_foreign_messages
+from lakeformat.paimon.commit.foreign_messages import are_there, check_foreign_messages
 from lakeformat.paimon.commit.identity import EarlierCommits
 from lakeformat.paimon.commit.overwrite import DYNAMIC, Dynamic
 from lakeformat.paimon.commit.transaction import wait_to_retry
+from lakeformat.paimon.commit.written_paths import written_paths
 from lakeformat.paimon.handle import TableHandle, crosses_partitions
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.snapshot import Snapshot
@@ -115,7 +116,9 @@ def commit_prepared(
     earlier = None
     if options.commit is not None:
         earlier = earlier_tries(handle, options.commit, overwrite=replaced, messages=messages)
-        if done := find_replay(handle, earlier, overwrite=replaced, messages=messages):
+        # The earlier attempt deletes given files whose rows it writes again.
+        there = [each for each in messages if not is_in_order or _has_files(handle, each)]
+        if done := find_replay(handle, earlier, overwrite=replaced, messages=there):
             return done
     check_foreign_messages(handle, messages)
     if is_in_order:
@@ -127,6 +130,10 @@ def commit_prepared(
     return commit_messages(
         handle, messages, options, overwrite=replaced, earlier=earlier, from_elsewhere=True
     )
+
+
+def _has_files(handle: TableHandle, message: CommitMessage) -> bool:
+    return any(are_there([*written_paths(handle, [message])]))
 
 
 def delete_partitions(

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.errors import CommitConflictError
+from lakeformat.errors import CommitConflictError, InvalidRequestError
 from lakeformat.paimon.commit.conflict_text import described, named
 from lakeformat.paimon.commit.deltas import delta_of, newest_first
 from lakeformat.paimon.commit.read_snapshot_check import Touches
@@ -18,7 +18,7 @@ from lakeformat.paimon.datafile.system_fields import VALUE_KIND
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.manifest import ManifestColumns
-from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.metadata.snapshot import READ_SNAPSHOT, CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import (
     latest_snapshot,
     read_snapshot_if_present,
@@ -32,18 +32,15 @@ from lakeformat.rows.row_hashes import Hashes, row_hashes
 from lakeformat.rows.row_kinds import is_retract
 
 __all__ = [
-    "READ_SNAPSHOT",
     "ChangedKeys",
     "ChangesSince",
     "changes_since",
     "final",
+    "is_in_history",
     "read_base",
     "touched_by",
     "written_as_of",
 ]
-
-READ_SNAPSHOT = "lake.read-snapshot"
-"""The property of a batch in transaction order: the snapshot from which it was computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +92,13 @@ def read_base(
 ) -> Snapshot | None:
     """Return the snapshot ``number`` from which a batch was computed; None for number 0.
 
-    Raise CommitConflictError if it has expired, or if a rollback has removed it. ``identity`` is
-    its identity, if known.
+    Raise CommitConflictError if it has expired, or if a rollback has removed it, and
+    InvalidRequestError for a negative number. ``identity`` is its identity, if known.
     """
+    if number < 0:
+        raise InvalidRequestError(
+            f"read_snapshot is {number}, but must be 0 (the empty table) or more"
+        )
     if number == 0:
         return None
     newest = 0 if head is None else head.id
@@ -113,6 +114,21 @@ def read_base(
             "table. Nothing was published; read again and repeat the work"
         )
     return found
+
+
+def is_in_history(handle: TableHandle, snapshot: Snapshot | None, head: Snapshot | None) -> bool:
+    """Return False if a rollback has removed ``snapshot`` from the history of ``head``, or if it
+    has expired.
+    """
+    if snapshot is None:
+        return True
+    if head is None or head.id < snapshot.id:
+        return False
+    is_head = head.id == snapshot.id
+    found = (
+        head if is_head else read_snapshot_if_present(handle.storage, handle.layout, snapshot.id)
+    )
+    return found is not None and found.identity == snapshot.identity
 
 
 def written_as_of(handle: TableHandle, number: int | None, identity: str | None) -> WrittenAsOf:

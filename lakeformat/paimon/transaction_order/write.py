@@ -22,22 +22,24 @@ from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.commit.identity import EarlierCommits
 from lakeformat.paimon.commit.overwrite import Dynamic, Replacement
 from lakeformat.paimon.commit.read_snapshot_check import Touches
+from lakeformat.paimon.compact.newest_schema import newest_schema
 from lakeformat.paimon.datafile.system_fields import VALUE_KIND
 from lakeformat.paimon.existing_keys import find_keys
 from lakeformat.paimon.expiry_race import head_of
 from lakeformat.paimon.handle import TableHandle, has_hash_index
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.manifest import FileKind, ManifestEntry
+from lakeformat.paimon.metadata.snapshot import READ_SNAPSHOT
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.partition_filter import PartitionFilter, these_partitions
 from lakeformat.paimon.read.data_files import DataFiles
 from lakeformat.paimon.read.deletions import DeletedRows
 from lakeformat.paimon.transaction_order.changes_since import (
-    READ_SNAPSHOT,
     ChangedKeys,
     ChangesSince,
     changes_since,
     final,
+    is_in_history,
     read_base,
     touched_by,
 )
@@ -46,6 +48,7 @@ from lakeformat.paimon.transaction_order.newer_files import (
     NewerFiles,
     newer_files,
 )
+from lakeformat.paimon.transaction_order.supported import require_transaction_order
 from lakeformat.paimon.write.table_writer import TableWriter
 from lakeformat.rows.row_kinds import Kinds
 from lakeformat.tables.driver import Round, Steps, carry_out
@@ -74,9 +77,11 @@ class _Prepared:
         """Return the same files for a newer snapshot, or None if they must be written again.
 
         They must be if a key of the batch was changed since, if a compaction has merged newer rows,
-        or if keys may have got other buckets.
+        if keys may have got other buckets, or if a rollback has removed their snapshot.
         """
         handle = changes.handle
+        if not is_in_history(handle, self.changes.head, changes.head):
+            return None
         since = changes_since(handle, self.changes.head, changes.head).within(self.touches)
         if since.added and has_hash_index(handle):
             return None
@@ -140,9 +145,11 @@ class BatchInOrder:
         return self._report
 
     def _plan(self) -> Round[None, None]:
-        handle, options = self.handle, self.options
+        options, head = self.options, latest_snapshot(self.handle.storage, self.handle.layout)
         assert options.read_snapshot is not None
-        head = latest_snapshot(handle.storage, handle.layout)
+        # Rows of other writers, which may have new columns, are written again with all values.
+        handle = self.handle = newest_schema(self.handle)
+        require_transaction_order(handle)
         if self._is_read and self._prepared is None and not self.can_be_read_again:
             raise _read_once(handle)
         base = read_base(handle, options.read_snapshot, options.read_identity, head)
@@ -212,6 +219,7 @@ class BatchInOrder:
             read_identity=None if head is None else head.identity,
             properties={**options.properties, READ_SNAPSHOT: str(options.read_snapshot)},
             kept_files=prepared.newer.kept,
+            is_recorded=options.commit is not None,
         )
         self._report = commit_messages(
             self.handle,
