@@ -22,6 +22,7 @@ from lakeformat.paimon.write.passthrough_columns import decimals_as_numbers
 from lakeformat.tables.arguments import Conflict, Overwritten
 from lakeformat.tables.position import AnyPosition
 from lakeformat.types.closest import closest
+from spark_jobs.frames.conditions import column_named
 from spark_jobs.frames.fitting import require_fitting
 from spark_jobs.frames.jvm_batches import (
     WIDEST_BYTES,
@@ -137,10 +138,13 @@ def write_changes(
                 f"{', '.join(frame.columns)}{closest(name, frame.columns)}"
             )
     columns = row_schema(table).column_names
-    written = [name for name in frame.columns if name in columns or name not in sequence]
+    left_out = {*sequence} - {kinds, *columns}
+    written = [name for name in frame.columns if name not in left_out]
     keyed = keyed_rows(table, written, key)
-    require_fitting(frame.select(*written).schema, keyed, kinds)
-    ordered = frame.repartition(*key).sortWithinPartitions(*sequence).select(*written)
+    kept = [*map(column_named, written)]
+    require_fitting(frame.select(*kept).schema, keyed, kinds)
+    of_one_key = frame.repartition(*map(column_named, key))
+    ordered = of_one_key.sortWithinPartitions(*map(column_named, sequence)).select(*kept)
     return write_in_tasks(ordered, table, kinds=kinds, keyed=keyed)
 
 

@@ -367,5 +367,12 @@ def test_rows_with_kinds_change_an_iceberg_table_in_the_order_of_a_column(spark,
     ):
         with pytest.raises(lake.InvalidRequestError, match=said):
             write_table(frame, orders, **{k: v for k, v in arguments.items() if k != left_out})
+    dotted = catalog.create_table("shop.dotted", [("an.id", "BIGINT"), ("note", "STRING")])
+    rows = [(4, 1, "+U", "b"), (4, 1, "+I", "a"), (4, 0, "-D", "")]
+    named = spark.createDataFrame(rows, "`an.id` long, `an.at` int, op string, note string")
+    arguments |= {"upsert_by": ["an.id"], "sequence_by": ["an.at", "op"]}
+    write_table(named, dotted, **arguments)
+    assert dotted.scan().to_arrow().to_pylist() == [{"an.id": 4, "note": "b"}]
+    arguments |= {"upsert_by": ["id"], "sequence_by": ["at"]}
     with pytest.raises(lake.InvalidRequestError, match=r"no column 'notes'.*did you mean 'note'"):
         write_table(frame, orders, **arguments | {"sequence_by": ["notes"]})
