@@ -8,20 +8,27 @@ keeps the change of the stream.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import CommitConflictError, InvalidRequestError
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.partition_type import partition_type
+from lakeformat.iceberg.read.plan import TableState, plan_files
 from lakeformat.iceberg.read.where import row_filter
 from lakeformat.iceberg.row_changes.new_values import Update, bind_update
 from lakeformat.iceberg.row_changes.run import ChangeRequest, change_reason
+from lakeformat.iceberg.write.partitioned_rows import Splitter
+from lakeformat.iceberg.write.publish import Base
 from lakeformat.mixed.batch.begin import BegunBatch
+from lakeformat.mixed.read.node_splits import NodeSplit
 from lakeformat.mixed.read.scan import MixedScan
 from lakeformat.mixed.read.state import MixedState
+from lakeformat.mixed.read.store_files import change_files
 from lakeformat.mixed.write.change_writer import ChangeWriter
-from lakeformat.mixed.write.write_changes import publish_changes
+from lakeformat.mixed.write.write_changes import BatchPlace, publish_changes
 from lakeformat.rows.assignments import NewValues
 from lakeformat.rows.conditions.filter import Where
 from lakeformat.rows.row_kinds import DELETE, UPDATE_AFTER, UPDATE_BEFORE, Kinds
@@ -83,13 +90,13 @@ def count_rows(state: MixedState, change: RowChange, request: ChangeRequest) -> 
 def change_rows(batch: BegunBatch, change: RowChange, request: ChangeRequest) -> RowChangeReport:
     """Change the rows in one commit of the change store, which ends the batch."""
     state = batch.state
-    work = _RowWork(state.base.places.uri, change.scan(state), change.bind(state), request)
+    work = _RowWork(batch, change.scan(state), change.bind(state), request)
     written = publish_changes(
         batch.pair,
         work.fill,
         replaces=True,
         commit=request.commit,
-        batch=batch.place(),
+        batch=work.place(),
     )
     if written.replayed:
         return RowChangeReport(
@@ -111,11 +118,13 @@ def change_rows(batch: BegunBatch, change: RowChange, request: ChangeRequest) ->
 class _RowWork:
     """Reads the rows of a scan and gives their changes to a writer, split by split."""
 
-    table: str
+    batch: BegunBatch
     scan: MixedScan
     update: Update | None
     request: ChangeRequest
     rows: int = field(default=0, init=False)
+    _left: list[NodeSplit] = field(default_factory=list, init=False)
+    """The splits from which rows move to another partition."""
 
     def fill(self, writer: ChangeWriter) -> None:
         """Give the changes of all rows to the writer."""
@@ -124,15 +133,48 @@ class _RowWork:
             self._report_progress(done)
             for old in self.scan.read(split):
                 self.rows += old.num_rows
-                for changed, kinds in self._changed(old):
+                for changed, kinds in self._changed(split, old):
                     writer.change(changed, kinds)
         self._report_progress(len(splits))
 
-    def _changed(self, old: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, Kinds]]:
+    def place(self) -> BatchPlace:
+        """Return the place of the batch; its commit is refused if another commit changed the place
+        from which rows move: a delete there would not reach the moved rows.
+        """
+        place = self.batch.place()
+
+        def require(base: Base, entries: pa.Table) -> None:
+            place.require(base, entries)
+            self._require_unchanged(base.loaded)
+
+        return replace(place, require=require)
+
+    def _require_unchanged(self, change: LoadedMetadata) -> None:
+        if not self._left:
+            return
+        metadata = change.metadata
+        state = TableState(change.places, metadata, metadata.current_snapshot, metadata.schema)
+        for file in change_files(state, plan_files(state)):
+            if file.sequence > self.batch.transaction and any(
+                split.partition == file.partition and split.node.may_share_keys(file.node)
+                for split in self._left
+            ):
+                raise CommitConflictError(
+                    f"{self.batch} was not published: it moves rows out of the partition "
+                    f"{file.partition!r}, in which {file.path} has changed rows since the begin. "
+                    "A row that both have changed would be there twice. Repeat the update, which "
+                    "reads the new rows, or add the partition column to the key"
+                )
+
+    def _changed(
+        self, split: NodeSplit, old: pa.RecordBatch
+    ) -> Iterator[tuple[pa.RecordBatch, Kinds]]:
         if self.update is None:
             yield old, np.full(old.num_rows, DELETE, np.int8)
             return
         new = self.update(old).cast(old.schema)
+        if self._partitions(old) != self._partitions(new):
+            self._left.append(split)
         both = pa.Table.from_batches([old, new])
         pairs = np.arange(2 * old.num_rows).reshape(2, -1).T.ravel()
         rows = both.take(array_of(pairs)).combine_chunks().to_batches()
@@ -140,13 +182,19 @@ class _RowWork:
         for each in rows:  # one batch, or none without rows
             yield each, kinds
 
+    def _partitions(self, rows: pa.RecordBatch) -> list[pa.Array]:
+        metadata = self.batch.state.change.metadata
+        spec = metadata.spec_of(metadata.default_spec_id)
+        splitter = Splitter(spec, metadata.schema, partition_type(metadata, spec))
+        return splitter.values(pa.Table.from_batches([rows]))
+
     def _report_progress(self, done: int) -> None:
         if self.request.on_progress is None:
             return
         sizes = [each.size_bytes for each in self.scan.splits()]
         self.request.on_progress(
             CompactProgress(
-                table=self.table,
+                table=self.batch.state.base.places.uri,
                 units=len(sizes),
                 done=done,
                 bytes=sum(sizes),

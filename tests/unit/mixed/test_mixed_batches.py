@@ -263,6 +263,26 @@ def test_an_update_moves_rows_to_another_partition(catalog):
     assert of_days(table) == [(1, "y", "a"), (2, "x", "b")]
 
 
+def test_an_update_moves_no_row_that_a_stream_has_changed_meanwhile(catalog):
+    """The delete of the stream is in the old partition, where it reaches no moved row."""
+    table = catalog.create_table(
+        "db.days", DAYS, format="mixed", primary_key=["k"], partition_by=["p"]
+    )
+    table.write(days((1, "x", "a"), (2, "x", "b"), (3, "y", "c")))
+    with table.begin() as batch:
+        table.write(days((1, "x", "stream")))
+        with pytest.raises(lake.CommitConflictError, match=r"moves rows out of the partition 'p=x"):
+            batch.update("p = 'x'", {"p": "y"})
+    assert of_days(table) == [(1, "x", "stream"), (2, "x", "b"), (3, "y", "c")]
+    with table.begin() as batch:
+        table.write(days((4, "y", "stream")))  # not in a partition that rows leave
+        assert batch.update("p = 'x'", {"p": "y"}).rows == 2
+    with table.begin() as batch:
+        table.write(days((4, "y", "again")))
+        assert batch.update("k < 5", {"p": "y", "v": "z"}).rows == 4  # moves no row
+    assert of_days(table) == [(1, "y", "z"), (2, "y", "z"), (3, "y", "z"), (4, "y", "again")]
+
+
 def test_a_repeated_delete_publishes_once(table):
     table.write(names(_1="a", _2="b"))
     commit = lake.CommitId("clean", 1)
