@@ -1,8 +1,8 @@
 """Measures reads while no optimizing runs: Mixed tables beside Iceberg's equality deletes.
 
-``python -m benchmarks.mixed_stalled [COMMITS]`` upserts random keys in so many commits into both,
-reads all rows after each quarter of them, and writes ``results/mixed_stalled.md``. Both must give
-equal answers.
+``python -m benchmarks.mixed_stalled [COMMITS]`` upserts random keys into a table of each kind, in
+``COMMITS`` commits. After each quarter of them it reads all rows of both tables, which must be
+equal. It writes ``results/mixed_stalled.md``.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ class _Equality:
 
 
 def ask(folder: Path, *, commits: int, rows: int, rows_per_commit: int) -> Iterator[Answer]:
-    """Yield the times before the first commit and after each quarter of them."""
+    """Yield the CPU seconds of the reads before the first commit and after each quarter of the
+    commits.
+    """
     random = np.random.default_rng(7)
     catalog = lake.open_catalog(str(folder), format="iceberg")
     catalog.create_database("bench")

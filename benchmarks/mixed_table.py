@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 CHANGED_PART = 5
-"""One of so many rows is changed after it was merged into the base store."""
+"""One row in this many is changed after it was merged into the base store."""
 _BATCH_ROWS = 1 << 17
 Batches = Iterator[pa.RecordBatch]
 
@@ -53,7 +53,7 @@ def open_pair(folder: Path) -> MixedTable:
 
 
 def changed_rows(rows: int) -> pa.Table:
-    """Return new values for one of ``CHANGED_PART`` keys, unsorted."""
+    """Return new values for one key in every ``CHANGED_PART``, unsorted."""
     every = pa.Table.from_batches(sample_batches(rows))
     order = np.random.default_rng(SEED).permutation(rows)[: rows // CHANGED_PART]
     chosen = every.take(pa.array(order)).combine_chunks()

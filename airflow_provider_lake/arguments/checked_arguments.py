@@ -133,7 +133,8 @@ class CheckedArguments:
 
     @classmethod
     def _check_values(cls, task_id: str, given: Mapping[str, Any]) -> None:
-        """Raise an error for a value of the right type that is wrong with any other arguments.
+        """Raise an error for a value of the right type that is wrong by itself, without regard to
+        the other arguments.
 
         A value that is only known when the task runs is checked at that time.
         """
@@ -176,8 +177,8 @@ class CheckedArguments:
             raise LakeArgumentError(f"{reason}{self._missing_results(taken)}") from None
 
     def _missing_results(self, taken: Mapping[str, Any]) -> str:
-        """Return the end of a message that names the arguments which are None because another task
-        returned nothing.
+        """Return the end of a message that names the arguments that are None because another task
+        returned nothing; empty if there are none.
         """
         return "".join(
             f"; argument {name!r} is None, because task {task!r} was skipped or returned None"

@@ -24,7 +24,7 @@ class RefusingConstruction(BaseOperatorMeta):
     """A metaclass that reports wrong arguments of an operator as a mistake of the DAG's author.
 
     Airflow constructs the operator of a mapped task when the task runs. So an unknown or missing
-    argument is only found then, and every retry would find it again.
+    argument is only found then. The task then fails without a retry, which would find it again.
     """
 
     @property

@@ -95,10 +95,11 @@ def _name_of(ti: TaskIdentity, parts: Sequence[object]) -> str:
 
 
 def possible_names(user: str) -> Iterator[tuple[str, str]]:
-    """Yield the DAG and the task that a commit user may name; both may contain dots.
+    """Yield each pair of DAG id and task id that a commit user may stand for; ids may contain dots,
+    so several pairs are possible.
 
-    A user of another program names none. A name of a task that was cut or changed to be safe in
-    file names is not found.
+    The commit user of another program yields none. A pair is missing if its ids were cut or changed
+    to be safe in file names.
     """
     found = _USER.fullmatch(user)
     parts = [] if found is None else found[2].split(".")

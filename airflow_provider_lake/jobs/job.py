@@ -201,7 +201,7 @@ class LakeJobMixin(CheckedArguments):
         """Raise ``UnsupportedError`` if the table of the task lacks the job's operation."""
 
     def _of_connections(self) -> dict[str, object]:
-        """Return the keys of the request whose values connections hold."""
+        """Return the keys of the request that come from connections, with their values."""
         hook = self.lake_hook
         return {"warehouse": hook.warehouse, "catalog_options": hook.catalog_options}
 

@@ -236,7 +236,9 @@ class LakeIngestOperator(LakeJobOperator):
             )
 
     def _check_ingest_again(self) -> None:
-        """Raise an error if the source or its checkpoint does not depend on ``ingest_again``."""
+        """Raise an error for ``ingest_again`` without ``source``, or with ``checkpoint``: it would
+        have no effect.
+        """
         if self.source is None:
             raise LakeArgumentError(
                 f"task {self.task_id!r}: argument 'ingest_again' needs argument 'source', the path "

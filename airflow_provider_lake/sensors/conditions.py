@@ -165,12 +165,14 @@ class ConsumerLag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicationCurrent:
-    """Readers of Iceberg miss at most this number of snapshots of a published Paimon table."""
+    """Readers of Iceberg miss at most ``max_behind`` snapshots of a published Paimon table."""
 
     max_behind: int = 0
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """Return how many snapshots readers miss; None if they are too many."""
+        """Return the number of snapshots that readers miss; None if they miss more than
+        ``max_behind``.
+        """
         from lakeformat import publication_lag
 
         table.require("publish")

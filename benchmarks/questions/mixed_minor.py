@@ -18,7 +18,7 @@ __all__ = ["QUESTION"]
 
 ReadBack = Callable[[], pa.Table]
 _LEVEL = 3
-"""The level of compression of base files, as Iceberg's."""
+"""The compression level of base files, the same as that of Iceberg tables."""
 
 
 def _pair(rows: int, folder: Path) -> MixedTable:

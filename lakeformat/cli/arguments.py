@@ -17,16 +17,17 @@ ReadSnapshotOption = Annotated[
     str | None,
     typer.Option(
         metavar="POSITION",
-        help="The snapshot from which the change was computed, such as 7. Later changes of the "
-        "same rows are refused or kept, as --conflict chooses. Only Paimon tables.",
+        help="The snapshot from which the change was computed, such as 7. If other commits "
+        "changed the table since, --conflict decides. Only for Paimon tables.",
     ),
 ]
 ConflictOption = Annotated[
     str | None,
     typer.Option(
         metavar="HOW",
-        help="With --read-snapshot: transaction-order keeps what other commits changed since, "
-        "optimistic refuses the commit. Default: the table option write.conflict.",
+        help="With --read-snapshot: transaction-order commits, and keeps the rows that other "
+        "commits changed since; optimistic fails if they changed the same partitions. Default: "
+        "the table option write.conflict.",
     ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")]

@@ -25,7 +25,8 @@ REFUSED_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "write": {
         "kinds": "pass the rows and their kinds to upsert",
-        "conflict": "an order of transactions needs the keys of a Paimon table: leave it out",
+        "conflict": "an Iceberg table has no order of transactions: leave it out, or use a Paimon "
+        "table with a primary key or a Mixed table",
         "watermark": "keep the event time in a column, or in properties",
         "read_snapshot": "this version does not compare the table with an earlier state: leave it "
         "out",

@@ -72,8 +72,9 @@ _ANSWER_DDL = "message binary, refused binary"
 def in_order(
     table: lake.Table, read_snapshot: AnyPosition | str | None, conflict: Conflict | None
 ) -> Order | None:
-    """Return the arguments that the writers of a table get; None without ``read_snapshot``, and for
-    a format that does not take it, whose commit refuses it by name.
+    """Return the arguments that the writers of a table get; None without ``read_snapshot``.
+
+    None also for a format without this argument: its commit then raises ``UnsupportedError``.
     """
     if read_snapshot is None or "read_snapshot" in table.refused_arguments.get("write", {}):
         return None

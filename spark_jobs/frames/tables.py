@@ -123,7 +123,7 @@ def find_readable_table(
 
 
 def require_streamed(table: AnyTable) -> Any:
-    """Return the table; ``UnsupportedError`` if its format has no streams of changes."""
+    """Return the table; raise ``UnsupportedError`` if its format has no streams of changes."""
     if "stream" in table.operations:
         return table
     raise lake.UnsupportedError(

@@ -88,9 +88,9 @@ class RunFiles:
     def new_files(self, found: Mapping[str, FileState]) -> dict[str, FileState]:
         """Return the files of ``found`` that no other run has ingested.
 
-        Raises ``InvalidRequestError`` if a file has changed since another run ingested it; a run
-        that is repeated only logs it. Also raises it if such a run would replace its rows, but none
-        of its files is left.
+        Raise ``InvalidRequestError`` if a file has changed since another run ingested it; in a
+        repeated run, such as that of a cleared task, only log that. A repeated run raises the error
+        if files whose rows it replaces are missing, and no file is left to ingest.
         """
         taken: dict[str, FileState] = {}
         own: Mapping[str, FileState] | None = None

@@ -30,8 +30,9 @@ _SHIFT = np.uint64(32)
 _BITS = 64
 _GREATEST = np.uint64(2**64 - 1)
 _PLACES_PER_KEY = 8
-"""The least number of places for each hash in the table of known hashes, so that at most one of so
-many other rows passes it."""
+"""The least number of entries, for each known hash, in the table that is asked first. So at most
+one in eight rows with an unknown hash passes it.
+"""
 
 
 class EqualityKeys:
@@ -95,7 +96,7 @@ class EqualityKeys:
 
 
 class _HashIndex:
-    """Sorted hashes, found by their first bits; a hash may occur several times."""
+    """Sorted hashes of keys, with duplicates, and tables that find a hash by its first bits."""
 
     def __init__(self, hashes: _Hashes) -> None:
         is_first = np.ones(len(hashes), np.bool_)
@@ -114,7 +115,9 @@ class _HashIndex:
         self._starts = starts
 
     def first_places(self, hashes: _Hashes) -> tuple[_Positions, _Positions]:
-        """Return the rows whose hash is known, and the first place of each of these hashes."""
+        """Return the numbers of the rows whose hash is known and, for each of them, the position of
+        the first occurrence of its hash in the sorted hashes.
+        """
         # One look into a table is enough for nearly all rows with an unknown hash.
         rows: _Positions = np.flatnonzero(self._known[hashes >> self._known_shift])
         wanted = hashes[rows]
@@ -127,18 +130,22 @@ class _HashIndex:
         return rows[is_known], self._first[at[is_known]]
 
     def has_next(self, places: _Positions) -> Mask:
-        """Return a mask of the places after which the same hash comes again."""
+        """Return a mask of the positions that the same hash follows once more."""
         mask: Mask = ~self._is_last[places]
         return mask
 
 
 def _shift(places: int) -> np.uint64:
-    """Return by how many bits a hash is shifted to a table with at least so many places."""
+    """Return the right shift by which a 64-bit hash becomes an index into a table with at least
+    ``places`` entries.
+    """
     return np.uint64(_BITS - max(places, 2).bit_length())
 
 
 def _is_exact(columns: Sequence[pa.Array]) -> bool:
-    """Return True if different keys have different hashes: those of one number each."""
+    """Return True if different keys always have different hashes: keys of one column of at most 64
+    bits, without nulls.
+    """
     if len(columns) != 1 or columns[0].null_count:
         return False
     kind = columns[0].type

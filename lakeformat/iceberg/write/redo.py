@@ -95,7 +95,8 @@ def find_replaced(
 def find_earlier(
     loaded: LoadedMetadata, history: Sequence[Snapshot], commit: CommitId, uri: str
 ) -> Snapshot | None:
-    """Return the snapshot that the same user committed before; None if it was rolled back.
+    """Return the snapshot ``commit.replaces``, which the same user committed; None if it was rolled
+    back.
 
     ``history`` is that of the branch, newest first. Raise ``InvalidRequestError`` if the snapshot
     has expired.

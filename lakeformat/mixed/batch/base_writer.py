@@ -73,6 +73,6 @@ class BaseWriter(NodeWriter):
         raise InvalidRequestError(
             f"{counted(len(several), 'key')} occurs more than once in the new rows of the "
             f"overwrite of {self._table}, such as {shown} in {first['count_all']} rows. Nothing "
-            "was published: keep one row of each key, or write the rows with write, where the last "
-            "row of a key counts"
+            "was published: keep one row of each key, or pass the rows to batch.write(), where "
+            "the last row of a key counts"
         )

@@ -140,10 +140,10 @@ class MixedBatch:
         """Replace the rows of whole partitions, in one commit of the base store that ends the
         batch.
 
-        Give ``partitions`` as for ``table.write(overwrite=…)``, or a list of dicts of partition
-        values, or ``where`` with a condition on
-        partition columns. Rows that other commits have changed since the batch began are kept with
-        these changes. Two new rows with one key raise ``InvalidRequestError``.
+        Give ``partitions`` as for ``table.write(overwrite=…)``, or as a list of dicts of partition
+        values. Or give ``where``, a condition on partition columns. Rows that other commits have
+        changed since the batch began are kept with these changes. Two new rows with one key raise
+        ``InvalidRequestError``.
         """
         replaced = Replaced(partitions=partitions, where=where)
         return self._commit(

@@ -102,7 +102,9 @@ class Lease:
             self._write(self._environment.now_millis() + LEASE_MILLIS)
 
     def stop_renewing(self) -> None:
-        """Let the lease become stale, because no code can use it any more."""
+        """Stop the renewals, so that the lease becomes stale: called when the batch is garbage
+        without a commit or ``abort``.
+        """
         self._ended.set()
 
     def release(self) -> None:

@@ -212,7 +212,7 @@ class _Overwrite:
             raise CommitConflictError(
                 f"{self.batch} was not published: base snapshots since its begin have expired or "
                 "were rolled back, so a later batch may have overwritten the same rows. Begin a "
-                "new batch, and keep snapshots longer than batches run"
+                "new batch, and keep snapshots longer than batches run ('snapshot.keep.duration')"
             )
 
     def _require_changes(
@@ -263,7 +263,7 @@ def _partitions(
             raise UnsupportedError(
                 f"{base.location} has two partitions {path!r}, one with a null and one with a "
                 "value whose text is 'null'. Amoro records the merged changes of both under this "
-                "name, so they cannot be overwritten: write the changed rows with write"
+                "name, so they cannot be overwritten: pass the changed rows to batch.write()"
             )
     return {*found}
 

@@ -110,7 +110,9 @@ def plan_expiry(
 
 
 def _of_store(request: MixedExpiryRequest, age_millis: int, least: int) -> ExpiryRequest:
-    """Return the request for one store; what the caller leaves open has the given limits."""
+    """Return the request for one store; ``age_millis`` and ``least`` are used for arguments that
+    are None.
+    """
     older_than = request.older_than
     return ExpiryRequest(
         timedelta(milliseconds=age_millis) if older_than is None else older_than,

@@ -33,8 +33,10 @@ from lakeformat.mixed.stores.store_pair import LoadedPair
 __all__ = ["MergedChanges", "find_merged_changes", "remove_merged_changes"]
 
 _SETTLED_MILLIS = 60 * 60 * 1000
-"""The age of a merge from which on its changes may be removed. A reader loads the base store first.
-If its changes were removed in the meantime, they would be missing. Clocks may differ, too."""
+"""The least age, in milliseconds, of a merge whose changes may be removed from the change store. A
+reader loads the base store first, then the change store: changes that are merged and removed in
+between would be missing. Clocks may differ, too.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,8 @@ def find_merged_changes(
     age_millis: int,
     now_millis: int,
 ) -> MergedChanges:
-    """Return the files that were committed more than ``age_millis`` ago and are merged for an hour.
+    """Return the files that were committed more than ``age_millis`` ago and merged at least an hour
+    ago.
 
     An open batch can overwrite rows of the base store with the state at its beginning. The changes
     since then are merged again, so they are kept.
@@ -101,12 +104,14 @@ class _Ages:
         )
 
     def committed(self, sequence: int) -> int:
-        """Return the time of the commit with a number; if it has expired, that of the next one."""
+        """Return the time, in epoch milliseconds, of the commit with a sequence number; if its
+        snapshot has expired, that of the next one.
+        """
         return self.times[min(bisect_left(self.numbers, sequence), len(self.times) - 1)]
 
 
 def _settled(pair: LoadedPair, state: MixedState, upto_millis: int) -> OptimizedSequences:
-    """Return the record of merged changes that the base store had at a time."""
+    """Return the record of merged changes that the base store had at ``upto_millis``."""
     head = None if state.base.snapshot is None else state.base.snapshot.snapshot_id
     for each in pair.base.metadata.ancestry(head):
         if each.timestamp_ms <= upto_millis and each.summary.get(f"{SEQUENCES}{MARK}") == "true":

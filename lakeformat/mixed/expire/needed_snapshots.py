@@ -50,14 +50,14 @@ class NeededSnapshots:
         return cls(settings, now_millis, oldest_open_batch(state, now_millis), begun)
 
     def of_change(self, metadata: TableMetadata, expired: Collection[int]) -> set[int]:
-        """Return the needed snapshots of the change store, of those that would expire."""
+        """Return the ids in ``expired`` of snapshots of the change store that must be kept."""
         history = [*metadata.ancestry(metadata.current_snapshot_id)]
         batch = self.open_batch
         begins = [] if batch is None else _of_batch(history, batch.transaction)
         return _with_newer(history, [*begins, *self._of_flink(history)]).intersection(expired)
 
     def of_base(self, metadata: TableMetadata, expired: Collection[int]) -> set[int]:
-        """Return the needed snapshots of the base store, of those that would expire."""
+        """Return the ids in ``expired`` of snapshots of the base store that must be kept."""
         history = [*metadata.ancestry(metadata.current_snapshot_id)]
         found = [*self._of_flink(history), *self._at_the_beginning(history)]
         # Without the end of a batch its beginning would count as that of an open one.
@@ -76,8 +76,8 @@ class NeededSnapshots:
             yield newest
 
     def _at_the_beginning(self, history: Sequence[Snapshot]) -> Iterator[Snapshot]:
-        """Yield the base snapshot that the open batch may read; if the base store was empty when
-        it began, the oldest one, which shows that.
+        """Yield the base snapshot that the open batch may read: the newest one when it began. If
+        there was none, yield the oldest one, which shows that the base store was empty then.
         """
         batch = self.open_batch
         if batch is not None and history:
@@ -110,7 +110,9 @@ def _with_newer(history: Iterable[Snapshot], needed: Collection[Snapshot]) -> se
 
 
 def _with_records(metadata: TableMetadata, kept: Iterable[Snapshot]) -> set[int]:
-    """Return the ids of kept snapshots, and of those back to their records of merged changes."""
+    """Return the ids of kept snapshots, and of their ancestors back to the newest record of merged
+    changes.
+    """
     found: set[int] = set()
     for snapshot in kept:
         missing = {SEQUENCES, TIMES}

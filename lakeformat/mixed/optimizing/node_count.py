@@ -2,8 +2,8 @@
 """Decides into how many nodes an optimizing divides the base files of a partition.
 
 A number of nodes is doubled or halved at most once for each run. It grows at a larger size than the
-one at which it shrinks, so that a partition of one size keeps its number. Nothing is rewritten for
-a new number: files of both are read together.
+one at which it shrinks, so that a partition of one size keeps its number. No file is rewritten only
+because the number has changed: files of the old and the new number are read together.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ _MOST = 256
 _FILES = 8
 """The number of files of the target size that a node should have."""
 _GROW, _SHRINK = 1.5, 0.25
-"""The shares of this size above which nodes are divided, and below which they are joined."""
+"""The number of nodes is doubled above, and halved below, these multiples of ``_FILES`` target
+sizes for each node.
+"""
 
 
 def node_count(
@@ -43,7 +45,7 @@ def node_count(
 
 
 def next_node_count(current: int, size: int, target_size: int) -> int:
-    """Return the number of nodes after ``current`` of a partition with ``size`` bytes."""
+    """Return the number of nodes for a partition of ``size`` bytes with ``current`` nodes now."""
     of_node, wanted = size / current, _FILES * target_size
     if of_node > _GROW * wanted:
         return min(2 * current, _MOST)

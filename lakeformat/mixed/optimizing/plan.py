@@ -155,7 +155,9 @@ class _Decided:
 
     @property
     def kept(self) -> set[str]:
-        """The deletes that files need afterwards, because these are not rewritten."""
+        """The paths of the delete files that must be kept, because data files that are not
+        rewritten need them.
+        """
         uses = self.decision.uses if self.decision.necessary else [FileUse.KEEP] * len(self.files)
         left = [file for file, use in zip(self.files, uses, strict=True) if use is FileUse.KEEP]
         return {delete.path for each in (*left, *self.alone) for delete in each.deletes}

@@ -53,7 +53,9 @@ def commit_changes(
 
 
 def _writer(file: StoreFile) -> tuple[object, ...]:
-    """Return what files have in common whose offsets are in one order."""
+    """Return a key that is equal for files whose offsets form one order: files of one writer,
+    transaction, partition and node.
+    """
     name = parse_file_name(file.path)
     writer = (name.partition, name.task, name.operation)
     return (file.values, file.node.mask, file.node.index, file.transaction, *writer)

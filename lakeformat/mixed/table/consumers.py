@@ -129,8 +129,8 @@ class MixedConsumers(AnyTableConsumers[Position]):
 
 @dataclass(frozen=True, slots=True)
 class ConsumersOfPair:
-    """All for which an expiry keeps snapshots: the consumers of a table, and batches of streams,
-    which are consumers of its change store.
+    """The readers for which an expiry keeps snapshots: the consumers of a table, and batches of
+    streams, which are consumers of its change store.
     """
 
     pair: StorePair

@@ -77,11 +77,12 @@ class TableBatches(TableUpkeep):
         dry_run: bool = False,
         on_progress: OnUnit | None = None,
     ) -> RowChangeReport:
-        """Set columns of the rows that meet a condition, by a batch as ``delete``; ``where=None``
-        means all rows.
+        """Set columns of the rows that meet a condition, by a batch that begins and commits in this
+        call; ``where=None`` means all rows.
 
         ``set={"price": 1}`` stores one value in each row. A function is called with the old rows,
         as in ``{"price": lambda rows: pc.add(rows["price"], 1)}``. Columns of the key are refused.
+        Concurrent changes, ``commit`` and ``dry_run`` are handled as by ``delete``.
         """
         from lakeformat.iceberg.row_changes.run import ChangeRequest
         from lakeformat.mixed.batch.row_changes import RowChange
@@ -97,8 +98,8 @@ class TableBatches(TableUpkeep):
             return batch.update(where, set, commit=commit, on_progress=on_progress)
 
     def truncate(self, *, commit: CommitId | None = None) -> WriteReport:
-        """Delete all rows, by a batch as ``delete``; earlier positions keep them until their
-        snapshots expire.
+        """Delete all rows, by a batch that begins and commits in this call; earlier positions keep
+        them until their snapshots expire.
 
         No file is read. Rows that other commits add in the meantime remain.
         """

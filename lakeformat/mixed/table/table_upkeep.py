@@ -32,7 +32,7 @@ class TableUpkeep(TableOptimizing):
 
         Only metadata is read. With ``time_travel`` the manifests of older snapshots are read, too:
         the report then has the size of the files that only they need, and the number of metadata
-        files. ``unknown`` is refused.
+        files. ``unknown=True`` raises ``UnsupportedError``.
         """
         from lakeformat.mixed.health import check_mixed_health
 
@@ -134,9 +134,9 @@ class TableUpkeep(TableOptimizing):
         days) for the change store, and ``snapshot.keep.min-count`` (1). ``snapshots`` lists ids of
         further snapshots of either store to remove.
 
-        Changes are removed once they are merged for an hour and were committed longer than
-        ``change.data.ttl.minutes`` ago. Changes since the oldest open batch are kept, and so are
-        the snapshots that it or a consumer still reads, and those with the record of merged
+        Changes are removed if they were merged at least an hour ago, and committed longer than
+        ``change.data.ttl.minutes`` ago. Changes since the oldest open batch are kept. So are the
+        snapshots that this batch or a consumer still reads, and those with the record of merged
         changes.
 
         With ``delete_files=False`` no file is deleted. A ``dry_run`` changes nothing; its report

@@ -100,8 +100,8 @@ class ChangesOf:
 
 
 def require_keys(rows: pa.RecordBatch, key: Sequence[str], numbers: range) -> None:
-    """Raise ``InvalidRequestError`` for a null in a key column; ``numbers`` are those of the
-    rows.
+    """Raise ``InvalidRequestError`` for a null in a key column; the error names the row by its
+    number in ``numbers``.
     """
     for name in key:
         column = rows.column(name)

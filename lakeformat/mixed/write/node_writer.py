@@ -41,7 +41,7 @@ class _NodeAndKind:
 
 @dataclass(frozen=True, slots=True)
 class _Nodes:
-    """The nodes of keys."""
+    """The rows of a batch, grouped by the node of their key."""
 
     key: Sequence[pa.Array]
     order: NDArray[np.int64]
@@ -111,7 +111,7 @@ class NodeWriter(TableWriter):
 
 
 def _taken(rows: pa.Table, order: pa.Array) -> pa.Table:
-    """Return the rows in another order; a column of nulls has none."""
+    """Return the rows in another order; columns that have only nulls are not copied."""
     columns = [
         column if column.null_count == len(column) else column.take(order)
         for column in rows.columns

@@ -54,7 +54,8 @@ def read_index_heads(
     """Return the index files in the index manifest ``name``, in the order in which they were
     written.
 
-    ``known`` are those of another index manifest; if most are the same, this takes less time.
+    ``known`` are index files that were read from another index manifest: they save time if most are
+    the same.
     """
     content, uri = read_manifest_bytes(storage, layout, name)
     heads = decode_record_heads(

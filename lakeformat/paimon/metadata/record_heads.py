@@ -30,7 +30,9 @@ __all__ = ["RecordHead", "decode_record_heads"]
 
 _VERSION = "_VERSION"
 _FIRST_BYTES = 96
-"""Enough bytes of a record to find equal records by: those of an index file include its name."""
+"""The number of first bytes by which a known equal record is found; in an index manifest they
+include the name of the index file.
+"""
 
 
 @dataclass(frozen=True, slots=True)

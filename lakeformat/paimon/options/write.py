@@ -29,8 +29,10 @@ class WriteOptions:
         "write.conflict",
         one_of("optimistic", "transaction-order"),
         "optimistic",
-        "Rows of a batch with read_snapshot whose keys other commits changed since that snapshot: "
-        "refuse the batch, or keep the newer rows. Read where a write has no argument conflict.",
+        "Decides about a write with read_snapshot if other commits have changed the same "
+        "partitions since that snapshot. optimistic: the write fails with CommitConflictError. "
+        "transaction-order: it succeeds, and rows that were changed since then are kept. The "
+        "argument conflict of a write takes precedence.",
     )
     write_buffer_size_bytes = Option(
         "write-buffer-size",
@@ -44,9 +46,9 @@ class WriteOptions:
         "write-buffer-spillable",
         BOOLEAN,
         "true",
-        "Rows that do not fit into the buffer are written to local temporary files until the write "
-        "ends; if false, every full buffer becomes files of the table, which are then more and "
-        "smaller.",
+        "true: rows that do not fit into the buffer are kept in local temporary files until the "
+        "write ends. false: each time the buffer is full, its rows become files of the table, so "
+        "the write makes more and smaller files.",
         group=Group.PERFORMANCE,
     )
     write_buffer_spill_max_disk_size_bytes = Option(

@@ -151,7 +151,7 @@ def find_vector_files(
     """Return the deletion-vector files of a snapshot by partition and bucket, without the data
     files that each is about.
 
-    ``known`` are those of another snapshot; if most are the same, this takes less time.
+    ``known`` is the result for another snapshot: it saves time if most files are the same.
     """
     if snapshot.index_manifest is None:
         return {}

@@ -132,7 +132,11 @@ def is_in_history(handle: TableHandle, snapshot: Snapshot | None, head: Snapshot
 
 
 def written_as_of(handle: TableHandle, number: int | None, identity: str | None) -> WrittenAsOf:
-    """Return what a writer needs whose messages are committed later, which then leaves out keys."""
+    """Return the snapshot from which a batch was computed, for a writer whose messages are
+    committed later.
+
+    No key counts as changed yet: the commit itself leaves out the keys that were changed since.
+    """
     assert number is not None
     head = latest_snapshot(handle.storage, handle.layout)
     base = read_base(handle, number, identity, head)
@@ -163,7 +167,7 @@ def changes_since(
 
 
 def final(text: str) -> CommitConflictError:
-    """Return an error after which the batch must be computed again."""
+    """Return a ``CommitConflictError`` with ``is_final``: the batch must be computed again."""
     error = CommitConflictError(text)
     error.is_final = True
     return error

@@ -92,9 +92,11 @@ def newer_files(changes: ChangesSince, replaced: PartitionFilter) -> NewerFiles:
 
 
 def _kept(entries: Sequence[tuple[int, ManifestEntry]], unmerged: Set[str]) -> set[str]:
-    """Return the names of the unmerged files of a bucket, if all are newer than the merged ones.
+    """Return the names of the files of a bucket to keep: those in ``unmerged`` if each was
+    committed after all merged files; else none.
 
-    Each entry has the number of its commit. Rows that are written again get the sequence number 0.
+    Each entry has the number of its commit. A merged file is written again with sequence number 0,
+    so a file that has rows with this number is not kept beside it.
     """
     kept = [(number, each.file) for number, each in entries if each.file.file_name in unmerged]
     merged = [number for number, each in entries if each.file.file_name not in unmerged]

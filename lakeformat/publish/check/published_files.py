@@ -29,8 +29,8 @@ __all__ = ["wrong_files"]
 
 
 def wrong_files(handle: TableHandle, newest: LoadedMetadata, snapshot: Snapshot) -> str | None:
-    """Return words about data files that the metadata names and ``snapshot`` does not publish, or
-    the reverse, and about delete files of other programs; None if there are none.
+    """Return a message about data files that the metadata names and ``snapshot`` does not publish,
+    or the reverse, and about delete files of other programs; None if there are none.
     """
     data, deletes = _named(newest)
     expected = _published(handle, newest, snapshot)
@@ -40,7 +40,9 @@ def wrong_files(handle: TableHandle, newest: LoadedMetadata, snapshot: Snapshot)
     missing = expected.filter(pc.invert(pc.is_in(expected, data))).to_pylist()
     found = []
     if added:
-        found.append(f"names {counted(len(added), 'file')} of no publication, such as {added[0]}")
+        found.append(
+            f"names {counted(len(added), 'file')} that no publication wrote, such as {added[0]}"
+        )
     if missing:
         files = counted(len(missing), "published file")
         found.append(f"does not name {files}, such as {missing[0]}")

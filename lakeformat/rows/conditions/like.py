@@ -30,9 +30,10 @@ def like_regex(pattern: str, escape: str) -> str:
 
 
 def prefix_tests(column: str, pattern: str, escape: str) -> list[ColumnTest]:
-    """Return tests that every matching text meets: at least one text, below another.
+    """Return tests that every matching value passes, by the text before the first wildcard: at
+    least this text, and below the next text that does not begin with it.
 
-    They come from the text before the first wildcard.
+    A pattern that begins with a wildcard only gives the test for values that are not null.
     """
     prefix = _prefix(pattern, escape)
     if not prefix:

@@ -64,8 +64,8 @@ class Pending:
     enough_bytes: float
     """The size in bytes from which on a file is large enough."""
     many_deletes: float = _MOST_DELETES
-    """The share of deletes that a read merges at which a partition gets the worst score; twice as
-    many rows may be hidden.
+    """The share of deletes, in rows, at which a partition gets the worst score. For rows that
+    deletes hide already, twice this share does.
     """
 
 

@@ -177,7 +177,7 @@ class _RowCheckRun:
         return by_name[name]
 
     def _column_around(self, name: str) -> str:
-        """Return the column that has a field inside of structs."""
+        """Return the top-level column that contains the field ``name`` of a struct."""
         return next(each.name for each in self.rows.fields if name.startswith(f"{each.name}."))
 
     def _shown(self, *names: str) -> tuple[DataField, ...]:
