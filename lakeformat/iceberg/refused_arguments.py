@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
-from lakeformat.errors import UnsupportedError
+from lakeformat.tables.refused_arguments import RefusedArguments
 
-__all__ = ["REFUSED_ARGUMENTS", "not_refused", "refuse_arguments"]
+__all__ = ["KIND", "REFUSED_ARGUMENTS"]
 
-REFUSED_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
+KIND = "an Iceberg table"
+REFUSED_ARGUMENTS: Final[RefusedArguments] = {
     "compact": {
         "buckets": "choose files with where or partitions",
         "idle": "choose partitions with where or partitions",
@@ -33,20 +33,3 @@ REFUSED_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     },
 }
 """For each operation: the refused arguments, and what to do instead of each."""
-
-
-def not_refused(operation: str, given: Iterable[str]) -> list[str]:
-    """Return the names in ``given`` that ``refuse_arguments`` does not know for the operation."""
-    return [name for name in given if name not in REFUSED_ARGUMENTS[operation]]
-
-
-def refuse_arguments(operation: str, given: Mapping[str, Any], table: str | None = None) -> None:
-    """Raise ``UnsupportedError`` for the first refused argument in ``given`` that is not None."""
-    for name, advice in REFUSED_ARGUMENTS[operation].items():
-        if given.get(name) is not None:
-            what = (
-                f"{operation} of an Iceberg table"
-                if table is None
-                else f"{table} is an Iceberg table, whose {operation}"
-            )
-            raise UnsupportedError(f"{what} does not take {name}: {advice}")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from lakeformat.tables.moment import Moment
     from lakeformat.tables.partition_rows import PartitionRows
     from lakeformat.tables.reference_reports import RollbackReport
+    from lakeformat.tables.refused_arguments import RefusedArguments
     from lakeformat.tables.rollback_request import RollbackRequest
     from lakeformat.tables.row_checks.check_report import CheckReport
     from lakeformat.tables.wanted_table import WantedTable
@@ -127,8 +128,10 @@ class Table(ABC):
         super().__init_subclass__()
         offer_arguments(cls)
 
-    refused_arguments: ClassVar[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
+    refused_arguments: ClassVar[RefusedArguments] = MappingProxyType({})
     """For each operation: the arguments that the format lacks, and what to use instead of each."""
+    is_skipped_by_arguments: ClassVar[bool] = False
+    """True if a run over many tables skips tables that lack one of its arguments; else it fails."""
 
     shows_metadata: ClassVar[bool] = False
     """True if the rows are metadata of another table, as in ``shop.orders$files``."""
@@ -147,12 +150,28 @@ class Table(ABC):
         """Raise ``UnsupportedError`` if the format lacks an argument of an operation that is not
         None.
         """
-        for name, advice in self.refused_arguments.get(operation, {}).items():
-            if given.get(name) is not None:
-                raise UnsupportedError(
-                    f"{self.location} is {self.kind}, whose {operation} does not take {name}: "
-                    f"{advice}"
-                )
+        from lakeformat.tables.refused_arguments import refuse_arguments  # not needed by a read
+
+        refuse_arguments(
+            self.refused_arguments,
+            operation,
+            given,
+            kind=self.kind,
+            location=self.location,
+            is_skipped=self.is_skipped_by_arguments,
+        )
+
+    def _require_options(
+        self, operation: str, method: Callable[..., object], options: Mapping[str, Any]
+    ) -> None:
+        """Check as ``require_arguments``; raise ``InvalidRequestError`` for any other option that
+        is no argument of ``method``.
+        """
+        self.require_arguments(operation, **options)
+        if others := options.keys() - self.refused_arguments.get(operation, {}).keys():
+            from lakeformat.tables.unknown_arguments import refuse_unknown  # only for a message
+
+            refuse_unknown(method, sorted(others))
 
     def given_arguments(self, operation: str, **options: Any) -> dict[str, Any]:
         """Return the arguments of an operation that are not None; check them as

@@ -8,9 +8,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.iceberg.refused_arguments import REFUSED_ARGUMENTS, refuse_arguments
+from lakeformat.iceberg.refused_arguments import KIND, REFUSED_ARGUMENTS
 from lakeformat.rows.conditions.filter import Where
 from lakeformat.tables.arguments import Partitions
+from lakeformat.tables.refused_arguments import refuse_arguments
 from lakeformat.types.closest import closest
 from lakeformat.types.type_rules import require_list
 
@@ -104,13 +105,19 @@ class CompactSelection:
 
 
 def compact_selection(
-    where: Where | None, partitions: Partitions | None, options: Mapping[str, Any]
+    where: Where | None,
+    partitions: Partitions | None,
+    options: Mapping[str, Any],
+    *,
+    location: str | None = None,
 ) -> CompactSelection:
     """Return the checked arguments of a caller; raise ``InvalidRequestError`` for an option that
     Iceberg tables do not have.
+
+    Errors about options of other formats name the table by its ``location``, if it is given.
     """
     known = [each.name for each in fields(CompactOptions)]
-    refuse_arguments("compact", options)
+    refuse_arguments(REFUSED_ARGUMENTS, "compact", options, kind=KIND, location=location)
     of_paimon = REFUSED_ARGUMENTS["compact"]
     for name in options:
         if (instead := _OF_JAVA.get(name.replace("-", "_"))) is not None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from lakeformat.iceberg.refused_arguments import refuse_arguments
 from lakeformat.iceberg.table.history import TableHistory
 
 if TYPE_CHECKING:
@@ -50,8 +49,7 @@ class TableExpiry(TableHistory):
         from lakeformat.iceberg.expire.expire import ExpiryRequest, expire_snapshots
         from lakeformat.iceberg.table.consumers import ConsumersOfBranches
 
-        given = {"retain_max": retain_max, "limit": limit}
-        refuse_arguments("expire_snapshots", given, self.location)
+        self.require_arguments("expire_snapshots", retain_max=retain_max, limit=limit)
         request = ExpiryRequest(
             older_than,
             retain_min,

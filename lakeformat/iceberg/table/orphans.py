@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakeformat.iceberg.refused_arguments import refuse_arguments
 from lakeformat.iceberg.table.history import TableHistory
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ class TableOrphans(TableHistory):
             "external_paths": external_paths or None,
             "executor": None if executor in ("threads", "serial") else executor,
         }
-        refuse_arguments("remove_orphans", given, self.location)
+        self.require_arguments("remove_orphans", **given)
         options = OrphanOptions(
             older_than=older_than,
             running_since=running_since,

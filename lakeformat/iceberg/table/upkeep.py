@@ -142,7 +142,8 @@ class TableUpkeep(TableHistory):
         from lakeformat.iceberg.compact.options import compact_selection
         from lakeformat.iceberg.compact.plan import plan_compaction
 
-        return plan_compaction(self._handle, compact_selection(where, partitions, options))
+        wanted = compact_selection(where, partitions, options, location=self.location)
+        return plan_compaction(self._handle, wanted)
 
     def compact(
         self,
@@ -187,7 +188,7 @@ class TableUpkeep(TableHistory):
         from lakeformat.iceberg.compact.compact import compact
         from lakeformat.iceberg.compact.options import compact_selection
 
-        wanted = compact_selection(where, partitions, options)
+        wanted = compact_selection(where, partitions, options, location=self.location)
         return compact(
             self._handle, wanted, commit=commit, executor=executor, on_progress=on_progress
         )

@@ -8,9 +8,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.iceberg.refused_arguments import not_refused, refuse_arguments
 from lakeformat.iceberg.table.history import TableHistory
-from lakeformat.tables.unknown_arguments import refuse_unknown
 
 if TYPE_CHECKING:
     from lakeformat.executor import Executor
@@ -56,8 +54,8 @@ class TableWrites(TableHistory):
         from lakeformat.iceberg.write.append import append
 
         if kinds is not None or options:
-            refuse_arguments("write", {"kinds": kinds, **options}, self.location)
-            refuse_unknown(self.write, not_refused("write", options))
+            self.require_arguments("write", kinds=kinds)
+            self._require_options("write", self.write, options)
         if overwrite is None:
             return append(self._handle, data, commit=commit, properties=properties)
         from lakeformat.iceberg.write.overwrite import overwrite as replace_rows
@@ -112,8 +110,7 @@ class TableWrites(TableHistory):
         from lakeformat.iceberg.write.commit_prepared import commit_messages
         from lakeformat.iceberg.write.message import check_messages, key_of_messages
 
-        refuse_arguments("write", options, self.location)
-        refuse_unknown(self.commit, not_refused("write", options))
+        self._require_options("write", self.commit, options)
         checked = check_messages(messages)
         upsert_by = _one_key(upsert_by, key_of_messages(checked))
         if upsert_by is None:

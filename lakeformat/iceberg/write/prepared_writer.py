@@ -9,10 +9,11 @@ import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.commit.handle import TableHandle
-from lakeformat.iceberg.refused_arguments import refuse_arguments
+from lakeformat.iceberg.refused_arguments import KIND, REFUSED_ARGUMENTS
 from lakeformat.iceberg.write.message import IcebergCommitMessage
 from lakeformat.iceberg.write.table_writer import TableWriter
 from lakeformat.rows.batches import to_batches
+from lakeformat.tables.refused_arguments import refuse_arguments
 from lakeformat.tables.table import offer_arguments
 
 __all__ = ["PreparedWriter"]
@@ -43,7 +44,9 @@ class PreparedWriter:
         """
         self._require_unfinished()
         try:
-            refuse_arguments("write", {"kinds": kinds}, self._uri)
+            refuse_arguments(
+                REFUSED_ARGUMENTS, "write", {"kinds": kinds}, kind=KIND, location=self._uri
+            )
             for batch in to_batches(data):
                 self._writer.write(batch)
         except BaseException:

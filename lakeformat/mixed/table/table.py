@@ -19,7 +19,6 @@ from lakeformat.mixed.table.mixed_history import MixedHistory, MixedSnapshot, mi
 from lakeformat.mixed.table.not_here import NOT_HERE, REFUSED_ARGUMENTS
 from lakeformat.mixed.table.table_batches import TableBatches
 from lakeformat.mixed.table.table_following import TableFollowing
-from lakeformat.mixed.table.table_optimizing import require_arguments
 from lakeformat.tables.listed_history import ListedHistory
 from lakeformat.tables.position import AnyPosition, Position
 from lakeformat.tables.since import Since
@@ -50,6 +49,7 @@ class MixedTable(TableBatches, TableFollowing, ListedHistory[MixedSnapshot]):
     numbers_snapshots = False
     instead = MappingProxyType({**NOT_HERE})
     refused_arguments = MappingProxyType({**REFUSED_ARGUMENTS})
+    is_skipped_by_arguments = True
 
     def __repr__(self) -> str:
         return f"<MixedTable {self.location}>"
@@ -250,7 +250,7 @@ class MixedTable(TableBatches, TableFollowing, ListedHistory[MixedSnapshot]):
         """
         from lakeformat.mixed.write.write_changes import write_changes
 
-        require_arguments("write", self.write, options)
+        self._require_options("write", self.write, options)
         if overwrite is not None:
             return self._overwrite(data, kinds, overwrite, commit, properties)
         return write_changes(self._pair, data, kinds, commit=commit, properties=properties)

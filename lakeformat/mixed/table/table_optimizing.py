@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lakeformat.errors import UnsupportedError
 from lakeformat.mixed.stores.store_pair import StorePair
 from lakeformat.mixed.table.mixed_history import mixed_history
-from lakeformat.mixed.table.not_here import REFUSED_ARGUMENTS
 from lakeformat.tables.table import Table
 
 if TYPE_CHECKING:
@@ -24,7 +21,7 @@ if TYPE_CHECKING:
     from lakeformat.tables.moment import Moment
     from lakeformat.tables.position import AnyPosition
 
-__all__ = ["TableOptimizing", "require_arguments"]
+__all__ = ["TableOptimizing"]
 
 
 class TableOptimizing(Table):
@@ -77,7 +74,7 @@ class TableOptimizing(Table):
         from lakeformat.mixed.compact.plan import plan_merge, require_mixed_strategy
         from lakeformat.mixed.table.newest_runs import newest_runs
 
-        require_arguments("compact", self.plan_compaction, options)
+        self._require_options("compact", self.plan_compaction, options)
         require_mixed_strategy(strategy)
         now_millis = self._pair.base.environment.now_millis()
         return plan_merge(lambda: newest_runs(self._pair), strategy, now_millis)
@@ -110,7 +107,7 @@ class TableOptimizing(Table):
         from lakeformat.mixed.compact.compact import compact_mixed
         from lakeformat.mixed.table.newest_runs import newest_runs
 
-        require_arguments("compact", self.compact, options)
+        self._require_options("compact", self.compact, options)
         return compact_mixed(
             self._pair,
             lambda: newest_runs(self._pair),
@@ -125,20 +122,3 @@ class TableOptimizing(Table):
 
     def explain_empty_choice(self, **chosen: Any) -> None:
         """Return None: a compaction of a Mixed table takes no choice of partitions."""
-
-
-def require_arguments(
-    operation: str, method: Callable[..., Any], options: Mapping[str, Any]
-) -> None:
-    """Raise for an argument that the operation does not take or does not know."""
-    from lakeformat.tables.unknown_arguments import refuse_unknown
-
-    refused = REFUSED_ARGUMENTS[operation]
-    for name, advice in refused.items():
-        if options.get(name) is not None:
-            to = "to" if operation == "write" else "of"
-            reason = f"{operation} {to} a Mixed table does not take {name}: {advice}"
-            error = UnsupportedError(reason)
-            error.lacks = reason
-            raise error
-    refuse_unknown(method, [each for each in options if each not in refused])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakeformat.errors import UnsupportedError
 from lakeformat.mixed.table.newest_runs import newest_runs, newest_state
-from lakeformat.mixed.table.table_optimizing import TableOptimizing, require_arguments
+from lakeformat.mixed.table.table_optimizing import TableOptimizing
 
 if TYPE_CHECKING:
     from lakeformat.executor import Executor
@@ -106,7 +106,7 @@ class TableUpkeep(TableOptimizing):
             "external_paths": external_paths or None,
             "executor": None if executor in ("threads", "serial") else executor,
         }
-        require_arguments("remove_orphans", self.remove_orphans, given)
+        self.require_arguments("remove_orphans", **given)
         options = OrphanOptions(
             older_than=older_than,
             running_since=running_since,
@@ -146,7 +146,7 @@ class TableUpkeep(TableOptimizing):
         from lakeformat.mixed.expire.expire import MixedExpiryRequest, expire_mixed
         from lakeformat.mixed.table.consumers import ConsumersOfPair
 
-        require_arguments("expire_snapshots", self.expire_snapshots, options)
+        self._require_options("expire_snapshots", self.expire_snapshots, options)
         request = MixedExpiryRequest(
             older_than=older_than,
             retain_min=retain_min,

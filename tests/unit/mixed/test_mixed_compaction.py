@@ -246,7 +246,7 @@ def test_a_task_that_fails_leaves_no_file(table, tmp_path, monkeypatch):
 
 
 def test_arguments_that_do_not_fit_are_refused(table, tmp_path):
-    with pytest.raises(lake.UnsupportedError, match="compact of a Mixed table does not take where"):
+    with pytest.raises(lake.UnsupportedError, match="whose compact does not take where: leave"):
         table.compact(where="p = 'x'")
     with pytest.raises(lake.InvalidRequestError, match="must be one of minor, full, got 'sort'"):
         table.plan_compaction(strategy="sort")

@@ -303,7 +303,9 @@ def test_commands_show_merged_rows_and_the_metadata_of_both_stores():
     refused = runner.invoke(app, ["plan", str(golden.root / "t_change_")])
     assert "is not a Mixed table" in str(refused.exception)
     refused = runner.invoke(app, ["compact", golden.location, "--where", "no = 1"])
-    assert "compact of a Mixed table does not take where: leave it out" in str(refused.exception)
+    assert "is a Mixed table, whose compact does not take where: leave it out" in str(
+        refused.exception
+    )
     refused = runner.invoke(app, ["manifests", golden.location])
     assert "Name one of its stores: " in str(refused.exception)
 

@@ -209,7 +209,7 @@ def test_a_write_that_fails_leaves_no_file_and_no_snapshot(catalog, tmp_path):
         table.write(rows((1, "x", "a")), kinds=["+I", "+I"])
     with pytest.raises(lake.InvalidRequestError, match="'k' is required"):
         table.write(pa.table({"k": pa.array([None], pa.int64()), "p": ["x"], "v": ["a"]}))
-    with pytest.raises(lake.UnsupportedError, match="write to a Mixed table does not take waterm"):
+    with pytest.raises(lake.UnsupportedError, match="whose write does not take watermark: keep"):
         table.write(rows((1, "x", "a")), watermark=1)
     with pytest.raises(lake.InvalidRequestError, match="by must be the key, k and p, got"):
         table.upsert(rows((1, "x", "a")), by=["k"])

@@ -91,3 +91,21 @@ def test_an_error_inside_of_a_call_is_not_hidden(tmp_path):
     _, table = opened(tmp_path, "paimon")
     with pytest.raises(TypeError, match="missing 1 required positional argument"):
         table.write()
+
+
+@pytest.mark.parametrize("kind", ["iceberg", "mixed"])
+def test_an_argument_of_other_formats_is_refused_with_the_table_and_advice(tmp_path, kind):
+    _, table = opened(tmp_path, kind)
+    rows = pa.table({"id": [1]})
+    for call, name in (
+        (lambda: table.write(rows, watermark=1), "write does not take watermark: keep"),
+        (lambda: table.compact(buckets=[0]), "compact does not take buckets: "),
+        (lambda: table.expire_snapshots(limit=1), "expire_snapshots does not take limit: leave"),
+        (lambda: table.remove_orphans(external_paths=True), "does not take external_paths: "),
+    ):
+        with pytest.raises(lake.UnsupportedError, match=name) as refusal:
+            call()
+        assert str(refusal.value).startswith(f"{table.location} is {table.kind}, whose ")
+        # A database may have Mixed tables beside those for which the argument is given.
+        assert (refusal.value.lacks is None) == (kind == "iceberg")
+    assert table.write(rows, watermark=None).snapshot_id is not None
