@@ -26,6 +26,7 @@ from lakeformat.mixed.write.write_changes import (
 )
 from lakeformat.tables.row_change_report import RowChangeReport, RowOperation
 from lakeformat.tables.scan_arguments import check_limit
+from lakeformat.tables.table import offer_arguments
 from lakeformat.tables.write_report import WriteReport
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ R = TypeVar("R", WriteReport, RowChangeReport)
 _log = logging.getLogger(__name__)
 
 
+@offer_arguments
 class MixedBatch:
     """A batch on a Mixed table, made by ``table.begin()``; it ends with its first commit.
 

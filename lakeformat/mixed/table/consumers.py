@@ -19,12 +19,14 @@ from lakeformat.tables.consumers.report import ConsumerState
 from lakeformat.tables.consumers.table_consumers import AnyTableConsumers
 from lakeformat.tables.past_time import PastTime
 from lakeformat.tables.position import Position
+from lakeformat.tables.table import offer_arguments
 
 __all__ = ["ConsumersOfPair", "MixedConsumers"]
 
 _REMEDY = "delete the file, or set the consumer to the position up to which it has read"
 
 
+@offer_arguments
 class MixedConsumers(AnyTableConsumers[Position]):
     """The consumers of a Mixed table, each with the position up to which it has read."""
 

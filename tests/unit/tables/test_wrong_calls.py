@@ -66,6 +66,12 @@ def test_an_unknown_argument_of_a_writer_is_refused_by_name(tmp_path, kind):
         refused(writer.write)
 
 
+def test_an_unknown_argument_of_a_batch_is_refused_by_name(tmp_path):
+    with opened(tmp_path, "mixed")[1].begin() as batch:
+        for function in methods(batch):
+            refused(function)
+
+
 def test_an_unknown_argument_of_a_function_is_refused_by_name():
     for function in functions():
         refused(function)
