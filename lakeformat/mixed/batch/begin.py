@@ -59,6 +59,7 @@ class BegunBatch:
         """
         self.lease.require(str(self))
         if self.transaction in transactions_ended(change):
+            self.lease.release()  # no commit of this batch can follow
             raise LockUnavailableError(
                 f"{self} has already ended: its changes are published, or a compaction or another "
                 "batch ended it when its lease was stale. Nothing was published now: begin a new "
@@ -144,7 +145,11 @@ def begin_batch(pair: StorePair) -> BegunBatch:
         )
         begin = published.snapshot
         assert begin is not None
-        state = _state(LoadedPair(loaded.base, handle.load()), begin)
+        newest = pair.load()
+        # An expiry keeps the base snapshot that is the newest one at the begin. One before it can
+        # have no newer changes, either, unless Amoro has merged them.
+        base = newest.base if _has_no_newer(newest.base, begin) else loaded.base
+        state = _state(replace(newest, base=base), begin)
         return BegunBatch(pair, begin.sequence_number, begin, lease, state)
     except BaseException:
         lease.release()
@@ -179,6 +184,12 @@ def _empty_change(base: Base, more: dict[str, str]) -> FileChange:
     change = ChangedFiles(is_recorded=True)(base)
     assert change is not None
     return replace(change, operation="append", more=more)
+
+
+def _has_no_newer(base: LoadedMetadata, begin: Snapshot) -> bool:
+    """Return True if the base store has merged no changes since the begin of a batch."""
+    merged = optimized_sequences(base, base.metadata.current_snapshot).sequences
+    return all(each < begin.sequence_number for each in merged.values())
 
 
 def _state(pair: LoadedPair, begin: Snapshot) -> MixedState:

@@ -15,6 +15,7 @@ from lakeformat.mixed.batch import begin as begins
 from lakeformat.mixed.batch import lease as leases
 from lakeformat.storage import LocalStorage
 from tests.crash.simulated import NOW_MILLIS, Clock
+from tests.unit.mixed.aged_table import HOUR, AgedTable
 from tests.unit.mixed.edited_stores import edit, newest_metadata
 from tests.unit.mixed.named_rows import (
     IMPORTED,
@@ -132,6 +133,7 @@ def test_a_compaction_ends_a_batch_with_a_stale_lease(table, paused):
     with pytest.raises(lake.LockUnavailableError, match=r"transaction 2 on .* has already ended: "):
         batch.write(names(_1="late"))
     assert contents(table) == contents(table.base) == {1: "b"}
+    table.begin().abort()  # the refused batch holds no lease any more
 
 
 def test_a_lease_is_renewed_while_a_batch_runs(table, monkeypatch):
@@ -276,3 +278,28 @@ def test_an_overwrite_whose_base_snapshots_have_expired_is_refused(table, tmp_pa
     table = lake.open_table(table.location)
     with pytest.raises(lake.CommitConflictError, match="base snapshots since its begin"):
         replaced_pair(batch, table).overwrite(names(_1="b"), "table")
+
+
+def test_a_batch_reads_the_base_snapshot_that_an_expiry_keeps(tmp_path, monkeypatch):
+    """An optimizing is published after the batch has read the metadata, and before its begin."""
+    aged = AgedTable(tmp_path)
+    aged.write((1, "x", "a"))
+    aged.merge()
+    aged.now += HOUR
+    aged.write((1, "x", "b"))
+
+    publish = begins.publish_change
+
+    def merge_first(*given: Any, **named: Any) -> Any:
+        monkeypatch.setattr(begins, "publish_change", publish)
+        aged.merge()
+        return publish(*given, **named)
+
+    monkeypatch.setattr(begins, "publish_change", merge_first)
+    with aged.table.begin() as batch:
+        aged.now += HOUR
+        batch._begun.lease._write(aged.now + leases.LEASE_MILLIS)
+        aged.table.expire_snapshots(older_than="90 min")
+        assert batch.scan().to_arrow().to_pylist() == [{"k": 1, "p": "x", "v": "b"}]
+        batch.update(None, {"v": "c"})
+    assert aged.rows() == [(1, "x", "c")]
