@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
+from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.commit.earlier_result import find_commit
 from lakeformat.paimon.consumers import TableConsumers
+from lakeformat.paimon.expire.retention import is_decoupled
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.consumer import delete_consumer
 from lakeformat.paimon.metadata.snapshot_directory import FIRST_SNAPSHOT_ID, latest_snapshot
@@ -25,7 +27,17 @@ __all__ = ["begin", "stream_table"]
 
 @contextmanager
 def begin(handle: TableHandle) -> Iterator[Position]:
-    """Keep the newest snapshot and all later ones during a with block, and yield its position."""
+    """Keep the newest snapshot and all later ones during a with block, and yield its position.
+
+    Raise InvalidRequestError if consumers of the table keep changelogs only.
+    """
+    if handle.options.consumer_changelog_only and is_decoupled(handle.options):
+        raise InvalidRequestError(
+            f"a batch on {handle.uri} cannot begin: the table option 'consumer.changelog-only' is "
+            "'true', so consumers keep changelogs, but no snapshots. Set it to 'false', or make "
+            "'snapshot.time-retained' longer than the batch and use table.position() instead of "
+            "table.begin()"
+        )
     name = f"batch-{handle.environment.new_id()}"
     head = latest_snapshot(handle.storage, handle.layout)
     number = 0 if head is None else head.id

@@ -190,7 +190,8 @@ class TableCommits(TableReads):
         ``with table.begin() as position``: read the table at ``position``, and write the batch with
         ``read_snapshot=position``. While the block runs, a consumer ``batch-<id>`` keeps the
         snapshots. If the process dies in it, the consumer remains: delete it, or set the table
-        option ``consumer.expiration-time``.
+        option ``consumer.expiration-time``. ``InvalidRequestError`` is raised if the option
+        ``consumer.changelog-only`` lets consumers keep changelogs only.
         """
         from lakeformat.paimon.table.batches import begin
 

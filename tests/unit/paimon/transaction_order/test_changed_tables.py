@@ -94,3 +94,13 @@ def test_a_negative_number_is_no_snapshot():
     for change in (rows.table.delete, rows.table.write):
         with pytest.raises(lake.InvalidRequestError, match=r"read_snapshot is -1, but must be 0"):
             change("k = 1" if change == rows.table.delete else batch((1, "x")), **order)
+
+
+def test_a_batch_cannot_begin_where_consumers_keep_no_snapshots():
+    options = {"changelog-producer": "input", "consumer.changelog-only": "true"}
+    rows = KeyedRows({**options, "changelog.num-retained.min": "50"})
+    with pytest.raises(lake.InvalidRequestError, match=r"'consumer.changelog-only' is 'true'"):
+        rows.table.begin().__enter__()
+    assert rows.table.consumers.list() == []
+    with KeyedRows(options).table.begin() as position:  # changelogs expire with their snapshots
+        assert position.number == 0
