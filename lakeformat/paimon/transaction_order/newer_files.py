@@ -14,11 +14,12 @@ import pyarrow as pa
 
 from lakeformat.paimon.commit.base_files import in_partitions
 from lakeformat.paimon.datafile.system_fields import VALUE_KIND
-from lakeformat.paimon.handle import has_hash_index
+from lakeformat.paimon.handle import TableHandle, has_hash_index
 from lakeformat.paimon.merge.merge_setup import merge_engine, merge_order
 from lakeformat.paimon.merge.streams import batch_rows_of, merge_runs
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.partition_filter import PartitionFilter
+from lakeformat.paimon.read.buckets import skips_level_zero
 from lakeformat.paimon.read.data_files import DataFiles
 from lakeformat.paimon.read.deletions import DeletedRows
 from lakeformat.paimon.transaction_order.changes_since import ChangesSince
@@ -64,8 +65,14 @@ class NewerFiles:
 NO_FILES = NewerFiles(frozenset(), ())
 
 
-def newer_files(changes: ChangesSince, replaced: PartitionFilter) -> NewerFiles:
-    """Return the files that other commits added to the partitions ``replaced``."""
+def newer_files(
+    changes: ChangesSince, replaced: PartitionFilter, hidden: Set[str] = frozenset()
+) -> NewerFiles:
+    """Return the files that other commits added to the partitions ``replaced``.
+
+    If some readers of the table skip level 0, they do not see the kept files until a compaction. So
+    only the files ``hidden`` are kept then, and the rows of the remaining ones are written again.
+    """
     handle, head = changes.handle, changes.head
     buckets: dict[tuple[bytes, int], list[tuple[int, ManifestEntry]]] = {}
     for number, added in enumerate(changes.added):
@@ -81,6 +88,8 @@ def newer_files(changes: ChangesSince, replaced: PartitionFilter) -> NewerFiles:
         for entry in live.filter(live.level.numbers == 0).entries()
         if entry.total_buckets == handle.options.bucket and not has_hash_index(handle)
     }
+    if _has_hidden_rows(handle):
+        unmerged &= hidden
     kept: set[str] = set()
     again = []
     for entries in buckets.values():
@@ -89,6 +98,11 @@ def newer_files(changes: ChangesSince, replaced: PartitionFilter) -> NewerFiles:
         if rest := tuple(each for _, each in entries if each.file.file_name not in names):
             again.append(rest)
     return NewerFiles(frozenset(kept), tuple(again))
+
+
+def _has_hidden_rows(handle: TableHandle) -> bool:
+    """Return True if some readers of the table, or of its Iceberg metadata, skip level 0."""
+    return skips_level_zero(handle.schema) or handle.options.publishes_iceberg
 
 
 def _kept(entries: Sequence[tuple[int, ManifestEntry]], unmerged: Set[str]) -> set[str]:

@@ -19,6 +19,7 @@ from lakeformat.errors import CommitConflictError, CommitOutcomeUnknownError, La
 from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.commit.commit_report import CommitReport
+from lakeformat.paimon.commit.followed_files import file_names
 from lakeformat.paimon.commit.identity import EarlierCommits
 from lakeformat.paimon.commit.overwrite import Dynamic, Replacement
 from lakeformat.paimon.commit.read_snapshot_check import Touches
@@ -65,6 +66,8 @@ class _Prepared:
     replaced: Replacement
     newer: NewerFiles
     """The files with newer rows; ``NO_FILES`` without an overwrite."""
+    is_given: bool = False
+    """True if other writers have written the files, without the newer rows."""
 
     @property
     def touches(self) -> Touches:
@@ -87,7 +90,12 @@ class _Prepared:
             return None
         newer = self.newer
         if isinstance(self.replaced, PartitionFilter):
-            newer = newer_files(changes, self.replaced)
+            # Files that were added while the batch was written stay on level 0: a stream never
+            # makes a batch start again.
+            late = frozenset[str]()
+            if not self.is_given:
+                late = self.newer.kept.union(*map(file_names, since.added))
+            newer = newer_files(changes, self.replaced, late)
             if newer.written_again != self.newer.written_again:
                 return None
         changed = ChangedKeys(since)
@@ -202,7 +210,7 @@ class BatchInOrder:
             rows = pa.array(partitions, pa.large_binary())
             replaced = these_partitions(self.handle.schema, rows)
         nothing = ChangesSince(self.handle, base, base, (), ())
-        return _Prepared(nothing, given, replaced, NO_FILES)
+        return _Prepared(nothing, given, replaced, NO_FILES, is_given=True)
 
     def _replaced_by(self, writer: TableWriter) -> Replacement:
         """Return the partitions to replace, also those of which every row is left out."""

@@ -104,3 +104,48 @@ def test_a_batch_cannot_begin_where_consumers_keep_no_snapshots():
     assert rows.table.consumers.list() == []
     with KeyedRows(options).table.begin() as position:  # changelogs expire with their snapshots
         assert position.number == 0
+
+
+def on_level_0(table: lake.Table) -> int:
+    return table.system_table("files").scan(["level"]).to_arrow()["level"].to_pylist().count(0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"deletion-vectors.enabled": "true"}, {"metadata.iceberg.storage": "table-location"}],
+    ids=["deletion vectors", "published"],
+)
+@pytest.mark.parametrize("are_prepared", [False, True])
+def test_no_key_is_hidden_after_an_overwrite_where_readers_skip_level_0(
+    are_prepared, options, monkeypatch
+):
+    rows = KeyedRows(options)
+    rows.commit(("+I", 1, "old"), ("+I", 2, "old"), ("+I", 3, "old"))
+    rows.table.compact()
+    order = {
+        "overwrite": "table",
+        "read_snapshot": rows.table.position(),
+        "conflict": ORDER,
+    }
+    with rows.table.new_writer(**order) as writer:
+        writer.write(batch((1, "batch"), (2, "batch")))
+    rows.commit(("+U", 1, "stream"), ("-D", 2, "old"))
+    attempts = []
+
+    def overtaken(*arguments, **options):
+        attempts.append(arguments[1])
+        if len(attempts) < 3:
+            rows.commit(("+I", 10 + len(attempts), "late"))
+        return commit_messages(*arguments, **options)
+
+    monkeypatch.setattr(write, "commit_messages", overtaken)
+    if are_prepared:
+        rows.table.commit(writer.prepare(), **order)
+    else:
+        rows.table.write(batch((1, "batch"), (2, "batch")), **order)
+    assert on_level_0(rows.table) == 2
+    assert attempts[0] == attempts[2]  # the rows were not written again
+    if "deletion-vectors.enabled" in options:
+        assert dict(listed(rows.table.scan())) == {1: "stream"}
+    rows.table.compact()
+    assert dict(listed(rows.table.scan())) == {1: "stream", 11: "late", 12: "late"}
