@@ -300,9 +300,9 @@ def _sentence_of(result: JobResult) -> str:
     """
     from lakeformat.types.count_text import counted
 
-    reason, report = str(result["reason"]), result["report"]
+    reason, report = str(result["reason"]), result.get("report", {})
     rows, files = report.get("rows"), report.get("files")
-    is_commit = reason == f"published as snapshot {result['snapshot_id']}"
+    is_commit = reason == f"published as snapshot {result.get('snapshot_id')}"
     if not is_commit or not isinstance(rows, int) or not isinstance(files, int):
         return reason
     return f"{reason}: {counted(rows, 'row')} in {counted(files, 'file')}"
