@@ -104,7 +104,8 @@ class FilesWhere:
                 f"{counted(count, 'file')} of {metadata.location} may hold some of these rows "
                 f"beside other ones: neither their partitions (spec {spec.spec_id}) nor their "
                 f"bounds of {names} separate them, and this call removes whole files only. Choose "
-                "whole partitions, or delete the rows first with table.delete(where)"
+                "whole partitions, or delete the rows with table.delete(where) and then write new "
+                "ones without overwrite"
             )
         return chosen
 
