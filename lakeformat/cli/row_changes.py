@@ -11,7 +11,6 @@ from lakeformat.cli.arguments import (
     ConflictOption,
     ReadSnapshotOption,
     TableArgument,
-    order_of,
 )
 from lakeformat.cli.compact import progressing
 from lakeformat.cli.output import AsJson, print_json
@@ -54,7 +53,8 @@ def delete(
 
     An example: lake delete shop.orders --where "id = 7" --dry-run
     """
-    found, order = named_table_of_any_format(context, table), order_of(read_snapshot, conflict)
+    found = named_table_of_any_format(context, table)
+    order = found.given_arguments("delete", read_snapshot=read_snapshot, conflict=conflict)
     with progressing() as on_progress:
         report = found.delete(where, dry_run=dry_run, on_progress=on_progress, **order)
     _show(report, as_json=as_json)
@@ -83,7 +83,8 @@ def update(
     An example: lake update shop.orders --where "id = 7" --set note=paid --set-null price
     """
     values = _values(set_ or [], set_null or [])
-    found, order = named_table_of_any_format(context, table), order_of(read_snapshot, conflict)
+    found = named_table_of_any_format(context, table)
+    order = found.given_arguments("update", read_snapshot=read_snapshot, conflict=conflict)
     with progressing() as on_progress:
         report = found.update(where, values, dry_run=dry_run, on_progress=on_progress, **order)
     _show(report, as_json=as_json)

@@ -10,11 +10,20 @@ from lakeformat.tables.refused_arguments import RefusedArguments
 __all__ = ["KIND", "REFUSED_ARGUMENTS"]
 
 KIND = "an Iceberg table"
+_NO_ORDER = (
+    "an Iceberg table has no order of transactions: leave it out, or use a Paimon table with a "
+    "primary key or a Mixed table"
+)
+_OF_PAIMON = {
+    "conflict": _NO_ORDER,
+    "read_snapshot": "rows are changed as they are in the newest snapshot: leave it out",
+}
 REFUSED_ARGUMENTS: Final[RefusedArguments] = {
     "compact": {
         "buckets": "choose files with where or partitions",
         "idle": "choose partitions with where or partitions",
     },
+    "delete": _OF_PAIMON,
     "expire_snapshots": {
         "retain_max": "pass retain_min and older_than, which decide together",
         "limit": "leave it out, because one commit expires all snapshots that are due",
@@ -23,10 +32,10 @@ REFUSED_ARGUMENTS: Final[RefusedArguments] = {
         "external_paths": "leave it out, because only the directory of the table is searched",
         "executor": "leave out executor and engine='spark', because this process does the work",
     },
+    "update": _OF_PAIMON,
     "write": {
         "kinds": "pass the rows and their kinds to upsert",
-        "conflict": "an Iceberg table has no order of transactions: leave it out, or use a Paimon "
-        "table with a primary key or a Mixed table",
+        "conflict": _NO_ORDER,
         "watermark": "keep the event time in a column, or in properties",
         "read_snapshot": "this version does not compare the table with an earlier state: leave it "
         "out",

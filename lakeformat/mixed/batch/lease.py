@@ -185,7 +185,7 @@ def _create(storage: Storage, directory: str, number: int, content: bytes) -> bo
 
 
 def _numbered(storage: Storage, directory: str) -> dict[int, int]:
-    """Return the time of the last change of each lease, by its number."""
+    """Return the time of the last change of each lease, in epoch milliseconds, by its number."""
     found = ((suffixed(each.name, _PREFIX), each) for each in storage.list(directory))
     return {
         int(number): each.modified_millis

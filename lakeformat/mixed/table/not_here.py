@@ -49,6 +49,8 @@ NOT_HERE: Final[Mapping[str, str]] = {
 
 _EVERY_PARTITION = "leave it out, because the table properties decide for each partition"
 _ORDER = "leave it out: files are merged by key and have no sort order"
+_BATCH = "begin a batch with table.begin() in Python, which keeps what other commits change later"
+_OF_PAIMON = {"conflict": _BATCH, "read_snapshot": _BATCH}
 
 REFUSED_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     "compact": {
@@ -67,14 +69,16 @@ REFUSED_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
         "due",
         "retain_max": "pass retain_min and older_than, which decide together",
     },
+    "delete": _OF_PAIMON,
     "remove_orphans": {
         "executor": "leave out executor and engine='spark', because this process does the work",
         "external_paths": "leave it out, because only the directories of the stores are searched",
     },
+    "update": _OF_PAIMON,
     "write": {
         "watermark": "keep the event time in a column, or in properties",
-        "read_snapshot": "this version does not compare the table with an earlier state: leave it "
-        "out",
+        "conflict": _BATCH,
+        "read_snapshot": _BATCH,
     },
 }
 """The arguments that an operation does not take, and the advice for each."""

@@ -81,6 +81,23 @@ def test_what_nobody_can_mean_is_refused(table, arguments, said):
     assert len(table.snapshots()) == 1
 
 
+@pytest.mark.parametrize(
+    ("of_kind", "advice"),
+    [({}, "leave it out"), ({"format": "mixed", "primary_key": ["id"]}, "begin a batch with")],
+)
+@pytest.mark.parametrize("command", ["delete", "update"])
+def test_the_order_of_transactions_is_refused_by_other_formats(tmp_path, of_kind, advice, command):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.t", [("id", "BIGINT NOT NULL")], **of_kind)
+    values = ["--set", "id=2"] if command == "update" else []
+    order = ["--where", "id = 1", "--read-snapshot", "1"]
+    shown = runner.invoke(app, [command, table.location, *order, *values])
+    assert isinstance(shown.exception, lake.UnsupportedError)
+    assert f"{command} does not take read_snapshot: " in str(shown.exception)
+    assert advice in str(shown.exception)
+
+
 def test_changes_in_transaction_order_keep_what_others_changed_since(tmp_path):
     catalog = lake.open_catalog(str(tmp_path))
     catalog.create_database("shop")

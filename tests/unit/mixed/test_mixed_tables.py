@@ -307,7 +307,9 @@ def test_commands_show_merged_rows_and_the_metadata_of_both_stores():
         refused.exception
     )
     refused = runner.invoke(app, ["manifests", golden.location])
-    assert "Name one of its stores: " in str(refused.exception)
+    assert "Name one of its stores: the change store " in str(refused.exception)
+    refused = runner.invoke(app, ["schemas", golden.location])
+    assert "Name one of its stores" not in str(refused.exception)
 
 
 def test_a_catalog_opens_the_pair_by_the_name_of_its_base_store_and_drops_both(pair):
