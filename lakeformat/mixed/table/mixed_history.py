@@ -234,6 +234,10 @@ class MixedHistory:
             return True
         if position.identity is None or position < self.oldest:
             return False
+        kept = {(each.store, each.number) for each in self.snapshots}
+        places = zip(_STORES, position.numbers, self.oldest.numbers, strict=True)
+        if any(mine > oldest and (store, mine) not in kept for store, mine, oldest in places):
+            return True
         same = self._state(position.numbers)
         return same is not None and not same.has_identity(position.identity)
 

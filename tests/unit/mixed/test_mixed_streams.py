@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from collections.abc import Iterable
@@ -18,6 +19,7 @@ from lakeformat.iceberg.write.file_changes import ChangedFiles
 from lakeformat.iceberg.write.publish import publish_change
 from tests.golden.mixed import mixed_table
 from tests.unit.mixed.aged_table import COLUMNS, HOUR, AgedTable
+from tests.unit.mixed.edited_stores import edit, newest_metadata
 
 DAY = 24 * HOUR
 
@@ -159,6 +161,23 @@ def test_changes_that_expired_under_a_reader_are_named(aged):
     with pytest.raises(lake.NotFoundError, match=r"First call table.consumers.reset\('late'\)"):
         next(aged.table.stream(consumer="late"))
     assert [each.is_stale for each in aged.table.consumers.list()] == [True]
+
+
+def test_a_reader_of_a_snapshot_that_was_rolled_back_reads_all_rows_again(aged):
+    """Later commits have higher numbers, so only the ids show it."""
+    aged.write((1, "x", "a"))
+    aged.write((2, "x", "lost"))
+    for each in (stream := aged.table.stream(consumer="mirror")):
+        assert len(listed(each)) == 2
+        stream.acknowledge()
+    path = newest_metadata(aged.root / "db/t_change_")
+    first = json.loads(path.read_text())["snapshots"][0]["snapshot-id"]
+    branch = {"main": {"snapshot-id": first, "type": "branch"}}
+    edit(path.parent.parent, refs=branch, **{"current-snapshot-id": first})
+    aged.write((3, "x", "b"))
+    message = r"history that was replaced. First call table.consumers.reset\('mirror'\)"
+    with pytest.raises(lake.NotFoundError, match=message):
+        next(aged.table.stream(consumer="mirror"))
 
 
 def test_an_overwrite_of_the_base_store_is_refused_with_the_position_after_it(aged):
