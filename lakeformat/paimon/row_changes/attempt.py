@@ -185,7 +185,7 @@ class ChangeAttempt:
             return self.report(rows=0, committed=self._record())
         # The commit is refused if the partitions changed since: it would overwrite newer rows of
         # these keys.
-        committed = self._commit(messages, snapshot.id)
+        committed = self._commit(messages, snapshot)
         return self.report(rows=rows, messages=messages, committed=committed)
 
     @property
@@ -204,12 +204,13 @@ class ChangeAttempt:
             return None
         return self._commit([], None)
 
-    def _commit(self, messages: list[CommitMessage], read: int | None) -> CommitReport:
+    def _commit(self, messages: list[CommitMessage], read: Snapshot | None) -> CommitReport:
         request = self.request
         options = CommitOptions(
             commit=request.commit,
             operation=request.operation,
-            read_snapshot=read,
+            read_snapshot=None if read is None else read.id,
+            read_identity=None if read is None else read.identity,
             is_recorded=not messages,
             properties={} if request.read is None else {READ_SNAPSHOT: str(request.read[0])},
         )

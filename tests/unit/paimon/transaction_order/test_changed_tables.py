@@ -9,6 +9,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.paimon.commit.commit import commit_messages
+from lakeformat.paimon.row_changes import attempt
 from lakeformat.paimon.transaction_order import write
 from tests.keyed_rows import KeyedRows, listed
 
@@ -149,3 +150,21 @@ def test_no_key_is_hidden_after_an_overwrite_where_readers_skip_level_0(
         assert dict(listed(rows.table.scan())) == {1: "stream"}
     rows.table.compact()
     assert dict(listed(rows.table.scan())) == {1: "stream", 11: "late", 12: "late"}
+
+
+@pytest.mark.parametrize("is_ordered", [False, True])
+def test_a_rollback_while_rows_are_deleted_hides_no_change(is_ordered, monkeypatch):
+    rows, order = began()
+    rows.commit(("+I", 3, "old"))
+    attempts = []
+
+    def overtaken(*arguments, **options):
+        attempts.append(1)
+        if len(attempts) == 1:
+            rows.table.rollback(snapshot=1, as_latest=False, force=True)
+            rows.commit(("+U", 1, "stream"))  # which gets the number 2 again
+        return commit_messages(*arguments, **options)
+
+    monkeypatch.setattr(attempt, "commit_messages", overtaken)
+    rows.table.delete("v = 'old'", **(order if is_ordered else {}))
+    assert dict(listed(rows.table.scan())) == {1: "stream"}
