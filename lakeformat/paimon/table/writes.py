@@ -116,9 +116,11 @@ def commit_prepared(
     earlier = None
     if options.commit is not None:
         earlier = earlier_tries(handle, options.commit, overwrite=replaced, messages=messages)
-        # The earlier attempt deletes given files whose rows it writes again.
-        there = [each for each in messages if not is_in_order or _has_files(handle, each)]
-        if done := find_replay(handle, earlier, overwrite=replaced, messages=there):
+        known = messages
+        if is_in_order and find_replay(handle, earlier, overwrite=replaced):
+            # The earlier attempt deletes given files whose rows it writes again.
+            known = [each for each in messages if _has_files(handle, each)]
+        if done := find_replay(handle, earlier, overwrite=replaced, messages=known):
             return done
     check_foreign_messages(handle, messages)
     if is_in_order:
