@@ -127,7 +127,7 @@ class LakeRepeatedMixin(LakeJobMixin):
         except LakeError as reason:
             stock.log.warning(
                 "%s: the success could not be recorded, so a clear of this task will do nothing: "
-                "%s",
+                "%s. To repeat its work, trigger another run of the DAG",
                 self.table,
                 reason,
             )

@@ -147,9 +147,7 @@ class Table(ABC):
             raise refuse_operation(self, operation)
 
     def require_arguments(self, operation: str, **given: Any) -> None:
-        """Raise ``UnsupportedError`` if the format lacks an argument of an operation that is not
-        None.
-        """
+        """Raise ``UnsupportedError`` if an argument is not None and the format lacks it."""
         from lakeformat.tables.refused_arguments import refuse_arguments  # not needed by a read
 
         refuse_arguments(
@@ -174,9 +172,7 @@ class Table(ABC):
             refuse_unknown(method, sorted(others))
 
     def given_arguments(self, operation: str, **options: Any) -> dict[str, Any]:
-        """Return the arguments of an operation that are not None; check them as
-        ``require_arguments`` does.
-        """
+        """Return the arguments that are not None, checked as by ``require_arguments``."""
         self.require_arguments(operation, **options)
         return {name: value for name, value in options.items() if value is not None}
 

@@ -138,7 +138,7 @@ class Lease:
             except LockUnavailableError:
                 return  # the commit of the batch raises it
             except LakeError as error:
-                _log.warning("the lease of a batch was not renewed; it is tried again: %s", error)
+                _log.warning("a batch could not renew its lease and will try again: %s", error)
 
 
 def take_lease(storage: Storage, directory: str, table: str, environment: Environment) -> Lease:
