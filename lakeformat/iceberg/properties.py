@@ -9,17 +9,22 @@ from lakeformat.errors import InvalidRequestError
 
 __all__ = ["bool_property", "int_property", "word_property"]
 
+_GREATEST = 2**63 - 1
+_MOST_DIGITS = 19
+
 
 def int_property(properties: Mapping[str, str], key: str, default: int) -> int:
     """Return the property ``key`` as an int; ``default`` if it is not set.
 
-    Raise ``InvalidRequestError`` unless it is a whole number of at least 0.
+    Raise ``InvalidRequestError`` unless it is a whole number from 0 to 2**63 - 1.
     """
     text = properties.get(key)
     if text is None:
         return default
     if not (text.isascii() and text.isdecimal()):
         raise _wrong(key, text, "a whole number")
+    if len(text) > _MOST_DIGITS or int(text) > _GREATEST:
+        raise _wrong(key, text, f"a whole number up to {_GREATEST}")
     return int(text)
 
 

@@ -14,6 +14,8 @@ from lakeformat.errors import InvalidRequestError
 
 __all__ = ["ROOT", "TreeNode", "bucket_mask"]
 
+_MOST = 2**31
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class TreeNode:
@@ -75,10 +77,15 @@ ROOT = TreeNode(0, 0)
 
 
 def bucket_mask(buckets: int, option: str) -> int:
-    """Return the mask of a number of buckets, which must be a power of two."""
+    """Return the mask of a number of buckets, which must be a power of two up to 2**31."""
     if buckets < 1 or buckets & (buckets - 1):
         raise InvalidRequestError(
             f"{option!r} is {buckets}, but buckets are halves of halves: set it to a power of two, "
             "such as 4"
+        )
+    if buckets > _MOST:
+        raise InvalidRequestError(
+            f"{option!r} is {buckets}, but hashes of keys have 31 bits: set it to a power of two "
+            f"up to {_MOST}, such as 4"
         )
     return buckets - 1

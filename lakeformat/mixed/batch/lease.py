@@ -63,7 +63,7 @@ class StoredLease:
         try:
             members = json.loads(storage.read(_path(directory, number)))
             return cls(number, str(members["owner"]), int(members["expiresMillis"]))
-        except (*NO_JSON, KeyError, TypeError, ValueError, NotFoundError):
+        except (*NO_JSON, KeyError, TypeError, ValueError, OverflowError, NotFoundError):
             # A renewal writes the file right now, or was interrupted.
             return cls(number, "", found[number] + LEASE_MILLIS)
 

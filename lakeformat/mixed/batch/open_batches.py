@@ -35,6 +35,7 @@ __all__ = [
     "leased_batches",
     "oldest_open_batch",
     "overwrite_transactions",
+    "overwritten_by",
     "transactions_ended",
 ]
 
@@ -50,6 +51,9 @@ _LIFETIME = "change.data.ttl.minutes"
 """The table property for the age up to which changes are kept, so that no batch can last longer."""
 _LIFETIME_MINUTES = 7 * 24 * 60
 _MINUTE = 60_000
+_LONGEST_MINUTES = 100 * 366 * 24 * 60
+_MOST_DIGITS = 19
+"""The digits of the largest number of 64 bits; a longer text does not name a batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +85,10 @@ def oldest_open_batch(state: MixedState, now_millis: int) -> OpenBatch | None:
 
 def change_data_millis(properties: Mapping[str, str]) -> int:
     """Return the age up to which changes are kept in any case, in milliseconds: the property
-    ``change.data.ttl.minutes`` of the base store.
+    ``change.data.ttl.minutes`` of the base store, at most about 100 years.
     """
-    return _MINUTE * int_property(properties, _LIFETIME, _LIFETIME_MINUTES)
+    minutes = int_property(properties, _LIFETIME, _LIFETIME_MINUTES)
+    return _MINUTE * min(minutes, _LONGEST_MINUTES)
 
 
 def begun_transactions(state: MixedState, now_millis: int) -> set[int]:
@@ -100,15 +105,21 @@ def leased_batches(change: TableMetadata) -> dict[int, int]:
     history = [*_main(change)]
     ended = _ended_in(history)
     return {
-        each.sequence_number: int(each.summary[LEASE])
+        each.sequence_number: number
         for each in history
-        if each.summary.get(LEASE, "").isdecimal() and each.sequence_number not in ended
+        for number in _numbers(each.summary.get(LEASE, ""))
+        if each.sequence_number not in ended
     }
 
 
 def overwrite_transactions(base: TableMetadata) -> set[int]:
     """Return the transactions of the batches that have overwritten the base store."""
     return _overwritten_in(_main(base))
+
+
+def overwritten_by(snapshot: Snapshot) -> set[int]:
+    """Return the transactions of the batches that made a base snapshot; none for any other one."""
+    return _numbers(snapshot.summary.get(TRANSACTION, ""))
 
 
 def transactions_ended(change: LoadedMetadata) -> set[int]:
@@ -138,7 +149,7 @@ def _committed(state: MixedState) -> set[int]:
 
 
 def _overwritten_in(history: Iterable[Snapshot]) -> set[int]:
-    return {number for each in history for number in _numbers(each.summary.get(TRANSACTION, ""))}
+    return {number for each in history for number in overwritten_by(each)}
 
 
 def _ended_in(history: Iterable[Snapshot]) -> set[int]:
@@ -146,7 +157,8 @@ def _ended_in(history: Iterable[Snapshot]) -> set[int]:
 
 
 def _numbers(text: str) -> set[int]:
-    return {int(each) for each in text.split(",") if each.isascii() and each.isdecimal()}
+    listed = (each for each in text.split(",") if each.isascii() and each.isdecimal())
+    return {int(each) for each in listed if len(each) <= _MOST_DIGITS}
 
 
 def _main(store: TableMetadata) -> Iterator[Snapshot]:

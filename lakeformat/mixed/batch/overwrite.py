@@ -33,7 +33,7 @@ from lakeformat.iceberg.write.overwrite import check_overwritten, replacement
 from lakeformat.iceberg.write.publish import Base, FileChange, PublishedChange, publish_change
 from lakeformat.mixed.batch.base_writer import BaseWriter
 from lakeformat.mixed.batch.begin import BegunBatch
-from lakeformat.mixed.batch.open_batches import TRANSACTION
+from lakeformat.mixed.batch.open_batches import TRANSACTION, overwritten_by
 from lakeformat.mixed.read.store_files import StoreFile, change_files
 from lakeformat.mixed.stores.optimized_sequences import OptimizedSequences, optimized_sequences
 from lakeformat.mixed.stores.partition_path import partition_paths, partition_values
@@ -202,11 +202,12 @@ class _Overwrite:
             if began is not None and each.snapshot_id == began.snapshot_id:
                 return
             oldest = each
-            text = each.summary.get(TRANSACTION, "")
-            if text.isdecimal() and int(text) > self.batch.transaction:
+            newest = max(overwritten_by(each), default=0)
+            if newest > self.batch.transaction:
                 raise CommitConflictError(
-                    f"{self.batch} was not published: the later batch with transaction {text} has "
-                    f"overwritten the base store in snapshot {each.snapshot_id}. Begin a new batch"
+                    f"{self.batch} was not published: the later batch with transaction {newest} "
+                    f"has overwritten the base store in snapshot {each.snapshot_id}. Begin a new "
+                    "batch"
                 )
         if began is not None or (oldest is not None and oldest.parent_id is not None):
             raise CommitConflictError(
@@ -235,7 +236,7 @@ class _Overwrite:
         if not merged:
             return
         for newer in self.batch.require_history(change):
-            if int(newer.summary.get("deleted-data-files", "0")):
+            if newer.summary.get("deleted-data-files", "0") != "0":
                 raise SnapshotExpiredError(
                     f"{self.batch} was not published: changes up to sequence number "
                     f"{known.sequence(merged[0])} are merged in partition {merged[0]!r}, and "

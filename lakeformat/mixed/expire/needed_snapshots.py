@@ -8,7 +8,7 @@ so all snapshots from there on are kept, too.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from lakeformat.iceberg.metadata.snapshot import Snapshot
@@ -17,6 +17,7 @@ from lakeformat.mixed.batch.open_batches import (
     OpenBatch,
     begun_transactions,
     oldest_open_batch,
+    overwritten_by,
 )
 from lakeformat.mixed.expire.settings import ExpirySettings
 from lakeformat.mixed.read.state import MixedState
@@ -26,7 +27,6 @@ __all__ = ["NeededSnapshots"]
 
 _FLINK_CHECKPOINT = "flink.max-committed-checkpoint-id"
 _PRODUCER, _OPTIMIZE = "snapshot.producer", "OPTIMIZE"
-_TRANSACTION = "txId"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class NeededSnapshots:
     now_millis: int
     open_batch: OpenBatch | None
     """The oldest batch that has begun and not committed; it may read the state at its beginning."""
-    begun: Collection[int]
+    begun: Set[int]
     """The transactions of all batches of which the change store still has the beginning."""
 
     @classmethod
@@ -61,7 +61,7 @@ class NeededSnapshots:
         history = [*metadata.ancestry(metadata.current_snapshot_id)]
         found = [*self._of_flink(history), *self._at_the_beginning(history)]
         # Without the end of a batch its beginning would count as that of an open one.
-        found += [each for each in history if _ended(each) in self.begun]
+        found += [each for each in history if not overwritten_by(each).isdisjoint(self.begun)]
         if self.settings.keeps_written:
             written = (e for e in history if e.summary.get(_PRODUCER) != _OPTIMIZE)
             found += [each for each in [next(written, None)] if each is not None]
@@ -87,12 +87,6 @@ class NeededSnapshots:
 
 def _of_batch(history: Iterable[Snapshot], transaction: int) -> list[Snapshot]:
     return [each for each in history if each.sequence_number == transaction]
-
-
-def _ended(snapshot: Snapshot) -> int | None:
-    """Return the transaction of the batch that a base snapshot ended; None for any other one."""
-    text = snapshot.summary.get(_TRANSACTION, "")
-    return int(text) if text.isdecimal() else None
 
 
 def _with_newer(history: Iterable[Snapshot], needed: Collection[Snapshot]) -> set[int]:

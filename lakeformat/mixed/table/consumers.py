@@ -18,7 +18,7 @@ from lakeformat.tables.consumers.files import ConsumerFiles
 from lakeformat.tables.consumers.report import ConsumerState
 from lakeformat.tables.consumers.table_consumers import AnyTableConsumers
 from lakeformat.tables.past_time import PastTime
-from lakeformat.tables.position import Position
+from lakeformat.tables.position import MAIN_BRANCH, Position
 from lakeformat.tables.table import offer_arguments
 
 __all__ = ["ConsumersOfPair", "MixedConsumers"]
@@ -126,7 +126,10 @@ class MixedConsumers(AnyTableConsumers[Position]):
         return ConsumerFiles(*own_directory(self._pair.base, "consumer"))
 
     def _parsed(self, members: Mapping[str, Any]) -> Position:
-        return replace(Position.parse(members["position"]), table=self._table)
+        found = Position.parse(members["position"])
+        if len(found.numbers) != 2 or found.branch not in (None, MAIN_BRANCH):
+            raise ValueError(f"position {found} does not have the numbers of both stores of 'main'")
+        return replace(found, table=self._table)
 
 
 @dataclass(frozen=True, slots=True)
