@@ -71,7 +71,6 @@ READERS = Group(
 SITE = Group(
     "site",
     "The pages of docs/ build as a site without a warning.",
-    opt_in="installs MkDocs with its packages",
 )
 STACK = Group(
     "stack",
@@ -118,8 +117,8 @@ GROUPS = (
         waits=True,
         is_aside=True,
     ),
-    READERS,
     SITE,
+    READERS,
     COMPAT,
     STACK,
     JAVA,

@@ -264,7 +264,7 @@ def test_the_callers_spark_and_airflow_stay_outside(machine: Machine):
 @pytest.mark.parametrize(
     ("words", "made"),
     [
-        (["test"], [".venv-pypaimon"]),
+        (["test"], [".venv-pypaimon", ".venv-site"]),
         (["test", "interop"], [".venv-pypaimon"]),
         (["test", "readers"], [".venv-readers"]),
         (["test", "site"], [".venv-site"]),
