@@ -61,8 +61,9 @@ SPDX expression, else its classifiers, else its licence field). The versions are
 [requirements/tested.txt](../requirements/tested.txt), on Linux with Python 3.11. Another version
 can have another licence.
 
-A wheel can bundle libraries with licences of their own; they are in the `licenses` folder of its
-`.dist-info`, and for the Java libraries of `pyspark` in `pyspark/licenses`. If a licence is "not
+A wheel can bundle libraries with licences of their own. Look into its `.dist-info`: many wheels
+have these licences in the folder `licenses`; some, such as `obstore`, only list the libraries in
+`sboms`. Those of the Java libraries of `pyspark` are in `pyspark/licenses`. If a licence is "not
 stated", the metadata names none: see the pages of that project.
 
 ## What users install

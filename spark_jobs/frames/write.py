@@ -164,8 +164,8 @@ def _require_upsert(
         )
     if kinds is None and sequence_by is not None:
         raise lake.InvalidRequestError(
-            "sequence_by orders changes, which are rows with kinds: give kinds, too, or leave out "
-            "sequence_by"
+            "sequence_by orders changes, so it needs the row kinds: name their column, as in "
+            "kinds='op', or leave out sequence_by"
         )
 
 

@@ -363,7 +363,7 @@ def test_rows_with_kinds_change_an_iceberg_table_in_the_order_of_a_column(spark,
     for left_out, said in (
         ("sequence_by", "kinds='op' needs sequence_by, because the rows of a DataFrame have no"),
         ("upsert_by", "name its columns in upsert_by"),
-        ("kinds", "give kinds, too"),
+        ("kinds", "needs the row kinds: name their column"),
     ):
         with pytest.raises(lake.InvalidRequestError, match=said):
             write_table(frame, orders, **{k: v for k, v in arguments.items() if k != left_out})

@@ -117,7 +117,7 @@ class TextDialect:
             is_one = isinstance(value, str) and len(value) == 1 and value.isascii()
             if not ((is_one and value not in "\r\n") or (value == "" and name != "delimiter")):
                 raise InvalidRequestError(
-                    f"{name} must be one ASCII character"
+                    f"{name} must be one ASCII character that breaks no line"
                     f"{'' if name == 'delimiter' else ', or empty for none'}, got {value!r}"
                 )
         used = [value for value in (self.delimiter, self.quote, self.escape) if value]

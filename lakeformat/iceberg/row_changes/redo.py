@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that an upsert of a repeated run replaces no newer row of a later commit.
 
-The new row of each key takes the place of the earlier one. Version 1 and 2 do not store which
-commit wrote a row. So the check looks for files of later commits that may have rows with the same
+An upsert replaces the row that has the key now, even if a commit after the earlier run wrote it.
+Versions 1 and 2 of the format do not record which commit wrote a row. So in every version the check
+looks for files of later commits that may have rows with the same
 keys, and for commits that removed files of the earlier run.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides if a snapshot is part of the history of a later one, after the snapshot before it
+"""Decides if a snapshot is part of the history of a later one although its own predecessor has
 expired.
 """
 

@@ -132,6 +132,7 @@ def _check_avro_names(column: DataField, keys: OptionKeys) -> None:
     for name in (column.name, *(field.name for row in rows for field in row.fields)):
         if not _AVRO_NAME.fullmatch(name):
             raise UnsupportedError(
-                f"avro files cannot hold column {column.name!r}: names in them have letters, "
-                f"digits and underscores only; set {keys.format!r} to parquet or rename the column"
+                f"avro files cannot hold column {column.name!r}: the name {name!r} may have only "
+                "letters, digits and underscores, and not begin with a digit; set "
+                f"{keys.format!r} to parquet, or choose another name"
             )

@@ -89,7 +89,8 @@ def _check_buckets(schema: TableSchema) -> None:
     if bucket == UNAWARE_BUCKET:
         if keys:
             raise InvalidRequestError(
-                "option 'bucket-key' needs a number of buckets; set 'bucket' too, or remove it"
+                "option 'bucket-key' needs a number of buckets, but 'bucket' is -1: set 'bucket' "
+                "to 1 or more, or remove 'bucket-key'"
             )
         return
     if bucket == POSTPONE_BUCKET and not schema.primary_keys:
