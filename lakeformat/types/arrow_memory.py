@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Returns the buffers of an Arrow array as numpy arrays, also for slices and without a null
-buffer.
+"""Returns the buffers of an Arrow array as numpy arrays, also those of slices and of arrays that
+have no null buffer.
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ ROWS = (
     ),
     Row(
         "90",
-        "a commit sleeps until its number was published by another writer and has expired",
+        "a commit sleeps while another writer publishes the snapshot of its number, "
+        "and that snapshot expires",
         "it is in the table once, after the commits of the other writer",
         (
             "tests/crash/test_expired_numbers.py::test_a_commit_that_slept_at_any_call_is_in_the_table_once",
@@ -55,7 +56,7 @@ ROWS = (
     Row(
         "93",
         "a branch is renamed before a commit to it has written its hint",
-        "no branch without a schema remains under the old name",
+        "the late hint leaves no directory without a schema under the old name",
         (
             "tests/unit/paimon/branches/test_branch_operations.py::test_a_branch_that_is_renamed_before_a_commit_has_written_its_hint_leaves_its_old_place",
         ),
@@ -63,7 +64,8 @@ ROWS = (
     Row(
         "94",
         "a stream dies during its commit, which has expired when the stream restarts",
-        "each row arrives once; if the consumer that keeps its snapshot was deleted, a refusal",
+        "each row arrives once; if the consumer that keeps its snapshot was deleted, "
+        "the stream is refused",
         (
             "tests/spark/test_stream_faults.py::test_a_fault_at_any_storage_call_costs_no_row_and_makes_none_twice",
             "tests/crash/test_killed_file_streams.py::test_a_stream_of_files_that_dies_anywhere_takes_each_file_once",

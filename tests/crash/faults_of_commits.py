@@ -184,7 +184,8 @@ _OUTCOMES = (
     Row(
         "19",
         "a conditional PUT times out and arrives late",
-        "one of the two bodies wins; the writer recognises either, and its manifests exist",
+        "the snapshot of the first or of the repeated write is published; "
+        "the writer recognises either one, and its manifests exist",
         (
             f"{_RACING}test_a_publication_that_arrives_late_is_recognised_as_ours",
             f"{_RACING}test_a_failure_after_a_doubtful_attempt_removes_no_file_that_may_be_published",

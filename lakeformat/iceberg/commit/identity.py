@@ -32,9 +32,9 @@ def find_commit(
 ) -> Snapshot | None:
     """Return the snapshot of a commit in the history of a branch; None if it is not published.
 
-    Search the metadata on which the commit builds: then no other attempt with this identity can
-    publish in between. ``CommitUndecidableError`` means that snapshots since the first attempt have
-    expired, and one of them may have been this commit.
+    ``metadata`` must be the version on which the new commit builds: then no other attempt with this
+    identity can publish between this search and the commit. ``CommitUndecidableError`` means that
+    snapshots since the first attempt have expired, and one of them may have been this commit.
     """
     require_commit_id(commit)
     require_past_first_try(commit, environment.now_millis())

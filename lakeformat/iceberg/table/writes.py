@@ -209,8 +209,8 @@ class TableWrites(TableHistory):
     ) -> WriteReport:
         """Delete the rows of partitions, each given by values of some or all partition columns.
 
-        Only whole files are removed. So in every partition spec these columns must be partition
-        fields without a transform.
+        Only whole files are removed. So these columns must be partition fields without a transform
+        in every partition spec of the table.
         """
         from lakeformat.iceberg.write.overwrite import delete_partitions
         from lakeformat.tables.arguments import partitions_to_drop

@@ -63,7 +63,7 @@ class MergeUnit:
     of_base: Mapping[str, FileToChange]
     """The base files among them, by path."""
     nodes: int
-    """The number of nodes into which the new base files of the partition are divided."""
+    """The number of nodes, which are hash buckets, of the new base files of the partition."""
 
     @property
     def files(self) -> tuple[StoreFile, ...]:

@@ -110,8 +110,8 @@ def plan_expiry(
 
 
 def _of_store(request: MixedExpiryRequest, age_millis: int, least: int) -> ExpiryRequest:
-    """Return the request for one store; ``age_millis`` and ``least`` are used for arguments that
-    are None.
+    """Return the request for one store; if its age or its minimum number of snapshots is
+    None, ``age_millis`` or ``least`` is used.
     """
     older_than = request.older_than
     return ExpiryRequest(

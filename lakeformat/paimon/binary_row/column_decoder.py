@@ -94,7 +94,7 @@ class FramedRows:
         """
         code = number_code(self._types[position])
         if code is None:
-            raise InvalidRequestError(f"{self._name(position)} has no numbers in its slots")
+            raise InvalidRequestError(f"{self._name(position)} has no fixed-width numbers")
         # Every byte except zero is true.
         numbers = self._read("u1" if code == "?" else code, self._slot_offset(position))
         return numbers != 0 if code == "?" else numbers

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports files of the newest snapshot outside of the table that the caller does not allow."""
+"""Reports files of the newest snapshot that are outside of the table, in directories that the
+caller does not allow."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the snapshot for a new tag or branch, and checks that it is still protected."""
+"""Finds the snapshot for a new tag or branch, and checks that no expiry deletes it meanwhile."""
 
 from __future__ import annotations
 

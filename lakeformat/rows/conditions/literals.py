@@ -314,7 +314,7 @@ def _to_utc(text: str) -> str:
 def _require_digits(text: str, digits: int) -> None:
     fraction = _FRACTION.search(text)
     if fraction is not None and len(fraction[1]) > digits:
-        raise _Unfit(f"the column has {digits} digits of a second")
+        raise _Unfit(f"the column keeps {digits} digits after the point of a second")
 
 
 def _cast(text: str, data_type: AtomicType) -> pa.Scalar:

@@ -130,7 +130,7 @@ class CatalogRows:
         return connection.execute(question).first() is not None
 
     def add_table(self, connection: Connection, database: str, name: str) -> bool:
-        """List a table; return False if it is already listed."""
+        """Add a table to the list of the catalog; return False if it is there already."""
         return self._insert(connection, TABLES, database_name=database, table_name=name)
 
     def remove_table(self, connection: Connection, database: str, name: str) -> bool:

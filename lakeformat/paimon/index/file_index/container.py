@@ -119,7 +119,9 @@ def _read_prefix(cursor: ByteCursor, size: int, source: str) -> int:
         newer = newer_version("file index", version, FORMAT_VERSION)
         raise UnsupportedError(f"{source}: {newer}, or set 'file-index.read.enabled' to 'false'")
     if version < FORMAT_VERSION:
-        raise cursor.error(f"its format version is {version}, but the first is {FORMAT_VERSION}")
+        raise cursor.error(
+            f"its format version is {version}, but versions begin at {FORMAT_VERSION}"
+        )
     head_length = cursor.int32()
     if not _PREFIX_BYTES <= head_length <= size:
         raise cursor.error(

@@ -86,8 +86,8 @@ class AggregateFunction(Protocol):
         ...
 
     def reduce(self, values: Column, groups: KeyGroups) -> pa.Array:
-        """Return one value per key: its rows, all adds, are aggregated in merge order, beginning
-        with NULL.
+        """Return one value per key: its rows, of which none is a retraction, are aggregated in
+        merge order, beginning with NULL.
         """
         ...
 

@@ -148,7 +148,7 @@ def _follow(
                 raise NotPlainError("an entry does not end where the next one starts")
         chosen.append(row)
         if following[row] != end:
-            raise NotPlainError("a block does not end with its last entry")
+            raise NotPlainError("a block and its last entry do not end at the same byte")
     return np.array(chosen, np.int64)
 
 

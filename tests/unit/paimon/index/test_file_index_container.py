@@ -101,7 +101,7 @@ def test_a_name_longer_than_its_length_can_say_is_refused():
     ("start", "change", "reason"),
     [
         (7, b"\0", "a file index cannot start with 0x"),
-        (11, b"\0", "its format version is 0, but the first is 1"),
+        (11, b"\0", "its format version is 0, but versions begin at 1"),
         (12, b"\x7f\xff\xff\xff", "the length of its head is 2147483647"),
         (12, b"\0\0\0\0", "the length of its head is 0"),
         (16, b"\xff\xff\xff\xff", "the number of columns cannot be -1"),
