@@ -121,7 +121,7 @@ def test_a_failed_check_counts_as_one_failure_and_says_how_to_mend_it(summary):
     [
         (
             [],
-            ["gate", "unit", "conformance", "crash", "interop", "spark", "airflow"],
+            ["gate", "unit", "conformance", "crash", "interop", "spark", "airflow", "site"],
         ),
         (["crash", "unit"], ["unit", "crash"]),
         (["--", "tests/unit/test_a.py::test_b", "-x"], ["unit"]),
@@ -144,7 +144,7 @@ def test_a_named_test_is_run_instead_of_its_group(bin_module):
 @pytest.mark.parametrize(
     ("words", "left_out"),
     [
-        ([], ["readers", "site", "compat", "stack", "java"]),
+        ([], ["readers", "compat", "stack", "java"]),
         (["unit"], []),
         (["java"], []),
         (["--", "tests/unit/test_a.py"], []),
