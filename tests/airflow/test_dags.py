@@ -77,10 +77,10 @@ def test_the_macro_renders_the_identity_that_the_operator_commits_with(
 @since("3.3", "the state that a task keeps")
 def test_runs_right_after_an_expiry_land_their_files(airflow_db, tmp_path, warehouse):
     """All run within ten minutes. Clocks may differ by as much, so times do not show the order."""
-    (tmp_path / "a.csv").write_text("id\n1\n")
     dag = load(TEST_DAGS)["expire_right_after"]
 
     for day in range(3):
+        (tmp_path / f"{day}.csv").write_text(f"id\n{day}\n")
         moment = MIDNIGHT + timedelta(days=day)
         conf = {"incoming": str(tmp_path)}
         assert dag.test(logical_date=moment, run_after=moment, run_conf=conf).state == "success"
