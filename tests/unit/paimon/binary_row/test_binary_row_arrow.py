@@ -192,7 +192,7 @@ def test_numbers_of_one_column_are_read_without_the_others():
     assert framed.stored_numbers(0).dtype == np.int32
     assert framed.stored_numbers(2).tolist() == [0, 1]
     assert framed.nulls(0).tolist() == [False, True]
-    with pytest.raises(InvalidRequestError, match=r"field 1 \(STRING\) has no numbers"):
+    with pytest.raises(InvalidRequestError, match=r"field 1 \(STRING\) has no fixed-width numbers"):
         framed.stored_numbers(1)
 
 
