@@ -147,9 +147,7 @@ def compact_report(
         bytes_out=total("bytes_out"),
         files_in=files_in,
         files_out=files_out,
-        delete_files_removed=sum(
-            int(each.summary.get("removed-delete-files", "0")) for each in snapshots
-        ),
+        delete_files_removed=sum(each.count("removed-delete-files") for each in snapshots),
         unfinished=groups.unfinished,
         rounds=times.rounds,
         plan_millis=times.plan_millis,

@@ -49,8 +49,8 @@ def deletes_report(
     is_replayed = published is not None and published.is_replayed
     added, positions = 0, 0
     if snapshot is not None and not is_replayed:
-        added = int(snapshot.summary.get("added-delete-files", "0"))
-        positions = int(snapshot.summary.get("added-position-deletes", "0"))
+        added = snapshot.count("added-delete-files")
+        positions = snapshot.count("added-position-deletes")
     is_due = bool(dangling or replaced)
     steps = _steps(dangling, replaced)
     reason = "no delete file needs merging"

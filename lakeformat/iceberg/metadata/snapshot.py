@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lakeformat.errors import UnsupportedError
+from lakeformat.errors import CorruptTableError, UnsupportedError
 from lakeformat.iceberg.type_json import require_text, texts_at
 from lakeformat.tables.json_file import Member, read_members, unknown_members, write_members
 
@@ -29,6 +29,8 @@ __all__ = [
 ]
 
 BRANCH, TAG = "branch", "tag"
+_MOST_DIGITS = 19
+"""The digits of the largest number of 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,21 @@ class Snapshot:
         None if the writer did not store it.
         """
         return self.summary.get("operation")
+
+    def count(self, name: str) -> int:
+        """Return a count of the summary, such as ``added-records``; 0 if it has none.
+
+        Raise ``CorruptTableError`` if it is not a whole number of at most 19 digits.
+        """
+        text = self.summary.get(name, "0")
+        if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS):
+            raise CorruptTableError(
+                f"the summary of snapshot {self.snapshot_id} has {name!r} = {text[:40]!r}, which "
+                f"is not a whole number of at most {_MOST_DIGITS} digits, so the report of its "
+                "commit is unknown: the metadata file is damaged or forged. Compare it with its "
+                "predecessor in the metadata log, and restore the better one from a backup"
+            )
+        return int(text)
 
 
 @dataclass(frozen=True, slots=True)

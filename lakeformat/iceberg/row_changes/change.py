@@ -104,9 +104,11 @@ def _delete_partitions(
         return replayed_report(handle, request, published)
     snapshot = published.snapshot
     summary = {} if snapshot is None else snapshot.summary
-    deleted = [
-        int(summary.get(key, "0")) for key in ("deleted-records", "removed-position-deletes")
-    ]
+
+    def number(key: str) -> int:
+        return 0 if snapshot is None else snapshot.count(key)
+
+    deleted = [number("deleted-records"), number("removed-position-deletes")]
     # Delete files may also list rows that are already deleted; a deletion vector lists only live
     # rows.
     is_open = {"removed-equality-deletes", "removed-position-delete-files"} & summary.keys()
@@ -120,7 +122,7 @@ def _delete_partitions(
         read_snapshot_id=None if snapshot is None else snapshot.parent_id,
         snapshot_id=snapshot_id,
         rows=rows,
-        files_removed=int(summary.get("deleted-data-files", "0")),
+        files_removed=number("deleted-data-files"),
         attempts=published.attempts,
         reason=change_reason(request, rows, snapshot_id),
     )

@@ -29,6 +29,7 @@ _TOTALS = {
     "total-position-deletes": "position_deletes",
     "total-equality-deletes": "equality_deletes",
 }
+_MOST_DIGITS = 19
 _ADDED = {
     "added-data-files": "data_files",
     "added-records": "records",
@@ -142,7 +143,7 @@ def total_summary(totals: FileCounts) -> dict[str, str]:
 def totals_in(summary: Mapping[str, str]) -> FileCounts | None:
     """Return the totals in a summary; None if one of them is missing or not a number."""
     texts = {name: summary.get(key, "") for key, name in _TOTALS.items()}
-    if not all(text.isascii() and text.isdecimal() for text in texts.values()):
+    if not all(e.isascii() and e.isdecimal() and len(e) <= _MOST_DIGITS for e in texts.values()):
         return None
     return FileCounts(**{name: int(text) for name, text in texts.items()})
 

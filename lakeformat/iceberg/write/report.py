@@ -34,19 +34,16 @@ def write_report(table: str, published: PublishedChange) -> WriteReport:
             reason="no rows to add or to remove, so no snapshot was published",
         )
 
-    def number(key: str) -> int:
-        return int(snapshot.summary.get(key, "0"))
-
     name = f"snapshot {snapshot.snapshot_id}"
     replayed = f"already published as {name}; no action needed"
     return WriteReport(
         table=table,
         kind=snapshot.operation,
         snapshot_id=snapshot.snapshot_id,
-        rows=number("added-records"),
-        files=number("added-data-files"),
-        bytes=number("added-files-size"),
-        deleted_files=number("deleted-data-files"),
+        rows=snapshot.count("added-records"),
+        files=snapshot.count("added-data-files"),
+        bytes=snapshot.count("added-files-size"),
+        deleted_files=snapshot.count("deleted-data-files"),
         attempts=published.attempts,
         replayed=published.is_replayed,
         reason=replayed if published.is_replayed else f"published as {name}",

@@ -211,5 +211,6 @@ def _added(base: Base, entries: pa.Table, batch: BatchPlace | None) -> FileChang
 def change_report(table: str, published: PublishedChange) -> WriteReport:
     """Return the report of a write, in which ``rows`` counts the rows that it was given."""
     report, snapshot = write_report(table, published), published.snapshot
-    rows = None if snapshot is None else snapshot.summary.get(_ROWS)
-    return report if rows is None else replace(report, rows=int(rows))
+    if snapshot is None or _ROWS not in snapshot.summary:
+        return report
+    return replace(report, rows=snapshot.count(_ROWS))

@@ -72,6 +72,16 @@ def test_a_forged_number_stops_no_work(table, tmp_path, forge: Callable[[Path], 
     assert contents(table) == {2: "c"}
 
 
+@pytest.mark.parametrize("name", ["lake.written-rows", "added-records"])
+def test_a_forged_count_is_named_when_a_commit_is_repeated(table, tmp_path, name: str):
+    commit = lake.CommitId("job", 1)
+    table.write(names(_5="e"), commit=commit)
+    summaries("t_change_", name, HUGE)(tmp_path / "db")
+    table = lake.open_table(str(tmp_path / "db/t"))
+    with pytest.raises(lake.CorruptTableError, match=f"has '{name}' = '9999.*at most 19 digits"):
+        table.write(names(_5="e"), commit=commit)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
