@@ -13,20 +13,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from lakeformat.errors import CommitConflictError, InvalidRequestError
-from lakeformat.iceberg.loaded_metadata import LoadedMetadata
-from lakeformat.iceberg.metadata.partition_type import partition_type
-from lakeformat.iceberg.read.plan import TableState, plan_files
+from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.read.where import row_filter
 from lakeformat.iceberg.row_changes.new_values import Update, bind_update
 from lakeformat.iceberg.row_changes.run import ChangeRequest, change_reason
-from lakeformat.iceberg.write.partitioned_rows import Splitter
 from lakeformat.iceberg.write.publish import Base
 from lakeformat.mixed.batch.begin import BegunBatch
+from lakeformat.mixed.batch.moved_rows import MovedRows
 from lakeformat.mixed.read.node_splits import NodeSplit
 from lakeformat.mixed.read.scan import MixedScan
 from lakeformat.mixed.read.state import MixedState
-from lakeformat.mixed.read.store_files import change_files
 from lakeformat.mixed.write.change_writer import ChangeWriter
 from lakeformat.mixed.write.write_changes import BatchPlace, publish_changes
 from lakeformat.rows.assignments import NewValues
@@ -123,8 +119,10 @@ class _RowWork:
     update: Update | None
     request: ChangeRequest
     rows: int = field(default=0, init=False)
-    _left: list[NodeSplit] = field(default_factory=list, init=False)
-    """The splits from which rows move to another partition."""
+    _moved: MovedRows = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._moved = MovedRows(self.batch)
 
     def fill(self, writer: ChangeWriter) -> None:
         """Give the changes of all rows to the writer."""
@@ -138,33 +136,16 @@ class _RowWork:
         self._report_progress(len(splits))
 
     def place(self) -> BatchPlace:
-        """Return the place of the batch; its commit is refused if another commit changed the place
-        from which rows move: a delete there would not reach the moved rows.
+        """Return the place of the batch; its commit is refused if another commit has changed rows
+        that it moves to another partition.
         """
         place = self.batch.place()
 
         def require(base: Base, entries: pa.Table) -> None:
             place.require(base, entries)
-            self._require_unchanged(base.loaded)
+            self._moved.require_unchanged(base.loaded)
 
         return replace(place, require=require)
-
-    def _require_unchanged(self, change: LoadedMetadata) -> None:
-        if not self._left:
-            return
-        metadata = change.metadata
-        state = TableState(change.places, metadata, metadata.current_snapshot, metadata.schema)
-        for file in change_files(state, plan_files(state)):
-            if file.sequence > self.batch.transaction and any(
-                split.partition == file.partition and split.node.may_share_keys(file.node)
-                for split in self._left
-            ):
-                raise CommitConflictError(
-                    f"{self.batch} was not published: it moves rows out of the partition "
-                    f"{file.partition!r}, in which {file.path} has changed rows since the begin. "
-                    "A row that both have changed would be there twice. Repeat the update, which "
-                    "reads the new rows, or add the partition column to the key"
-                )
 
     def _changed(
         self, split: NodeSplit, old: pa.RecordBatch
@@ -173,20 +154,13 @@ class _RowWork:
             yield old, np.full(old.num_rows, DELETE, np.int8)
             return
         new = self.update(old).cast(old.schema)
-        if self._partitions(old) != self._partitions(new):
-            self._left.append(split)
+        self._moved.add(split, old, new)
         both = pa.Table.from_batches([old, new])
         pairs = np.arange(2 * old.num_rows).reshape(2, -1).T.ravel()
         rows = both.take(array_of(pairs)).combine_chunks().to_batches()
         kinds = np.tile(np.array([UPDATE_BEFORE, UPDATE_AFTER], np.int8), old.num_rows)
         for each in rows:  # one batch, or none without rows
             yield each, kinds
-
-    def _partitions(self, rows: pa.RecordBatch) -> list[pa.Array]:
-        metadata = self.batch.state.change.metadata
-        spec = metadata.spec_of(metadata.default_spec_id)
-        splitter = Splitter(spec, metadata.schema, partition_type(metadata, spec))
-        return splitter.values(pa.Table.from_batches([rows]))
 
     def _report_progress(self, done: int) -> None:
         if self.request.on_progress is None:

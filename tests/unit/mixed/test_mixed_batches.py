@@ -283,6 +283,22 @@ def test_an_update_moves_no_row_that_a_stream_has_changed_meanwhile(catalog):
     assert of_days(table) == [(1, "y", "z"), (2, "y", "z"), (3, "y", "z"), (4, "y", "again")]
 
 
+def test_an_update_moves_rows_beside_a_stream_that_changes_other_keys_of_the_node(catalog):
+    table = catalog.create_table(
+        "db.days",
+        DAYS,
+        format="mixed",
+        primary_key=["k"],
+        partition_by=["p"],
+        options={"change.file-index.hash-bucket": "1"},
+    )
+    table.write(days((1, "x", "a"), (2, "x", "b")))
+    with table.begin() as batch:
+        table.write(days((2, "x", "stream"), (3, "x", "stream")))
+        assert batch.update("k = 1", {"p": "y"}).rows == 1
+    assert of_days(table) == [(1, "y", "a"), (2, "x", "stream"), (3, "x", "stream")]
+
+
 def test_a_repeated_delete_publishes_once(table):
     table.write(names(_1="a", _2="b"))
     commit = lake.CommitId("clean", 1)
