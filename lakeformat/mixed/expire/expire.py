@@ -17,7 +17,7 @@ from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.expire.expire import ExpiryRequest, expire_snapshots
 from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
 from lakeformat.iceberg.expire.select import require_gc
-from lakeformat.mixed.batch.open_batches import OpenBatch
+from lakeformat.mixed.batch.open_batches import OpenBatch, oldest_open_batch
 from lakeformat.mixed.expire.expire_report import MixedExpireReport
 from lakeformat.mixed.expire.merged_changes import (
     MergedChanges,
@@ -76,7 +76,8 @@ def expire_mixed(
         require_gc(each.metadata)
     if not dry_run:
         pair.base.pointer.require_writable()
-    plan = plan_expiry(loaded, state, request, pair.base.environment.now_millis())
+    now_millis = pair.base.environment.now_millis()
+    plan = plan_expiry(loaded, state, request, now_millis, newest=lambda: load()[1])
 
     def expired(handle: TableHandle, store: ExpiryRequest) -> IcebergExpireReport:
         return expire_snapshots(handle, store, dry_run=dry_run, on_progress=on_progress)
@@ -91,12 +92,21 @@ def expire_mixed(
 
 
 def plan_expiry(
-    loaded: LoadedPair, state: MixedState, request: MixedExpiryRequest, now_millis: int
+    loaded: LoadedPair,
+    state: MixedState,
+    request: MixedExpiryRequest,
+    now_millis: int,
+    *,
+    newest: Callable[[], MixedState] | None = None,
 ) -> ExpiryPlan:
-    """Return the plan of an expiry of the newest state; only metadata is read."""
+    """Return the plan of an expiry of the newest state; only metadata is read.
+
+    ``newest`` returns the newest state when a store is expired; without it ``state`` counts.
+    """
     settings = ExpirySettings.of(loaded.base.metadata.properties)
-    needed = NeededSnapshots.of(state, settings, now_millis)
-    batch, of_change = needed.open_batch, _of_store(request, settings.change_age, settings.least)
+    needed = NeededSnapshots(settings, now_millis, newest or (lambda: state))
+    batch = oldest_open_batch(state, now_millis)
+    of_change = _of_store(request, settings.change_age, settings.least)
     return ExpiryPlan(
         merged=find_merged_changes(loaded, state, batch, settings.change_age, now_millis),
         open_batch=batch,

@@ -8,7 +8,7 @@ so all snapshots from there on are kept, too.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lakeformat.iceberg.metadata.snapshot import Snapshot
@@ -31,37 +31,37 @@ _PRODUCER, _OPTIMIZE = "snapshot.producer", "OPTIMIZE"
 
 @dataclass(frozen=True, slots=True)
 class NeededSnapshots:
-    """The snapshots of both stores that the table needs, by the state when the expiry began.
+    """The snapshots of both stores that the table needs, when an attempt of an expiry commits.
 
-    A batch that begins later needs only snapshots that are newer than all that expire.
+    Each attempt looks for open batches after it has loaded the metadata that it changes. So a batch
+    that begins later reads the newest snapshots of this metadata, which do not expire, or newer
+    ones.
     """
 
     settings: ExpirySettings
     now_millis: int
-    open_batch: OpenBatch | None
-    """The oldest batch that has begun and not committed; it may read the state at its beginning."""
-    begun: Set[int]
-    """The transactions of all batches of which the change store still has the beginning."""
-
-    @classmethod
-    def of(cls, state: MixedState, settings: ExpirySettings, now_millis: int) -> NeededSnapshots:
-        """Return what is needed in the newest state of a table."""
-        begun = begun_transactions(state, now_millis)
-        return cls(settings, now_millis, oldest_open_batch(state, now_millis), begun)
+    load: Callable[[], MixedState]
+    """Returns the newest state of the table."""
 
     def of_change(self, metadata: TableMetadata, expired: Collection[int]) -> set[int]:
         """Return the ids in ``expired`` of snapshots of the change store that must be kept."""
+        if not expired:
+            return set()
         history = [*metadata.ancestry(metadata.current_snapshot_id)]
-        batch = self.open_batch
+        batch = oldest_open_batch(self.load(), self.now_millis)
         begins = [] if batch is None else _of_batch(history, batch.transaction)
         return _with_newer(history, [*begins, *self._of_flink(history)]).intersection(expired)
 
     def of_base(self, metadata: TableMetadata, expired: Collection[int]) -> set[int]:
         """Return the ids in ``expired`` of snapshots of the base store that must be kept."""
-        history = [*metadata.ancestry(metadata.current_snapshot_id)]
-        found = [*self._of_flink(history), *self._at_the_beginning(history)]
+        if not expired:
+            return set()
+        state, history = self.load(), [*metadata.ancestry(metadata.current_snapshot_id)]
+        batch = oldest_open_batch(state, self.now_millis)
+        found = [*self._of_flink(history), *_at_the_beginning(history, batch)]
         # Without the end of a batch its beginning would count as that of an open one.
-        found += [each for each in history if not overwritten_by(each).isdisjoint(self.begun)]
+        begun = begun_transactions(state, self.now_millis)
+        found += [each for each in history if not overwritten_by(each).isdisjoint(begun)]
         if self.settings.keeps_written:
             written = (e for e in history if e.summary.get(_PRODUCER) != _OPTIMIZE)
             found += [each for each in [next(written, None)] if each is not None]
@@ -75,14 +75,14 @@ class NeededSnapshots:
         if newest and self.now_millis - newest.timestamp_ms <= self.settings.flink_age:
             yield newest
 
-    def _at_the_beginning(self, history: Sequence[Snapshot]) -> Iterator[Snapshot]:
-        """Yield the base snapshot that the open batch may read: the newest one when it began. If
-        there was none, yield the oldest one, which shows that the base store was empty then.
-        """
-        batch = self.open_batch
-        if batch is not None and history:
-            before = (each for each in history if each.timestamp_ms <= batch.began_millis)
-            yield next(before, history[-1])
+
+def _at_the_beginning(history: Sequence[Snapshot], batch: OpenBatch | None) -> Iterator[Snapshot]:
+    """Yield the base snapshot that an open batch may read: the newest one when it began. If there
+    was none, yield the oldest one, which shows that the base store was empty then.
+    """
+    if batch is not None and history:
+        before = (each for each in history if each.timestamp_ms <= batch.began_millis)
+        yield next(before, history[-1])
 
 
 def _of_batch(history: Iterable[Snapshot], transaction: int) -> list[Snapshot]:

@@ -17,7 +17,7 @@ from lakeformat.iceberg.write.publish import publish_change
 from lakeformat.mixed.write.write_changes import change_handle
 from tests.unit.mixed.edited_stores import edit
 
-__all__ = ["HOUR", "AgedTable"]
+__all__ = ["COLUMNS", "HOUR", "AgedTable"]
 
 COLUMNS = pa.schema([("k", pa.int64()), ("p", pa.string()), ("v", pa.string())])
 HOUR = 60 * 60 * 1000

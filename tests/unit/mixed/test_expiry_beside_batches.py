@@ -1,0 +1,43 @@
+"""An expiry that began before a batch keeps what the batch reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lakeformat.mixed.expire import expire as expiries
+from tests.unit.mixed.aged_table import COLUMNS, HOUR, AgedTable
+
+
+@pytest.mark.parametrize("store", ["change", "base"])
+def test_an_expiry_keeps_what_a_batch_reads_that_begins_after_its_plan(
+    tmp_path: Path, monkeypatch: Any, store: str
+):
+    """The batch begins right before the commit of one store; then an optimizing is published."""
+    aged = AgedTable(tmp_path)
+    aged.write((1, "x", "a"))
+    aged.merge()
+    aged.write((1, "x", "b"))
+    aged.now += HOUR
+    expire, begun = expiries.expire_snapshots, []
+
+    def begin_first(handle: Any, *given: Any, **named: Any) -> Any:
+        is_base = handle.pointer is aged.table._pair.base.pointer
+        if is_base == (store == "base") and not begun:
+            begun.append(aged.table.begin())
+            aged.write((1, "x", "stream"))
+            begun[0]._begun.lease._write(aged.now + 2 * HOUR)
+            aged.merge()
+            aged.now += HOUR
+        return expire(handle, *given, **named)
+
+    monkeypatch.setattr(expiries, "expire_snapshots", begin_first)
+    report = aged.table.expire_snapshots(older_than="1 s")
+    with begun[0] as batch:
+        assert batch.scan().to_arrow().to_pylist() == [{"k": 1, "p": "x", "v": "b"}]
+        batch.write(pa.table([[2], ["x"], ["batch"]], schema=COLUMNS))
+    assert report.needed
+    assert aged.rows() == [(1, "x", "stream"), (2, "x", "batch")]
