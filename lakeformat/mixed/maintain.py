@@ -119,12 +119,14 @@ def _compact(subject: _Subject, request: MaintainRequest) -> StepReport:
     if request.dry_run:
         now_millis = subject.environment.now_millis()
         plan = plan_merge(subject.load, "minor", now_millis)
-        if not plan.units:
+        if not plan.is_due:
             return not_needed(COMPACT, plan.waiting or _NOT_DUE)
         return StepReport(
             step=COMPACT,
             outcome=StepOutcome.PLANNED,
-            reason=f"would run a {plan.optimizing.sentence}",
+            reason=f"would run a {plan.optimizing.sentence}"
+            if plan.units
+            else f"would publish a snapshot: {plan.recorded}",
             report=plan,
             files_in=sum(len(unit.rewritten) for unit in plan.units),
             files_out=len(plan.units),

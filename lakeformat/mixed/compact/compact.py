@@ -107,7 +107,7 @@ class _NodeCompaction:
         self._plan = plan = plan_merge(self.load, self.strategy, environment.now_millis())
         if plan.obstacle is not None:
             _log.warning("compaction of %s: %s", self.pair.base.uri, plan.obstacle)
-        if not plan.units:
+        if not plan.is_due:
             return None
         self._report_progress()
         return Round(units=plan.units, work=merge_work(plan, environment))

@@ -64,7 +64,7 @@ class MergeCommit:
     def _require_unchanged(self, base: Base, known: OptimizedSequences) -> None:
         """Raise if another commit merged changes of a planned partition, or added rows to it."""
         planned = self.plan.state.merged
-        partitions = {each.partition for each in self.plan.due}
+        partitions = {each.partition for each in self.plan.due} | self.plan.merged_alone.keys()
         for each in sorted(partitions):
             if known.sequences.get(each) != planned.sequences.get(each):
                 raise self._conflict(f"changes of partition {each!r} were merged")
@@ -100,6 +100,10 @@ class MergeCommit:
     def _files(self, base: Base) -> FileChange:
         """Return the change of files: new base files and deletes for the merged ones."""
         snapshot = self.plan.state.base.snapshot
+        if not self.made:
+            change = ChangedFiles(is_recorded=True)(base)
+            assert change is not None
+            return change
         added = pa.concat_tables([each.entries for each in self.made]) if self.made else None
         if snapshot is None:
             new = [] if added is None else [added]

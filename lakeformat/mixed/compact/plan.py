@@ -23,7 +23,7 @@ from lakeformat.mixed.optimizing.plan import (
     plan_splits,
 )
 from lakeformat.mixed.optimizing.settings import OptimizingSettings
-from lakeformat.mixed.read.node_splits import NodeSplit
+from lakeformat.mixed.read.node_splits import NodeSplit, NodesToMerge
 from lakeformat.mixed.read.state import MixedState
 from lakeformat.mixed.read.store_files import StoreFile, change_files
 from lakeformat.mixed.stores.store_pair import LoadedPair
@@ -107,6 +107,9 @@ class MixedCompactPlan:
     units: tuple[MergeUnit, ...]
     waits_for: OpenBatch | None
     """The batch that has begun and not committed; only changes before it are merged."""
+    merged_alone: Mapping[str, int]
+    """The highest sequence number of the changes by partition, if they have only deletes that
+    delete no row: they are recorded as merged, and no file is read."""
     blocked: int
     """The number of files of inserts that wait, if no change can be merged in the order of
     transactions; else 0."""
@@ -126,6 +129,21 @@ class MixedCompactPlan:
         return sum(each.bytes for each in self.units)
 
     @property
+    def is_due(self) -> bool:
+        """True if a compaction would publish a snapshot."""
+        return bool(self.units or self.merged_alone)
+
+    @property
+    def recorded(self) -> str | None:
+        """A sentence about partitions in which changes are recorded as merged without any work;
+        None if there are none.
+        """
+        if not self.merged_alone:
+            return None
+        where = counted(len(self.merged_alone), "partition")
+        return f"deletes without a row to delete are recorded as merged in {where}"
+
+    @property
     def due(self) -> list[PartitionPlan]:
         """The partitions to optimize."""
         return [each for each in self.optimizing.partitions if each.decision.necessary]
@@ -134,7 +152,8 @@ class MixedCompactPlan:
     def merged(self) -> dict[str, int]:
         """The sequence number of the newest merged change by partition, if there is one."""
         return {
-            each.partition: each.sequences[1] for each in self.due if each.sequences is not None
+            **{each.partition: each.sequences[1] for each in self.due if each.sequences},
+            **self.merged_alone,
         }
 
     @property
@@ -176,8 +195,7 @@ class MixedCompactPlan:
             name = each.partition or "all"
             cost = f", {size(each.decision.cost)}" if each.decision.necessary else ""
             yield f"  {name}: {work} ({each.decision.reason}{cost})"
-        if self.waiting:
-            yield f"  {self.waiting}"
+        yield from (f"  {each}" for each in (self.recorded, self.waiting) if each)
 
 
 def require_mixed_strategy(strategy: str) -> str:
@@ -197,7 +215,8 @@ def plan_merge(load: LoadState, strategy: str, now_millis: int) -> MixedCompactP
     if strategy == "full":
         settings, last = replace(settings, full_interval=0), replace(last, full=0)
     waits_for = oldest_open_batch(state, now_millis)
-    splits = plan_splits(state, settings, None if waits_for is None else waits_for.transaction)
+    nodes = plan_splits(state, settings, None if waits_for is None else waits_for.transaction)
+    splits = nodes.splits
     optimizing = plan_optimizing(state, settings, last, now_millis, splits)
     return MixedCompactPlan(
         table=state.base.places.uri,
@@ -208,8 +227,33 @@ def plan_merge(load: LoadState, strategy: str, now_millis: int) -> MixedCompactP
         optimizing=optimizing,
         units=tuple(_units(state, optimizing, splits, settings)),
         waits_for=waits_for,
+        merged_alone=_merged_alone(nodes, optimizing, strategy, settings),
         blocked=0 if any(each.in_change for e in splits for each in e.files) else _waiting(state),
     )
+
+
+def _merged_alone(
+    nodes: NodesToMerge, plan: OptimizingPlan, strategy: str, settings: OptimizingSettings
+) -> dict[str, int]:
+    """Return the highest sequence number of lone deletes by partition, unless the partition has
+    other changes that are not merged by this plan.
+
+    A minor compaction records them together with other work, or if there are many. Else they would
+    count against the most files that one optimizing merges, and never be removed.
+    """
+    is_due = plan.type is not None or strategy == "full"
+    if not is_due and len(nodes.lone_deletes) < settings.minor_file_count:
+        return {}
+    applied = {
+        split.partition
+        for split in nodes.splits
+        if split.deletes or any(each.in_change for each in split.files)
+    }
+    found: dict[str, int] = {}
+    for each in nodes.lone_deletes:
+        if each.partition not in applied:
+            found[each.partition] = max(each.sequence, found.get(each.partition, 0))
+    return found
 
 
 def _waiting(state: MixedState) -> int:

@@ -43,12 +43,15 @@ def merge_report(
 ) -> MixedCompactReport:
     """Return the report of a compaction; without a snapshot nothing was due."""
     waiting = "" if plan.waiting is None else f"; {plan.waiting}"
-    if snapshot is None:
+    if snapshot is None or not made:
+        done = f"no action needed: {plan.optimizing.sentence}"
+        if snapshot is not None:
+            done = f"{plan.recorded}, published as snapshot {snapshot.snapshot_id}"
         return MixedCompactReport(
             table=plan.table,
             strategy=plan.strategy,
-            snapshot_ids=(),
-            reason=f"no action needed: {plan.optimizing.sentence}{waiting}",
+            snapshot_ids=() if snapshot is None else (snapshot.snapshot_id,),
+            reason=f"{done}{waiting}",
         )
     old = {file.path: file for each in made for file in each.unit.rewritten}
     deletes = {file.path: file for each in made for file in each.unit.key_deletes}

@@ -27,7 +27,7 @@ from lakeformat.mixed.optimizing.evaluate import (
 )
 from lakeformat.mixed.optimizing.ordered_sequence import ChangeGroup, ordered_sequence
 from lakeformat.mixed.optimizing.settings import OptimizingSettings
-from lakeformat.mixed.read.node_splits import NodeSplit, plan_all_nodes
+from lakeformat.mixed.read.node_splits import NodeSplit, NodesToMerge, plan_all_nodes
 from lakeformat.mixed.read.state import MixedState
 from lakeformat.mixed.read.store_files import StoreFile
 from lakeformat.mixed.tree_node import TreeNode
@@ -95,7 +95,7 @@ class OptimizingPlan:
 
 def plan_splits(
     state: MixedState, settings: OptimizingSettings, before: int | None = None
-) -> list[NodeSplit]:
+) -> NodesToMerge:
     """Return all nodes with rows, with the changes that one optimizing may merge.
 
     With ``before`` only changes with a lower sequence number are merged.
@@ -112,7 +112,7 @@ def plan_optimizing(
 ) -> OptimizingPlan:
     """Plan the optimizing of a state; ``splits`` are by default those of ``plan_splits``."""
     groups: dict[str, list[NodeSplit]] = {}
-    for split in plan_splits(state, settings) if splits is None else splits:
+    for split in plan_splits(state, settings).splits if splits is None else splits:
         groups.setdefault(split.partition, []).append(split)
     times = state.merged.times
     decided = [

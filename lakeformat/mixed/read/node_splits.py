@@ -23,7 +23,14 @@ from lakeformat.mixed.stores.key_types import has_changed_key_type, require_one_
 from lakeformat.mixed.tree_node import ROOT, TreeNode
 from lakeformat.rows.prune import Conjunction, on_columns
 
-__all__ = ["MixedPlan", "NodeSplit", "SelectChanges", "plan_all_nodes", "plan_nodes"]
+__all__ = [
+    "MixedPlan",
+    "NodeSplit",
+    "NodesToMerge",
+    "SelectChanges",
+    "plan_all_nodes",
+    "plan_nodes",
+]
 
 _NULL = "=null"
 """A part of the path of a partition with a null, or with the text ``null``."""
@@ -46,6 +53,16 @@ class NodeSplit:
     def size_bytes(self) -> int:
         """The size of all files, so that large splits can start first."""
         return sum(each.split.file.size_bytes for each in (*self.files, *self.deletes))
+
+
+@dataclass(frozen=True, slots=True)
+class NodesToMerge:
+    """The nodes with rows, with the changes that one optimizing may merge."""
+
+    splits: Sequence[NodeSplit]
+    lone_deletes: Sequence[StoreFile]
+    """The files of deletes among these changes that delete no row, because no node that may share
+    their keys has rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +117,7 @@ SelectChanges: TypeAlias = Callable[[Sequence[StoreFile]], int | None]
 """Returns the sequence number up to which changes are read; None if none is read."""
 
 
-def plan_all_nodes(state: MixedState, select: SelectChanges) -> list[NodeSplit]:
+def plan_all_nodes(state: MixedState, select: SelectChanges) -> NodesToMerge:
     """Plan all nodes with rows, with the changes that are not merged yet and that are selected.
 
     Each node has all of its deletes, also those that are too old to delete a row.
@@ -123,7 +140,9 @@ def plan_all_nodes(state: MixedState, select: SelectChanges) -> list[NodeSplit]:
     deletes = [each for each in newer if each.kind is FileKind.CHANGE_DELETE]
     _require_own_paths(state, (*rows, *deletes), "they cannot be optimized: read the table")
     _require_one_path(state, (*rows, *deletes))
-    return [*_splits(state, rows, deletes, keep_old=True)]
+    splits = [*_splits(state, rows, deletes, keep_old=True)]
+    applied = {each.path for split in splits for each in split.deletes}
+    return NodesToMerge(splits, [each for each in deletes if each.path not in applied])
 
 
 def _require_known_merges(state: MixedState, changes: Iterable[StoreFile]) -> None:

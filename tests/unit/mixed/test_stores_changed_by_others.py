@@ -49,7 +49,7 @@ def test_an_equality_delete_of_every_partition_is_kept_for_partitions_that_are_n
     small = OptimizingSettings(
         minor_file_count=3, base_buckets=1, minor_interval=-1, full_interval=full
     )
-    splits = [with_delete(each) for each in plan_splits(state, small)]
+    splits = [with_delete(each) for each in plan_splits(state, small).splits]
     plan = plan_optimizing(state, small, LastRuns(), aged.now, splits)
     due = [each.partition for each in plan.partitions if each.decision.necessary]
     assert due == (["p=x", "p=y"] if is_replaced else ["p=x"])
