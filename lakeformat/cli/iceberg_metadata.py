@@ -118,11 +118,7 @@ def _rows(
 
 
 def _instead(table: lake.IcebergTable | lake.MixedTable, command: str) -> str:
-    stores = table.locations
     change = getattr(table, "change", None)  # only a Mixed table has stores
     if change is not None and command in change.system_tables:
-        return (
-            f". Name one of its stores: the change store {stores[1]}, or the newest metadata file "
-            f"of the base store in {stores[0]}/metadata"
-        )
+        return ": name one of its stores, as 'TABLE$base' or 'TABLE$change'"
     return f": {advice_for(table.format, command)}"

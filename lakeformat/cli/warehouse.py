@@ -47,6 +47,7 @@ __all__ = [
 DEFAULT_WAREHOUSE = "warehouse"
 _BRANCH = "branch_"
 _EXTERNAL_ROOTS = "external-roots"
+_STORES = ("base", "change")  # of a Mixed table, named as its system tables
 
 WarehouseOption = Annotated[
     str | None,
@@ -205,9 +206,9 @@ def named_table_of_any_format(
 
     A system table raises ``InvalidRequestError``.
     """
-    found = _table_at(context, name) if "/" in name else _table_in_catalog(context, name)
+    found: Any = _table_at(context, name) if "/" in name else _table_in_catalog(context, name)
     has_rows = isinstance(found, Table) and not found.shows_metadata
-    return found if has_rows else _refuse_system_table(name)
+    return found if has_rows else _refuse_system_table(name)  # type: ignore[no-any-return]
 
 
 def external_roots(context: typer.Context) -> list[str]:
@@ -247,9 +248,10 @@ def _storage_options(context: typer.Context) -> dict[str, str]:
     return {key: value for key, value in given.items() if is_storage_option(key)}
 
 
-def _table_at(
-    context: typer.Context, name: str
-) -> lake.Table | lake.IcebergTable | lake.MixedTable:
+def _table_at(context: typer.Context, name: str) -> Any:
+    pair, _, store = name.rpartition("$")
+    if pair and store in _STORES and not os.path.isdir(name):
+        return _table_at(context, pair).system_table(store)
     location, branch = _address(context, name)
     return lake.open_table(
         location,

@@ -232,6 +232,10 @@ def test_a_mixed_table_is_read_as_merged_rows(lake_spark):
     assert in_order(lake_spark.read.format("lake").load(place).toArrow()) == rows
     assert in_order(read_table(lake_spark, table).toArrow()) == rows
     assert count_table(lake_spark, place) == len(rows)
+    for name in ("base", "change"):
+        store = in_order(table.system_table(name).scan().to_arrow())
+        frame = read_table(lake_spark, table.system_table(name))
+        assert in_order(frame.toArrow()) == store, name
 
 
 def test_changes_of_an_iceberg_table_are_read(lake_spark):

@@ -60,11 +60,12 @@ class MixedSystemTable:
     """A system table: ``table.system_table("files").scan().to_arrow()``."""
 
     def __init__(self, name: str, load: Callable[[], LoadedPair]) -> None:
+        known = [*SYSTEM_TABLES, BASE, CHANGE]
         if name not in SYSTEM_TABLES:
             raise NotFoundError(
-                f"a Mixed table has no system table {name!r}, only {' and '.join(SYSTEM_TABLES)}. "
-                "Each store has Iceberg's: table.base.system_table(…), "
-                f"table.change.system_table(…){closest(name, SYSTEM_TABLES)}"
+                f"a Mixed table has no system table {name!r}, only {', '.join(known)}. Each store "
+                f"has Iceberg's: table.base.system_table(…), table.change.system_table(…)"
+                f"{closest(name, known)}"
             )
         self.name = name
         self._load = load

@@ -210,18 +210,21 @@ class MixedTable(TableBatches, TableFollowing, ListedHistory[MixedSnapshot]):
         asked = row_filter(state.base.metadata, state.schema, where, partitions)
         return MixedScan(state, columns, asked, check_limit(limit))
 
-    def system_table(self, name: str) -> MixedSystemTable:
-        """Return a system table: ``"snapshots"`` or ``"files"`` of both stores."""
+    def system_table(self, name: str) -> MixedSystemTable | IcebergTable:
+        """Return a system table: ``"snapshots"`` or ``"files"`` of both stores, or one store,
+        ``"base"`` or ``"change"``, as a read-only Iceberg table.
+        """
         from lakeformat.mixed.table.system_table import MixedSystemTable
 
-        return MixedSystemTable(name, self._loaded)
+        stores = {BASE: self.base, CHANGE: self.change}
+        return stores.get(name) or MixedSystemTable(name, self._loaded)
 
     @property
     def system_tables(self) -> list[str]:
         """The names of the system tables."""
         from lakeformat.mixed.table.system_table import SYSTEM_TABLES
 
-        return [*SYSTEM_TABLES]
+        return [*SYSTEM_TABLES, BASE, CHANGE]
 
     def write(
         self,

@@ -192,6 +192,19 @@ def test_stores_are_read_alone_and_never_written():
         change.expire_snapshots()
 
 
+def test_each_store_is_a_view_of_the_table_by_name(pair):
+    catalog = lake.open_catalog(str(pair.root.parent), format="iceberg")
+    table = catalog.table("db.t")
+    for name, store in (("base", table.base), ("change", table.change)):
+        rows = store.scan().to_arrow()
+        assert catalog.table(f"db.t${name}").scan().to_arrow().equals(rows)
+        command = ["scan", f"{pair.location}${name}", "--format", "csv"]
+        printed = runner.invoke(app, command, catch_exceptions=False).output
+        assert len(printed.splitlines()) == 1 + rows.num_rows
+    with pytest.raises(lake.NotFoundError, match="only snapshots, files, base, change"):
+        catalog.table("db.t$other")
+
+
 def test_a_duplicate_of_a_key_is_found_by_a_check():
     late = lake.open_table(mixed_table("late_low_tx").location)
     assert [each.name for each in late.check(unique=["id"]).failed] == ["unique(id)"]
@@ -307,9 +320,10 @@ def test_commands_show_merged_rows_and_the_metadata_of_both_stores():
         refused.exception
     )
     refused = runner.invoke(app, ["manifests", golden.location])
-    assert "Name one of its stores: the change store " in str(refused.exception)
+    assert "name one of its stores, as 'TABLE$base' or 'TABLE$change'" in str(refused.exception)
+    assert show("manifests", f"{golden.location}$change")
     refused = runner.invoke(app, ["schemas", golden.location])
-    assert "Name one of its stores" not in str(refused.exception)
+    assert "name one of its stores" not in str(refused.exception)
 
 
 def test_a_catalog_opens_the_pair_by_the_name_of_its_base_store_and_drops_both(pair):
