@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Creates a file that only one writer can create, even if the answer of the storage is lost.
 
-A commit of any format is published by the creation of one such file.
+A commit of any format is published by the creation of one such file, with ``create_once``.
 """
 
 from __future__ import annotations
@@ -9,11 +9,16 @@ from __future__ import annotations
 import logging
 from enum import Enum
 
-from lakeformat.errors import CommitOutcomeUnknownError, LakeError, UnavailableError
+from lakeformat.errors import (
+    CommitOutcomeUnknownError,
+    LakeError,
+    NotFoundError,
+    UnavailableError,
+)
 from lakeformat.storage import Storage
 from lakeformat.storage.base import LARGE_FILE
 
-__all__ = ["PublishOutcome", "create_once", "try_to_create"]
+__all__ = ["PublishOutcome", "create_once", "create_or_find", "try_to_create"]
 
 _log = logging.getLogger(__name__)
 _TRIES = 3
@@ -70,6 +75,24 @@ def create_once(storage: Storage, path: str, content: bytes) -> bool:
             "retry: it publishes once. No file was removed"
         )
     return outcome is PublishOutcome.COMMITTED
+
+
+def create_or_find(storage: Storage, path: str, content: bytes) -> bool:
+    """Create a file that two writers may give the same content; return False if it exists.
+
+    If the storage gives no answer, the file is read: one with this content counts as created. If
+    there is none, ``UnavailableError`` is raised.
+    """
+    try:
+        return storage.create(path, content)
+    except UnavailableError as error:
+        if error.nothing_was_written:
+            raise
+        try:
+            return storage.read(path, LARGE_FILE) == content
+        except NotFoundError:
+            pass  # it was not created: raise the original error
+        raise
 
 
 def _read_back(storage: Storage, path: str, content: bytes) -> PublishOutcome:

@@ -12,7 +12,6 @@ from lakeformat.errors import (
     InvalidRequestError,
     LakeError,
     NotFoundError,
-    UnavailableError,
 )
 from lakeformat.paimon.branches.marker import Creation, clear, mark, read_mark
 from lakeformat.paimon.branches.observed import observe_branch
@@ -23,6 +22,7 @@ from lakeformat.paimon.metadata.schema_file import schema_ids
 from lakeformat.paimon.metadata.tag import snapshot_content
 from lakeformat.paimon.tags.source import Origin
 from lakeformat.storage.base import LARGE_FILE
+from lakeformat.tables.create_once import create_or_find
 from lakeformat.tables.reference_reports import BranchReport
 
 __all__ = ["create", "put", "refuse_inside_branch"]
@@ -166,13 +166,8 @@ def put(handle: TableHandle, path: str, content: bytes) -> None:
 
     Raise CommitConflictError if it has other content: then another program creates the branch.
     """
-    try:
-        if handle.storage.create(path, content):
-            return
-    except UnavailableError:
-        if not handle.storage.exists(path):
-            raise
-    if handle.storage.read(path, LARGE_FILE) != content:
+    storage = handle.storage
+    if not create_or_find(storage, path, content) and storage.read(path, LARGE_FILE) != content:
         raise CommitConflictError(
             f"{handle.storage.uri(path)} exists with other content: another program creates a "
             "branch of that name; check it and choose another name"

@@ -17,7 +17,6 @@ from lakeformat.errors import (
     CommitConflictError,
     InvalidRequestError,
     LakeError,
-    UnavailableError,
 )
 from lakeformat.paimon.branches.create import refuse_inside_branch
 from lakeformat.paimon.consumers.progress import FORWARDING
@@ -39,6 +38,7 @@ from lakeformat.paimon.metadata.tag import delete_tag, read_tag, tag_names
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.tags.source import Origin
 from lakeformat.storage import Storage
+from lakeformat.tables.create_once import create_or_find
 from lakeformat.tables.reference_reports import FastForwardReport
 
 __all__ = ["ForwardPlan", "fast_forward"]
@@ -244,13 +244,7 @@ def _publish(storage: Storage, old: str, new: str) -> None:
     An existing file with the same content is kept; raise CommitConflictError for other content.
     """
     content = storage.read(old)
-    try:
-        if storage.create(new, content):
-            return
-    except UnavailableError:
-        if not storage.exists(new):
-            raise
-    if storage.read(new) != content:
+    if not create_or_find(storage, new, content) and storage.read(new) != content:
         raise CommitConflictError(
             f"another program wrote {storage.uri(new)} while main was forwarded. The snapshots "
             "that main got before are complete. Run the fast-forward again: its error names the "

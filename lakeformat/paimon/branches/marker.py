@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from lakeformat.errors import NotFoundError, UnavailableError
+from lakeformat.errors import NotFoundError
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.tables.create_once import create_or_find
 from lakeformat.tables.json_file import decode_json_file
 
 __all__ = ["Creation", "Deletion", "Move", "Work", "clear", "mark", "read_mark"]
@@ -83,12 +84,7 @@ def mark(handle: TableHandle, name: str, work: Work) -> bool:
     key = _KEYS[type(work)]
     # On storages with real directories, no other step creates this directory.
     handle.storage.make_directory(handle.layout.branches_directory)
-    try:
-        return handle.storage.create(path, json.dumps({key: work.members()}).encode())
-    except UnavailableError:
-        if read_mark(handle, name) != work:
-            raise
-        return True
+    return create_or_find(handle.storage, path, json.dumps({key: work.members()}).encode())
 
 
 def read_mark(handle: TableHandle, name: str) -> Work | None:

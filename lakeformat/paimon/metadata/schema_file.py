@@ -14,7 +14,6 @@ from lakeformat.errors import (
     CorruptTableError,
     InvalidRequestError,
     NotFoundError,
-    UnavailableError,
 )
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout, numbered
 from lakeformat.paimon.metadata.remedy import Remedy
@@ -22,6 +21,7 @@ from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import Storage
+from lakeformat.tables.create_once import create_or_find
 from lakeformat.tables.json_file import decode_json_file, newer_version
 from lakeformat.types.types import (
     ArrayType,
@@ -126,6 +126,18 @@ def require_schema_of(
 
 def create_schema(storage: Storage, layout: TableLayout, schema: TableSchema) -> bool:
     """Write ``schema-<schema.id>``; return False if this file exists."""
+    content = _encoded(storage, layout, schema)
+    try:
+        return storage.create(layout.schema(schema.id), content)
+    except NotFoundError:
+        if schema.id != FIRST_ID:
+            raise  # the table was renamed or dropped
+        storage.make_directory(layout.schema_directory.rpartition("/")[0])
+        return storage.create(layout.schema(schema.id), content)
+
+
+def _encoded(storage: Storage, layout: TableLayout, schema: TableSchema) -> bytes:
+    """Return the content of a schema file; raise InvalidRequestError if it would be unreadable."""
     content = schema.to_json()
     try:
         _checked(json.loads(content))
@@ -134,13 +146,7 @@ def create_schema(storage: Storage, layout: TableLayout, schema: TableSchema) ->
             f"the new schema of {storage.uri(layout.root)} would be unreadable: {reason}. Nothing "
             "was changed: correct the columns or options"
         ) from None
-    try:
-        return storage.create(layout.schema(schema.id), content)
-    except NotFoundError:
-        if schema.id != FIRST_ID:
-            raise  # the table was renamed or dropped
-        storage.make_directory(layout.schema_directory.rpartition("/")[0])
-        return storage.create(layout.schema(schema.id), content)
+    return content
 
 
 def alter_schema(
@@ -175,7 +181,8 @@ def alter_schema(
             return altered
         if checked is not None:
             altered = checked(current, altered)
-        if _publish(storage, layout, altered):
+        content = _encoded(storage, layout, altered)
+        if create_or_find(storage, layout.schema(altered.id), content):
             _require_same_table(storage, layout, first, altered)
             return altered
     raise CommitConflictError(
@@ -227,21 +234,6 @@ def _require_same_table(
         "program renamed or dropped it meanwhile. Nothing was changed; open it under its present "
         "name and try again"
     )
-
-
-def _publish(storage: Storage, layout: TableLayout, schema: TableSchema) -> bool:
-    """Return True if this call wrote the schema file.
-
-    If the storage did not answer, the file is read back to find out.
-    """
-    try:
-        return create_schema(storage, layout, schema)
-    except UnavailableError:
-        try:
-            return storage.read(layout.schema(schema.id)) == schema.to_json()
-        except NotFoundError:
-            pass  # it was not published: raise the original error
-        raise
 
 
 def _checked(members: Mapping[str, Any]) -> TableSchema:

@@ -16,6 +16,7 @@ from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.remedy import Remedy
 from lakeformat.paimon.metadata.snapshot import Snapshot, snapshot_reader
 from lakeformat.storage import Storage
+from lakeformat.tables.create_once import create_or_find
 from lakeformat.tables.file_name_part import check_file_name_part, suffixed
 from lakeformat.tables.json_file import decode_json_file
 from lakeformat.types.closest import closest
@@ -135,7 +136,7 @@ def snapshot_content(storage: Storage, layout: TableLayout, name: str) -> bytes:
 
 def create_tag(storage: Storage, layout: TableLayout, tag: Tag) -> bool:
     """Write the file of a tag; return False and change nothing if a tag has this name."""
-    return storage.create(layout.tag(_checked(tag.name)), tag.to_json())
+    return create_or_find(storage, layout.tag(_checked(tag.name)), tag.to_json())
 
 
 def replace_tag(storage: Storage, layout: TableLayout, tag: Tag) -> None:

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from lakeformat.errors import CommitConflictError, LakeError, NotFoundError, UnavailableError
+from lakeformat.errors import CommitConflictError, LakeError, NotFoundError
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.consumer import Consumer, write_consumer
 from lakeformat.paimon.metadata.fence import ABANDONED_MILLIS, remove_old_fences, write_fence
@@ -27,6 +27,7 @@ from lakeformat.paimon.rollback.identity import StartedCut
 from lakeformat.paimon.rollback.plan import RollbackPlan, following
 from lakeformat.paimon.tags.source import Origin
 from lakeformat.paimon.tags.success_file import remove_success_file
+from lakeformat.tables.create_once import create_or_find
 
 __all__ = ["cut_history"]
 
@@ -73,11 +74,7 @@ def _bring_back(handle: TableHandle, target: Origin) -> None:
     except NotFoundError:
         target.require_kept(handle, "the rollback to it")
         raise
-    try:
-        storage.create(path, content)
-    except UnavailableError:
-        if not storage.exists(path):
-            raise
+    create_or_find(storage, path, content)
     try:
         target.require_kept(handle, "the rollback to it")
     except LakeError:

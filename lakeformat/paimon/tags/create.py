@@ -14,7 +14,6 @@ from lakeformat.errors import (
     CommitConflictError,
     InvalidRequestError,
     LakeError,
-    UnavailableError,
 )
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.metadata.tag import (
@@ -129,7 +128,7 @@ def _kept_meanwhile(handle: TableHandle, tag: Tag, origin: Origin) -> Iterator[N
     """
     name = f"{_REPLACING}{tag.name}-{handle.environment.new_id()}"
     held = Tag(name, tag.snapshot, utc_now(handle), _REPLACING_TIME)
-    _create_once(handle, held)
+    create_tag(handle.storage, handle.layout, held)
     try:
         origin.require_kept(handle, f"tag {tag.name!r}")
         yield
@@ -153,7 +152,7 @@ def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = Fal
     if dry_run:
         reason = f"tag {name!r} would be renamed to {new_name!r}{_shadowing(new_name)}"
         return _report(handle, tag, "renamed", reason, dry_run=True)
-    if there is None and not _create_once(handle, tag):
+    if there is None and not create_tag(storage, layout, tag):
         raise CommitConflictError(
             f"another program created tag {new_name!r} of {handle.uri} while {name!r} was renamed; "
             f"{name!r} keeps its name. Look at tag {new_name!r}, or choose another name"
@@ -177,7 +176,7 @@ def publish_tag(handle: TableHandle, tag: Tag, origin: Origin) -> bool:
 
     Raise CommitConflictError if the snapshot ``origin`` is being deleted.
     """
-    if not _create_once(handle, tag):
+    if not create_tag(handle.storage, handle.layout, tag):
         return False
     try:
         origin.require_kept(handle, f"tag {tag.name!r}")
@@ -188,19 +187,6 @@ def publish_tag(handle: TableHandle, tag: Tag, origin: Origin) -> bool:
     handle.observe_upkeep()
     _log.info("tag %r of %s: snapshot %d", tag.name, handle.uri, tag.snapshot.id)
     return True
-
-
-def _create_once(handle: TableHandle, tag: Tag) -> bool:
-    """Create the tag file; return False if a tag has this name.
-
-    If the storage did not answer, the file is read back to find out.
-    """
-    try:
-        return create_tag(handle.storage, handle.layout, tag)
-    except UnavailableError:
-        if read_tag_if_present(handle.storage, handle.layout, tag.name) != tag:
-            raise
-        return True
 
 
 def retention(handle: TableHandle, retain: Retain | None) -> timedelta | None:

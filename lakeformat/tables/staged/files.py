@@ -20,9 +20,10 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from lakeformat.environment import Environment
-from lakeformat.errors import InvalidRequestError, NotFoundError, UnavailableError
+from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.storage import Storage
 from lakeformat.storage.base import LARGE_FILE, FileInfo
+from lakeformat.tables.create_once import create_or_find
 from lakeformat.tables.file_name_part import check_file_name_part, suffixed
 
 __all__ = ["StagedFiles", "StagedMessage", "StagedResult", "staged_name"]
@@ -146,14 +147,7 @@ class StagedFiles(Generic[MessageT]):
     def write(self, name: str, messages: Sequence[MessageT], environment: Environment) -> bool:
         """Write a staged result; if its name exists, return False and change nothing."""
         content = _content(environment.now_millis(), messages)
-        path = self.path(name)
-        try:
-            return self._create(path, content)
-        except UnavailableError:
-            # The answer of the storage was lost. The content shows if this call wrote the file.
-            if self.storage.exists(path) and self.storage.read(path, LARGE_FILE) == content:
-                return True
-            raise
+        return self._create(self.path(name), content)
 
     def delete(self, name: str) -> None:
         """Delete a staged result, then its claims and discards. Its data files are kept."""
@@ -215,13 +209,13 @@ class StagedFiles(Generic[MessageT]):
         The directory is not created if the table was dropped or renamed meanwhile.
         """
         try:
-            return self.storage.create(path, content)
+            return create_or_find(self.storage, path, content)
         except NotFoundError:
             table = self.table_directory
             if table is None or not self.storage.directory_exists(table):
                 raise
         self.storage.make_directory(self.directory)
-        return self.storage.create(path, content)
+        return create_or_find(self.storage, path, content)
 
     def _path(self, prefix: str, name: str) -> str:
         check_file_name_part("staged result", name)

@@ -13,7 +13,12 @@ from lakeformat.errors import (
     UnavailableError,
 )
 from lakeformat.storage import MemoryStorage
-from lakeformat.tables.create_once import PublishOutcome, create_once, try_to_create
+from lakeformat.tables.create_once import (
+    PublishOutcome,
+    create_once,
+    create_or_find,
+    try_to_create,
+)
 
 COMMITTED, LOST, UNKNOWN = PublishOutcome.COMMITTED, PublishOutcome.LOST, PublishOutcome.UNKNOWN
 FILE = "table/v2"
@@ -97,3 +102,20 @@ def test_an_unknown_outcome_is_an_error_that_names_the_file():
     assert isinstance(caught.value, LakeError)
     assert create_once(FaultyStorage(create), FILE, b"ours")
     assert not create_once(FaultyStorage(let_another_be_first), FILE, b"ours")
+
+
+def test_a_file_that_two_writers_may_give_the_same_content_is_found_after_a_lost_answer():
+    assert create_or_find(FaultyStorage(create), FILE, b"ours")
+    assert create_or_find(FaultyStorage(lose_the_answer), FILE, b"ours")
+    assert not create_or_find(FaultyStorage(let_another_be_first), FILE, b"ours")
+    storage = FaultyStorage(create, create)
+    assert create_or_find(storage, FILE, b"ours")
+    assert not create_or_find(storage, FILE, b"ours"), "the other writer's file has the name"
+
+
+@pytest.mark.parametrize("call", [lose_the_request, refuse])
+def test_a_file_that_does_not_exist_after_a_lost_answer_is_an_error(call):
+    storage = FaultyStorage(call)
+    with pytest.raises(UnavailableError):
+        create_or_find(storage, FILE, b"ours")
+    assert storage.reads == (call is lose_the_request), "a certain refusal needs no read"
