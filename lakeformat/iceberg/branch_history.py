@@ -140,6 +140,11 @@ class BranchHistory:
         return self.beginning.branch
 
     @property
+    def oldest(self) -> Position:
+        """The position before the first of ``snapshots``; the beginning if there are none."""
+        return self.snapshots[0].position.before if self.snapshots else self.beginning
+
+    @property
     def head(self) -> Position:
         """The newest position; the beginning if the branch has no snapshots."""
         return self.snapshots[-1].position if self.snapshots else self.beginning

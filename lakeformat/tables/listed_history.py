@@ -7,12 +7,14 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
-from lakeformat.tables.position import AnyPosition
+from lakeformat.tables.position import AnyPosition, Position
+from lakeformat.tables.since import Since
 from lakeformat.tables.table import Table
+from lakeformat.tables.table_snapshot import TableSnapshot
 
 __all__ = ["History", "ListedHistory"]
 
-S = TypeVar("S")
+S = TypeVar("S", bound=TableSnapshot)
 
 
 class History(Protocol[S]):
@@ -22,8 +24,23 @@ class History(Protocol[S]):
     def snapshots(self) -> Sequence[S]:
         """All of them."""
 
+    @property
+    def beginning(self) -> Position:
+        """The position before the first commit."""
+
+    @property
+    def oldest(self) -> Position:
+        """The position before the first of ``snapshots``."""
+
+    @property
+    def head(self) -> Position:
+        """The newest position; the beginning if there are no snapshots."""
+
     def between(self, after: AnyPosition, upto: AnyPosition | None) -> list[S]:
         """Return the snapshots after ``after``, up to and including ``upto``; None: the newest."""
+
+    def since(self, after: AnyPosition, upto: AnyPosition | None) -> Since[S]:
+        """Return the snapshots as ``between`` does, and signs that a reader missed some."""
 
 
 class ListedHistory(Table, Generic[S]):
@@ -46,6 +63,24 @@ class ListedHistory(Table, Generic[S]):
         found = self.snapshots()
         newest = found[-1] if found else None
         return known if newest == known else newest
+
+    def advance(self, after: AnyPosition, limit: int | None = None) -> Position:
+        """Return the position up to which a reader at ``after`` can read at most ``limit``
+        snapshots.
+        """
+        history = self._history()
+        if limit is None:
+            return history.head
+        newer = history.between(after, None)[:limit]
+        return newer[-1].position if newer else min(history.head, self.position(after))
+
+    def since(self, after: AnyPosition, upto: AnyPosition | None = None) -> Since[S]:
+        """Return the snapshots after ``after``, oldest first, up to ``upto`` or to the newest.
+
+        The result also shows if snapshots expired before they were read, and if a rollback removed
+        the history of ``after``.
+        """
+        return self._history().since(after, upto)
 
     @abstractmethod
     def _history(self) -> History[S]: ...

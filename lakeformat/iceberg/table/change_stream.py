@@ -25,17 +25,14 @@ from lakeformat.iceberg.read.plan import TableState
 from lakeformat.iceberg.table.consumers import TableConsumers
 from lakeformat.tables.moment import to_millis
 from lakeformat.tables.position import Position
-from lakeformat.tables.stream import StreamBegin, StreamedChanges, StreamStart
-from lakeformat.tables.table_stream import TableStream
+from lakeformat.tables.position_stream import PositionStream, position_before
+from lakeformat.tables.stream import StreamedChanges, StreamStart
 
 __all__ = ["ChangeStream"]
 
 
-class ChangeStream(TableStream[BranchSnapshot, Position]):
-    """Delivers one commit after the other; the iteration ends when there is no newer commit yet.
-
-    Commits that only rewrite files are skipped.
-    """
+class ChangeStream(PositionStream[BranchSnapshot]):
+    """Delivers one commit after the other; commits that only rewrite files are skipped."""
 
     def __init__(
         self,
@@ -46,34 +43,7 @@ class ChangeStream(TableStream[BranchSnapshot, Position]):
     ) -> None:
         self._handle = handle
         self._asked = asked
-        self._consumers = TableConsumers(handle)
-        super().__init__(start, asked.arrow_schema, consumer)
-
-    @property
-    def position(self) -> Position | None:
-        """The position up to which rows were delivered.
-
-        None as long as the stream waits for the first snapshot, whose rows it will deliver in full.
-        """
-        return self._place
-
-    @property
-    def next_snapshot(self) -> int | None:
-        """The lowest sequence number that the next commit can have; None while ``position`` is
-        None.
-        """
-        return None if self._place is None else self._place.number + 1
-
-    def starts_at(self) -> StreamBegin:
-        """Return the start of the stream, which a reader in another process can use.
-
-        No rows are delivered.
-        """
-        if self._place is None:
-            self._begin()
-        full = None if self._full is None else self._full.snapshot_id
-        after = self._history().beginning if self._place is None else self._place
-        return StreamBegin(after.number + 1, full, after)
+        super().__init__(start, asked.arrow_schema, TableConsumers(handle), consumer)
 
     def _next_changes(self, place: Position) -> StreamedChanges | None:
         for each in self._following(place):
@@ -82,12 +52,6 @@ class ChangeStream(TableStream[BranchSnapshot, Position]):
             if each.operation != REPLACE:
                 return self._streamed(each, rows, full=False)
         return None
-
-    def _stored(self, consumer: str) -> Position | None:
-        return self._consumers.position(consumer)
-
-    def _store(self, consumer: str, place: Position) -> None:
-        self._consumers.move(consumer, place)
 
     def _first_full(self, start: StreamStart) -> BranchSnapshot | None:
         history = self._history()
@@ -102,10 +66,9 @@ class ChangeStream(TableStream[BranchSnapshot, Position]):
         history = self._history()
         if start.mode == "from-snapshot":
             return self._chosen(history).position.before
-        return history.head if start.as_of is None else _before(history, to_millis(start.as_of))
-
-    def _place_after(self, snapshot: BranchSnapshot) -> Position:
-        return snapshot.position
+        if start.as_of is None:
+            return history.head
+        return position_before(history, to_millis(start.as_of))
 
     def _all_rows(self, snapshot: BranchSnapshot) -> Iterator[pa.RecordBatch]:
         state = self._state(snapshot.snapshot)
@@ -139,11 +102,3 @@ class ChangeStream(TableStream[BranchSnapshot, Position]):
     def _history(self) -> BranchHistory:
         metadata = self._handle.load().metadata
         return history_of(metadata, self._handle.branch, self._handle.uri)
-
-
-def _before(history: BranchHistory, millis: int) -> Position:
-    """Return the position right before the first commit at this time or later."""
-    for each in reversed(history.snapshots):
-        if each.timestamp_ms < millis:
-            return each.position
-    return history.snapshots[0].position.before if history.snapshots else history.beginning

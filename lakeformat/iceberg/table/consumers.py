@@ -7,10 +7,8 @@ read yet.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.branch_history import BranchHistory, history_of
@@ -18,19 +16,15 @@ from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.metadata.snapshot import BRANCH
 from lakeformat.iceberg.own_files import own_directory
 from lakeformat.tables.consumers.files import ConsumerFiles
-from lakeformat.tables.consumers.report import ConsumerState
-from lakeformat.tables.consumers.table_consumers import AnyTableConsumers
-from lakeformat.tables.past_time import PastTime
+from lakeformat.tables.consumers.position_consumers import ConsumersOfTable, PositionConsumers
 from lakeformat.tables.position import Position
 from lakeformat.tables.table import offer_arguments
 
-__all__ = ["ConsumersOfBranches", "TableConsumers"]
-
-_REMEDY = "delete the file, or set the consumer to the position up to which it has read"
+__all__ = ["TableConsumers", "consumers_of_branches"]
 
 
 @offer_arguments
-class TableConsumers(AnyTableConsumers[Position]):
+class TableConsumers(PositionConsumers):
     """The consumers of one branch, each with the position up to which it has read."""
 
     _next_snapshot = "the sequence number of the snapshot"
@@ -38,26 +32,6 @@ class TableConsumers(AnyTableConsumers[Position]):
     def __init__(self, handle: TableHandle) -> None:
         super().__init__(handle.uri, handle.environment)
         self._handle = handle
-
-    def list(self) -> list[ConsumerState]:
-        """Return all consumers with their progress, by id."""
-        history, found = self._history(), []
-        for consumer_id, modified in self._files().modified():
-            position = self.position(consumer_id)
-            if position is None:
-                continue
-            since = history.since(position, None)
-            found.append(
-                ConsumerState(
-                    consumer_id,
-                    position.number + 1,
-                    modified,
-                    len(since.snapshots),
-                    since.missed,
-                    position,
-                )
-            )
-        return found
 
     def describe_next(self, consumer_id: str, next_snapshot: int, *, dry_run: bool) -> str:
         """Return the effect of ``set`` or ``reset`` to ``next_snapshot`` as text for a person.
@@ -69,17 +43,6 @@ class TableConsumers(AnyTableConsumers[Position]):
             f"consumer {consumer_id!r} {verb} the snapshot of sequence number {next_snapshot} next"
         )
 
-    def position(self, consumer_id: str) -> Position | None:
-        """Return the position up to which a consumer has read; None if the consumer does not
-        exist.
-        """
-        return self._files().read(consumer_id, self._parsed, _REMEDY, self._handle.environment)
-
-    def move(self, consumer_id: str, position: Position) -> None:
-        """Store the position up to which a consumer has read, without checking it."""
-        content = json.dumps({"position": str(position)})
-        self._files().write(consumer_id, content.encode())
-
     def snapshots_from(self, position: Position) -> set[int]:
         """Return the ids of the snapshot at a position and of all later ones."""
         return {
@@ -88,22 +51,12 @@ class TableConsumers(AnyTableConsumers[Position]):
             if each.snapshot.sequence_number >= position.number
         }
 
-    def _read(self, consumer_id: str) -> Position | None:
-        return self.position(consumer_id)
-
-    def _write(self, consumer_id: str, place: Position) -> None:
-        self.move(consumer_id, place)
-
     def _available(
         self, consumer_id: str, next_snapshot: int | None, after: Position | None
     ) -> Position:
         if after is None:
-            if type(next_snapshot) is not int or next_snapshot < 1:
-                raise InvalidRequestError(
-                    "next_snapshot must be the sequence number of a snapshot, from 1 on, got "
-                    f"{next_snapshot!r}"
-                )
-            after = Position((next_snapshot - 1,), self._handle.branch)
+            number = self._require_number(next_snapshot)
+            after = Position((number - 1,), self._handle.branch)
         return _existing(self._history(), consumer_id, Position.parse(after))
 
     def _require_kept(self, consumer_id: str, place: Position) -> None:
@@ -116,48 +69,16 @@ class TableConsumers(AnyTableConsumers[Position]):
     def _files(self) -> ConsumerFiles:
         return ConsumerFiles(*own_directory(self._handle, "consumer"))
 
-    def _parsed(self, members: Mapping[str, Any]) -> Position:
-        return replace(Position.parse(members["position"]), table=self._handle.uri)
 
+def consumers_of_branches(handle: TableHandle) -> ConsumersOfTable:
+    """Return the consumers of all branches of a table."""
 
-@dataclass(frozen=True, slots=True)
-class ConsumersOfBranches:
-    """The consumers of all branches of a table."""
-
-    handle: TableHandle
-
-    def list(self) -> Sequence[ConsumerState]:
-        """Return all consumers with their progress."""
-        return [each for branch in self._branches() for each in branch.list()]
-
-    def expire(self, older_than: PastTime, *, dry_run: bool) -> Sequence[ConsumerState]:
-        """Delete the consumers without progress since a time, and return them."""
-        expired = []
-        for branch in self._branches():
-            listed = branch.list()
-            removed = branch.expire(older_than=older_than, dry_run=dry_run).removed
-            expired += [each for each in listed if each.id in removed]
-        return expired
-
-    def unread(self, without: Collection[ConsumerState] = ()) -> set[int]:
-        """Return the ids of the snapshots that consumers have not read yet.
-
-        The snapshot at the position of a consumer is included, because the next changes are the
-        difference to it.
-        """
-        unread: set[int] = set()
-        for branch in self._branches():
-            for consumer in branch.list():
-                # A consumer whose next snapshot has expired must read all rows again, so nothing is
-                # kept for it.
-                if not consumer.is_stale and consumer not in without:
-                    unread |= branch.snapshots_from(consumer.position)
-        return unread
-
-    def _branches(self) -> Iterator[TableConsumers]:
-        for reference in self.handle.load().metadata.references.values():
+    def branches() -> Iterator[TableConsumers]:
+        for reference in handle.load().metadata.references.values():
             if reference.type == BRANCH:
-                yield TableConsumers(replace(self.handle, branch=reference.name))
+                yield TableConsumers(replace(handle, branch=reference.name))
+
+    return ConsumersOfTable(branches)
 
 
 def _existing(history: BranchHistory, consumer_id: str, position: Position) -> Position:

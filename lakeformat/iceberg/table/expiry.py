@@ -47,7 +47,7 @@ class TableExpiry(TableHistory):
         refused.
         """
         from lakeformat.iceberg.expire.expire import ExpiryRequest, expire_snapshots
-        from lakeformat.iceberg.table.consumers import ConsumersOfBranches
+        from lakeformat.iceberg.table.consumers import consumers_of_branches
 
         self.require_arguments("expire_snapshots", retain_max=retain_max, limit=limit)
         request = ExpiryRequest(
@@ -56,6 +56,6 @@ class TableExpiry(TableHistory):
             snapshots,
             clean_metadata,
             delete_files,
-            ConsumersOfBranches(self._handle).unread,
+            consumers_of_branches(self._handle).unread,
         )
         return expire_snapshots(self._handle, request, dry_run=dry_run, on_progress=on_progress)

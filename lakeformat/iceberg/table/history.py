@@ -10,7 +10,6 @@ from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.tables.listed_history import ListedHistory
 from lakeformat.tables.position import AnyPosition, Position
-from lakeformat.tables.since import Since
 
 __all__ = ["TableHistory"]
 
@@ -67,24 +66,6 @@ class TableHistory(ListedHistory[BranchSnapshot]):
         _ = history.head  # raises if the newest snapshot has no position, in version 1
         found = history.numbered(upto) if after is None else history.between(after, upto)
         return [each.position for each in found[-limit:]] if limit > 0 else []
-
-    def advance(self, after: AnyPosition, limit: int | None = None) -> Position:
-        """Return the position up to which a reader at ``after`` can read at most ``limit``
-        snapshots.
-        """
-        history = self._history()
-        if limit is None:
-            return history.head
-        newer = history.between(after, None)[:limit]
-        return newer[-1].position if newer else min(history.head, self.position(after))
-
-    def since(self, after: AnyPosition, upto: AnyPosition | None = None) -> Since[BranchSnapshot]:
-        """Return the snapshots after ``after``, oldest first, up to ``upto`` or to the newest.
-
-        The result also shows if snapshots expired before they were read, and if a rollback removed
-        the history of ``after``.
-        """
-        return self._history().since(after, upto)
 
     def _loaded(self) -> LoadedMetadata:
         return self._handle.load()

@@ -1,24 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The method ``remove_orphans`` of a table."""
+"""The method ``remove_orphans`` of an Iceberg table, and of a pair of them."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 from lakeformat.iceberg.table.history import TableHistory
+from lakeformat.tables.table import Table
 
 if TYPE_CHECKING:
     from lakeformat.executor import Executor
+    from lakeformat.iceberg.orphans.remove import OrphanOptions
     from lakeformat.tables.deleter import OnRemoval
     from lakeformat.tables.moment import Moment
     from lakeformat.tables.orphan_report import OrphanReport
     from lakeformat.tables.past_time import PastTime
 
-__all__ = ["TableOrphans"]
+__all__ = ["OrphanRemoval", "TableOrphans"]
 
 
-class TableOrphans(TableHistory):
-    """The methods of a table that remove orphan files."""
+class OrphanRemoval(Table):
+    """The method that removes orphan files, with the checks of its arguments."""
 
     def remove_orphans(
         self,
@@ -33,7 +36,7 @@ class TableOrphans(TableHistory):
         executor: str | Executor | None = None,
     ) -> OrphanReport:
         """Remove orphan files: files to which neither the current metadata nor a file in its log
-        refers.
+        refers. In a Mixed table this is the metadata of both stores.
 
         Dry run by default. A file is removed only if it is in the table's directory and was last
         changed before ``older_than``: a time, or an age such as ``"2 d"``; by default three days.
@@ -48,8 +51,11 @@ class TableOrphans(TableHistory):
         ``max_share`` of the table's files or bytes. ``on_progress`` is called with every file.
         ``external_paths`` is not supported, nor is an ``executor`` other than a thread of this
         process.
+
+        Of a Mixed table, both directories are searched before a file is deleted. So if the removal
+        of one store is refused, no file is deleted. The report has the numbers of both stores.
         """
-        from lakeformat.iceberg.orphans.remove import OrphanOptions, remove_orphans
+        from lakeformat.iceberg.orphans.remove import OrphanOptions
 
         given = {
             "external_paths": external_paths or None,
@@ -62,4 +68,20 @@ class TableOrphans(TableHistory):
             allow_younger=allow_younger,
             max_share=max_share,
         )
+        return self._remove_orphans(options, dry_run=dry_run, on_progress=on_progress)
+
+    @abstractmethod
+    def _remove_orphans(
+        self, options: OrphanOptions, *, dry_run: bool, on_progress: OnRemoval | None
+    ) -> OrphanReport: ...
+
+
+class TableOrphans(OrphanRemoval, TableHistory):
+    """The removal of the orphan files of one Iceberg table."""
+
+    def _remove_orphans(
+        self, options: OrphanOptions, *, dry_run: bool, on_progress: OnRemoval | None
+    ) -> OrphanReport:
+        from lakeformat.iceberg.orphans.remove import remove_orphans
+
         return remove_orphans(self._handle, options, dry_run=dry_run, on_progress=on_progress)

@@ -84,7 +84,7 @@ class TableUpkeep(TableHistory):
         rest. ``executor`` does the work of the compaction, as in ``compact``.
         """
         from lakeformat.iceberg.maintain import IcebergProgress, maintain
-        from lakeformat.iceberg.table.consumers import ConsumersOfBranches
+        from lakeformat.iceberg.table.consumers import consumers_of_branches
         from lakeformat.tables.maintain.request import MaintainRequest
 
         request = MaintainRequest(
@@ -94,7 +94,7 @@ class TableUpkeep(TableHistory):
             on_progress=on_progress,
             progress=IcebergProgress,
         )
-        return maintain(self._handle, ConsumersOfBranches(self._handle), request)
+        return maintain(self._handle, consumers_of_branches(self._handle), request)
 
     def analyze(
         self,

@@ -24,9 +24,9 @@ from lakeformat.mixed.table.mixed_history import MixedHistory, MixedSnapshot, mi
 from lakeformat.tables.arguments import WindowEnd
 from lakeformat.tables.moment import to_millis
 from lakeformat.tables.position import Position
+from lakeformat.tables.position_stream import PositionStream, position_before
 from lakeformat.tables.results import Rows
-from lakeformat.tables.stream import StreamBegin, StreamedChanges, StreamStart
-from lakeformat.tables.table_stream import TableStream
+from lakeformat.tables.stream import StreamedChanges, StreamStart
 
 __all__ = ["MixedChangeStream", "changes_between"]
 
@@ -53,45 +53,15 @@ def changes_between(
     return Rows(asked.arrow_schema, batches)
 
 
-class MixedChangeStream(TableStream[MixedSnapshot, Position]):
-    """Delivers one commit after the other; the iteration ends when there is no newer commit yet.
-
-    Commits that change no row are skipped.
-    """
+class MixedChangeStream(PositionStream[MixedSnapshot]):
+    """Delivers one commit after the other; commits that change no row are skipped."""
 
     def __init__(
         self, pair: StorePair, start: StreamStart, asked: AskedRows, consumer: str | None = None
     ) -> None:
         self._pair = pair
         self._asked = asked
-        self._consumers = MixedConsumers(pair)
-        super().__init__(start, asked.arrow_schema, consumer)
-
-    @property
-    def position(self) -> Position | None:
-        """The position up to which rows were delivered.
-
-        None as long as the stream waits for the first snapshot, whose rows it will deliver in full.
-        """
-        return self._place
-
-    @property
-    def next_snapshot(self) -> int | None:
-        """The lowest sequence number in the change store that the next commit can have; None while
-        ``position`` is None.
-        """
-        return None if self._place is None else self._place.numbers[0] + 1
-
-    def starts_at(self) -> StreamBegin:
-        """Return the start of the stream, which a reader in another process can use.
-
-        No rows are delivered.
-        """
-        if self._place is None:
-            self._begin()
-        full = None if self._full is None else self._full.snapshot_id
-        after = self._history().beginning if self._place is None else self._place
-        return StreamBegin(after.numbers[0] + 1, full, after)
+        super().__init__(start, asked.arrow_schema, MixedConsumers(pair), consumer)
 
     def _next_changes(self, place: Position) -> StreamedChanges | None:
         pair = self._pair.load()
@@ -102,12 +72,6 @@ class MixedChangeStream(TableStream[MixedSnapshot, Position]):
             if _has_changes(each):
                 return self._streamed(each, _changes_of(pair, each, self._asked), full=False)
         return None
-
-    def _stored(self, consumer: str) -> Position | None:
-        return self._consumers.position(consumer)
-
-    def _store(self, consumer: str, place: Position) -> None:
-        self._consumers.move(consumer, place)
 
     def _first_full(self, start: StreamStart) -> MixedSnapshot | None:
         history = self._history()
@@ -125,10 +89,9 @@ class MixedChangeStream(TableStream[MixedSnapshot, Position]):
             chosen = self._chosen(history)
             place = history.snapshots.index(chosen)
             return history.snapshots[place - 1].position if place else history.oldest
-        return history.head if start.as_of is None else _before(history, to_millis(start.as_of))
-
-    def _place_after(self, snapshot: MixedSnapshot) -> Position:
-        return snapshot.position
+        if start.as_of is None:
+            return history.head
+        return position_before(history, to_millis(start.as_of))
 
     def _all_rows(self, snapshot: MixedSnapshot) -> Iterator[pa.RecordBatch]:
         pair, asked = self._pair.load(), self._asked
@@ -153,16 +116,8 @@ class MixedChangeStream(TableStream[MixedSnapshot, Position]):
 def _position(history: MixedHistory, end: WindowEnd) -> Position:
     """Return the position at one end of a window."""
     if isinstance(end, datetime):
-        return _before(history, to_millis(end) + 1)
+        return position_before(history, to_millis(end) + 1)
     return history.parse(Position.parse(end) if isinstance(end, str) else end)
-
-
-def _before(history: MixedHistory, millis: int) -> Position:
-    """Return the position right before the first commit at this time or later."""
-    for each in reversed(history.snapshots):
-        if each.time_millis < millis:
-            return each.position
-    return history.oldest
 
 
 def _following(

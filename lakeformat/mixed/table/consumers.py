@@ -3,31 +3,25 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.own_files import own_directory
-from lakeformat.iceberg.table.consumers import ConsumersOfBranches
+from lakeformat.iceberg.table.consumers import consumers_of_branches
 from lakeformat.mixed.stores.store_pair import StorePair
 from lakeformat.mixed.table.mixed_history import MixedHistory, mixed_history
 from lakeformat.mixed.write.write_changes import change_handle
 from lakeformat.tables.consumers.files import ConsumerFiles
-from lakeformat.tables.consumers.report import ConsumerState
-from lakeformat.tables.consumers.table_consumers import AnyTableConsumers
-from lakeformat.tables.past_time import PastTime
+from lakeformat.tables.consumers.position_consumers import ConsumersOfTable, PositionConsumers
 from lakeformat.tables.position import MAIN_BRANCH, Position
 from lakeformat.tables.table import offer_arguments
 
-__all__ = ["ConsumersOfPair", "MixedConsumers"]
-
-_REMEDY = "delete the file, or set the consumer to the position up to which it has read"
+__all__ = ["MixedConsumers", "consumers_of_pair"]
 
 
 @offer_arguments
-class MixedConsumers(AnyTableConsumers[Position]):
+class MixedConsumers(PositionConsumers):
     """The consumers of a Mixed table, each with the position up to which it has read."""
 
     _next_snapshot = "the sequence number of the snapshot of the change store"
@@ -36,20 +30,6 @@ class MixedConsumers(AnyTableConsumers[Position]):
         super().__init__(pair.base.uri, pair.base.environment)
         self._pair = pair
 
-    def list(self) -> list[ConsumerState]:
-        """Return all consumers with their progress, by id."""
-        history, found = self._history(), []
-        for consumer_id, modified in self._files().modified():
-            position = self.position(consumer_id)
-            if position is None:
-                continue
-            since = history.since(position, None)
-            number, behind = position.numbers[0] + 1, len(since.snapshots)
-            found.append(
-                ConsumerState(consumer_id, number, modified, behind, since.missed, position)
-            )
-        return found
-
     def describe_next(self, consumer_id: str, next_snapshot: int, *, dry_run: bool) -> str:
         """Return the effect of ``set`` or ``reset`` to ``next_snapshot`` as text for a person."""
         verb = "would read" if dry_run else "reads"
@@ -57,17 +37,6 @@ class MixedConsumers(AnyTableConsumers[Position]):
             f"consumer {consumer_id!r} {verb} the change store from sequence number "
             f"{next_snapshot} on"
         )
-
-    def position(self, consumer_id: str) -> Position | None:
-        """Return the position up to which a consumer has read; None if the consumer does not
-        exist.
-        """
-        return self._files().read(consumer_id, self._parsed, _REMEDY, self._environment)
-
-    def move(self, consumer_id: str, position: Position) -> None:
-        """Store the position up to which a consumer has read, without checking it."""
-        content = json.dumps({"position": str(position)})
-        self._files().write(consumer_id, content.encode())
 
     def snapshots_from(self, position: Position) -> set[int]:
         """Return the ids of the snapshots of both stores at a position, and of all later ones."""
@@ -79,27 +48,18 @@ class MixedConsumers(AnyTableConsumers[Position]):
             if each.number >= first[each.store]
         }
 
-    def _read(self, consumer_id: str) -> Position | None:
-        return self.position(consumer_id)
-
-    def _write(self, consumer_id: str, place: Position) -> None:
-        self.move(consumer_id, place)
-
     def _available(
         self, consumer_id: str, next_snapshot: int | None, after: Position | None
     ) -> Position:
         history = self._history()
         if after is None:
-            if type(next_snapshot) is not int or next_snapshot < 1:
-                raise InvalidRequestError(
-                    f"next_snapshot must be {self._next_snapshot}, from 1 on, got {next_snapshot!r}"
-                )
+            number = self._require_number(next_snapshot)
             base = [
                 each.position.numbers[1]
                 for each in history.snapshots
-                if each.position.numbers[0] < next_snapshot
+                if each.position.numbers[0] < number
             ]
-            after = Position((next_snapshot - 1, base[-1] if base else 0))
+            after = Position((number - 1, base[-1] if base else 0))
         return self._existing(history, consumer_id, history.parse(after))
 
     def _require_kept(self, consumer_id: str, place: Position) -> None:
@@ -126,44 +86,19 @@ class MixedConsumers(AnyTableConsumers[Position]):
         return ConsumerFiles(*own_directory(self._pair.base, "consumer"))
 
     def _parsed(self, members: Mapping[str, Any]) -> Position:
-        found = Position.parse(members["position"])
+        found = super()._parsed(members)
         if len(found.numbers) != 2 or found.branch not in (None, MAIN_BRANCH):
             raise ValueError(f"position {found} does not have the numbers of both stores of 'main'")
-        return replace(found, table=self._table)
-
-
-@dataclass(frozen=True, slots=True)
-class ConsumersOfPair:
-    """The readers for which an expiry keeps snapshots: the consumers of a table, and batches of
-    streams, which are consumers of its change store.
-    """
-
-    pair: StorePair
-
-    def list(self) -> Sequence[ConsumerState]:
-        """Return all consumers with their progress."""
-        return [*MixedConsumers(self.pair).list(), *self._of_batches().list()]
-
-    def expire(self, older_than: PastTime, *, dry_run: bool) -> Sequence[ConsumerState]:
-        """Delete the consumers without progress since a time, and return them."""
-        own = MixedConsumers(self.pair)
-        listed = own.list()
-        removed = own.expire(older_than=older_than, dry_run=dry_run).removed
-        found = [each for each in listed if each.id in removed]
-        return [*found, *self._of_batches().expire(older_than, dry_run=dry_run)]
-
-    def unread(self, without: Collection[ConsumerState] = ()) -> set[int]:
-        """Return the ids of the snapshots of both stores that consumers have not read yet.
-
-        The consumers in ``without`` are ignored.
-        """
-        own = MixedConsumers(self.pair)
-        found = self._of_batches().unread(without)
-        for each in own.list():
-            # One that has missed snapshots must read all rows again, so nothing is kept for it.
-            if not each.is_stale and each not in without:
-                found |= own.snapshots_from(each.position)
         return found
 
-    def _of_batches(self) -> ConsumersOfBranches:
-        return ConsumersOfBranches(change_handle(self.pair))
+
+def consumers_of_pair(pair: StorePair) -> ConsumersOfTable:
+    """Return the readers for which an expiry keeps snapshots: the consumers of a table, and batches
+    of streams, which are consumers of its change store.
+    """
+
+    def groups() -> Iterator[PositionConsumers]:
+        yield MixedConsumers(pair)
+        yield from consumers_of_branches(change_handle(pair)).groups()
+
+    return ConsumersOfTable(groups)

@@ -21,7 +21,6 @@ from lakeformat.mixed.table.table_batches import TableBatches
 from lakeformat.mixed.table.table_following import TableFollowing
 from lakeformat.tables.listed_history import ListedHistory
 from lakeformat.tables.position import AnyPosition, Position
-from lakeformat.tables.since import Since
 from lakeformat.tables.table import refuse_operation
 
 if TYPE_CHECKING:
@@ -154,20 +153,6 @@ class MixedTable(TableBatches, TableFollowing, ListedHistory[MixedSnapshot]):
         found = history.between(history.beginning if after is None else after, upto)
         readable = [each.position for each in found if each.is_readable]
         return readable[-limit:] if limit > 0 else []
-
-    def advance(self, after: AnyPosition, limit: int | None = None) -> Position:
-        """Return the position up to which a reader at ``after`` can read at most ``limit``
-        snapshots.
-        """
-        history = self._history()
-        if limit is None:
-            return history.head
-        newer = history.between(after, None)[:limit]
-        return newer[-1].position if newer else min(history.head, history.parse(after))
-
-    def since(self, after: AnyPosition, upto: AnyPosition | None = None) -> Since[MixedSnapshot]:
-        """Return the snapshots after ``after``, oldest first, up to ``upto`` or to the newest."""
-        return self._history().since(after, upto)
 
     # ------------------------------------------------------------------ rows
 

@@ -7,24 +7,25 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from lakeformat.errors import UnsupportedError
+from lakeformat.iceberg.table.orphans import OrphanRemoval
 from lakeformat.mixed.table.newest_runs import newest_runs, newest_state
 from lakeformat.mixed.table.table_optimizing import TableOptimizing
 
 if TYPE_CHECKING:
     from lakeformat.executor import Executor
+    from lakeformat.iceberg.orphans.remove import OrphanOptions
     from lakeformat.mixed.expire.expire_report import MixedExpireReport
     from lakeformat.mixed.health import MixedHealthReport
     from lakeformat.tables.deleter import OnRemoval
     from lakeformat.tables.maintain import MaintainReport
     from lakeformat.tables.maintain.request import OnProgress
-    from lakeformat.tables.moment import Moment
     from lakeformat.tables.orphan_report import OrphanReport
     from lakeformat.tables.past_time import PastTime
 
 __all__ = ["TableUpkeep"]
 
 
-class TableUpkeep(TableOptimizing):
+class TableUpkeep(TableOptimizing, OrphanRemoval):
     """The methods of a Mixed table for its health, expiry, orphan files and maintenance."""
 
     def health(self, *, time_travel: bool = True, unknown: bool = False) -> MixedHealthReport:
@@ -67,7 +68,7 @@ class TableUpkeep(TableOptimizing):
         rest. ``executor`` does the work of the compaction, as in ``compact``.
         """
         from lakeformat.mixed.maintain import MixedProgress, maintain_mixed
-        from lakeformat.mixed.table.consumers import ConsumersOfPair
+        from lakeformat.mixed.table.consumers import consumers_of_pair
         from lakeformat.tables.maintain.request import MaintainRequest
 
         request = MaintainRequest(
@@ -77,42 +78,14 @@ class TableUpkeep(TableOptimizing):
             on_progress=on_progress,
             progress=MixedProgress,
         )
-        consumers = ConsumersOfPair(self._pair)
+        consumers = consumers_of_pair(self._pair)
         return maintain_mixed(self._pair, lambda: newest_runs(self._pair), consumers, request)
 
-    def remove_orphans(
-        self,
-        older_than: PastTime | None = None,
-        dry_run: bool = True,
-        *,
-        running_since: Moment | None = None,
-        allow_younger: bool = False,
-        max_share: float = 0.5,
-        on_progress: OnRemoval | None = None,
-        external_paths: bool = False,
-        executor: str | Executor | None = None,
+    def _remove_orphans(
+        self, options: OrphanOptions, *, dry_run: bool, on_progress: OnRemoval | None
     ) -> OrphanReport:
-        """Remove orphan files of both stores: files to which neither store refers.
-
-        Dry run by default. The arguments are those of an Iceberg table: a file is removed only if
-        it was last changed before ``older_than``, by default three days ago. Both directories are
-        searched before a file is deleted, so if the removal of one store is refused, no file is
-        deleted. The report has the numbers of both stores.
-        """
-        from lakeformat.iceberg.orphans.remove import OrphanOptions
         from lakeformat.mixed.orphans import remove_mixed_orphans
 
-        given = {
-            "external_paths": external_paths or None,
-            "executor": None if executor in ("threads", "serial") else executor,
-        }
-        self.require_arguments("remove_orphans", **given)
-        options = OrphanOptions(
-            older_than=older_than,
-            running_since=running_since,
-            allow_younger=allow_younger,
-            max_share=max_share,
-        )
         return remove_mixed_orphans(self._pair, options, dry_run=dry_run, on_progress=on_progress)
 
     def expire_snapshots(
@@ -144,7 +117,7 @@ class TableUpkeep(TableOptimizing):
         files. If a store has the property ``gc.enabled=false``, the call is refused.
         """
         from lakeformat.mixed.expire.expire import MixedExpiryRequest, expire_mixed
-        from lakeformat.mixed.table.consumers import ConsumersOfPair
+        from lakeformat.mixed.table.consumers import consumers_of_pair
 
         self._require_options("expire_snapshots", self.expire_snapshots, options)
         request = MixedExpiryRequest(
@@ -152,7 +125,7 @@ class TableUpkeep(TableOptimizing):
             retain_min=retain_min,
             snapshots=snapshots,
             delete_files=delete_files,
-            unread=ConsumersOfPair(self._pair).unread,
+            unread=consumers_of_pair(self._pair).unread,
         )
         return expire_mixed(
             self._pair,

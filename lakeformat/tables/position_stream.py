@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams whose progress is a position, of tables whose metadata lists all snapshots."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TypeVar
+
+import pyarrow as pa
+
+from lakeformat.tables.consumers.position_consumers import PositionConsumers
+from lakeformat.tables.listed_history import History
+from lakeformat.tables.position import Position
+from lakeformat.tables.stream import StreamBegin, StreamStart
+from lakeformat.tables.table_snapshot import TableSnapshot
+from lakeformat.tables.table_stream import TableStream
+
+__all__ = ["PositionStream", "position_before"]
+
+S = TypeVar("S", bound=TableSnapshot)
+
+
+class PositionStream(TableStream[S, Position]):
+    """Delivers one commit after the other; the iteration ends when there is no newer commit yet.
+
+    Commits that change no row are skipped.
+    """
+
+    def __init__(
+        self,
+        start: StreamStart,
+        schema: pa.Schema,
+        consumers: PositionConsumers,
+        consumer: str | None,
+    ) -> None:
+        self._consumers = consumers
+        super().__init__(start, schema, consumer)
+
+    @property
+    def position(self) -> Position | None:
+        """The position up to which rows were delivered.
+
+        None as long as the stream waits for the first snapshot, whose rows it will deliver in full.
+        """
+        return self._place
+
+    @property
+    def next_snapshot(self) -> int | None:
+        """The lowest sequence number that the next commit can have, in a Mixed table that of its
+        change store; None while ``position`` is None.
+        """
+        return None if self._place is None else self._place.numbers[0] + 1
+
+    def starts_at(self) -> StreamBegin:
+        """Return the start of the stream, which a reader in another process can use.
+
+        No rows are delivered.
+        """
+        if self._place is None:
+            self._begin()
+        full = None if self._full is None else self._full.id
+        after = self._history().beginning if self._place is None else self._place
+        return StreamBegin(after.numbers[0] + 1, full, after)
+
+    def _stored(self, consumer: str) -> Position | None:
+        return self._consumers.position(consumer)
+
+    def _store(self, consumer: str, place: Position) -> None:
+        self._consumers.move(consumer, place)
+
+    def _place_after(self, snapshot: S) -> Position:
+        return snapshot.position
+
+    @abstractmethod
+    def _history(self) -> History[S]: ...
+
+
+def position_before(history: History[S], millis: int) -> Position:
+    """Return the position right before the first commit at ``millis`` or later.
+
+    ``millis`` is a time in epoch milliseconds.
+    """
+    for each in reversed(history.snapshots):
+        if each.time_millis < millis:
+            return each.position
+    return history.oldest
