@@ -174,20 +174,11 @@ def drop_database(
     An example: lake drop-database shop --cascade --dry-run
     """
     catalog = existing_catalog_of_any_format(context)
-    if isinstance(catalog, lake.Catalog):
-        _drop(
-            f"database {database}",
-            catalog.plan_drop_database(database, cascade=cascade),
-            partial(catalog.drop_database, database, cascade=cascade),
-            dry_run=dry_run,
-            yes=yes,
-            as_json=as_json,
-        )
-        return
+    options: dict[str, Any] = {"cascade": cascade, **_purge_of(catalog, purge)}
     _drop(
         f"database {database}",
-        catalog.plan_drop_database(database, cascade=cascade, purge=purge),
-        partial(catalog.drop_database, database, cascade=cascade, purge=purge),
+        catalog.plan_drop_database(database, **options),
+        partial(catalog.drop_database, database, **options),
         dry_run=dry_run,
         yes=yes,
         as_json=as_json,
@@ -210,20 +201,11 @@ def drop_table(
     An example: lake drop-table shop.orders --dry-run
     """
     catalog = existing_catalog_of_any_format(context)
-    if not isinstance(catalog, lake.Catalog):
-        _drop(
-            f"table {table}",
-            [catalog.plan_drop_table(table, purge=purge)],
-            partial(catalog.drop_table, table, purge=purge),
-            dry_run=dry_run,
-            yes=yes,
-            as_json=as_json,
-        )
-        return
+    options = _purge_of(catalog, purge)
     _drop(
         f"table {table}",
-        [catalog.plan_drop_table(table)],
-        lambda: catalog.drop_table(table),
+        [catalog.plan_drop_table(table, **options)],
+        partial(catalog.drop_table, table, **options),
         dry_run=dry_run,
         yes=yes,
         as_json=as_json,
@@ -296,6 +278,11 @@ def _column(text: str) -> tuple[str, str]:
 
 def _listed(names: str | None) -> list[str]:
     return [] if names is None else [name.strip() for name in _COMMA.split(names)]
+
+
+def _purge_of(catalog: object, purge: bool) -> dict[str, Any]:
+    """Return the argument ``purge`` for a catalog of Iceberg tables; a Paimon catalog has none."""
+    return {} if isinstance(catalog, lake.Catalog) else {"purge": purge}
 
 
 def _drop(
