@@ -3,23 +3,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+
+import pyarrow as pa
 
 from lakeformat.errors import CorruptTableError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.manifest import DATA
 from lakeformat.iceberg.metadata.snapshot import TAG, Reference
 from lakeformat.iceberg.metadata.snapshot import Snapshot as IcebergSnapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.metadata.updates import next_timestamp, remove_snapshots
-from lakeformat.iceberg.reachable_files import manifests_of
+from lakeformat.iceberg.reachable_files import live_files, manifests_of
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH
 from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
 from lakeformat.paimon.metadata.tag import read_tags
-from lakeformat.publish.expired_deletes import expired_deletes
 from lakeformat.publish.identity import IDENTITY
 from lakeformat.publish.own_files import own_files
+from lakeformat.storage.location import one_spelling
 
 __all__ = ["unneeded_files", "with_kept_snapshots"]
 
@@ -67,7 +71,7 @@ def unneeded_files(before: LoadedMetadata, after: TableMetadata) -> list[str]:
         found |= dict.fromkeys(_manifests(before, [snapshot]))
         found[snapshot.manifest_list] = None
     unneeded = [address for address in found if address not in needed]
-    deletes = expired_deletes(before, expired, after.snapshots)
+    deletes = _expired_deletes(before, expired, after.snapshots)
     return own_files(before.metadata, [*deletes, *unneeded])
 
 
@@ -76,3 +80,34 @@ def _manifests(loaded: LoadedMetadata, snapshots: Iterable[IcebergSnapshot]) -> 
         return [*manifests_of(loaded, snapshots)]
     except CorruptTableError:  # another publication has deleted the list
         return []
+
+
+def _expired_deletes(
+    loaded: LoadedMetadata, expired: Iterable[IcebergSnapshot], kept: Sequence[IcebergSnapshot]
+) -> list[str]:
+    """Return the URIs of published delete files that only expired snapshots need.
+
+    They belong to the publication alone: the Paimon table stores its deleted rows in index files.
+    """
+    found: dict[str, str] = {}
+    for snapshot in expired:
+        if snapshot.summary.get("total-delete-files") != "0":
+            with suppress(CorruptTableError):  # another publication has deleted its manifests
+                found |= _files(loaded, _delete_manifests(loaded, [snapshot]))
+    if found:
+        for needed in _files(loaded, _delete_manifests(loaded, kept)):
+            found.pop(needed, None)
+    return [*found.values()]
+
+
+def _delete_manifests(
+    loaded: LoadedMetadata, snapshots: Sequence[IcebergSnapshot]
+) -> Mapping[str, pa.Table]:
+    listed = manifests_of(loaded, snapshots)
+    return {name: row for name, row in listed.items() if row.column("content")[0].as_py() != DATA}
+
+
+def _files(loaded: LoadedMetadata, manifests: Mapping[str, pa.Table]) -> dict[str, str]:
+    """Return the URIs of the live files in manifests, by their normalised form."""
+    found = live_files(loaded, manifests.values())
+    return {one_spelling(name): each.address for name, each in found.items()}

@@ -10,6 +10,7 @@ from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.publish.targets.wanted import wanted_catalogs
 
 if TYPE_CHECKING:
+    from lakeformat.catalog.iceberg.options import IcebergOptions
     from lakeformat.paimon.handle import TableHandle
     from lakeformat.publish.targets.entry import CatalogEntry
 
@@ -48,9 +49,31 @@ class PublishingConnection:
         found: list[CatalogEntry] = []
         for wanted in wanted_catalogs(handle):
             from lakeformat.catalog.publication.client_settings import client_settings
-            from lakeformat.catalog.publication.open_entry import open_entry
 
             settings = client_settings(handle.options, wanted.kind, self._given)
             for database, table in wanted.names:
-                found.append(open_entry(settings, handle, database, table))
+                found.append(_open_entry(settings, handle, database, table))
         return tuple(found)
+
+
+def _open_entry(
+    options: IcebergOptions, handle: TableHandle, database: str, table: str
+) -> CatalogEntry:
+    """Return the entry of ``database.table``; the catalog is not contacted yet."""
+    from lakeformat.catalog.iceberg.catalog_files import CatalogFiles
+    from lakeformat.catalog.iceberg.open import named_files_metastore, rest_metastore
+    from lakeformat.catalog.iceberg.options import REST, WAREHOUSE
+    from lakeformat.catalog.names import TableName
+    from lakeformat.publish.place import versions_of
+
+    name, versions = TableName(database, table), versions_of(handle)
+    files = CatalogFiles(versions.storage, versions.root, options.storage, versions.outside)
+    if options.metastore == REST:
+        from lakeformat.catalog.publication.rest_entry import RestEntry
+
+        warehouse = options.client.get(WAREHOUSE, "")
+        return RestEntry(rest_metastore(options, files, warehouse), name, options.shown_uri)
+    from lakeformat.catalog.publication.named_entry import NamedEntry
+
+    metastore = named_files_metastore(options, files, handle.environment)
+    return NamedEntry(metastore, name, versions, options.shown_uri)

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lakeformat.deprecation import renamed_argument
-from lakeformat.paimon.branches.branch_info import BranchInfo
 from lakeformat.paimon.branches.create import create, refuse_inside_branch
 from lakeformat.paimon.branches.delete import delete
 from lakeformat.paimon.branches.fast_forward import fast_forward
@@ -18,11 +18,38 @@ from lakeformat.paimon.metadata.branch_directory import branches
 from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
 from lakeformat.paimon.metadata.tag import tag_names
 from lakeformat.paimon.tags.source import find_origin
+from lakeformat.tables.moment import iso_text
 from lakeformat.tables.position import AnyPosition
 from lakeformat.tables.reference_reports import BranchReport, DeletionReport, FastForwardReport
 from lakeformat.tables.table import offer_arguments
 
-__all__ = ["TableBranches"]
+__all__ = ["BranchInfo", "TableBranches"]
+
+
+@dataclass(frozen=True, slots=True)
+class BranchInfo:
+    """The name, creation time, snapshots and number of tags of one branch."""
+
+    name: str
+    create_millis: int
+    snapshots: int
+    """Number of the snapshots in the branch, including the copy of main's snapshot that it began
+    with.
+    """
+    first_snapshot: int | None
+    last_snapshot: int | None
+    tags: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return values for JSON, with the column names of the system table ``$branches``."""
+        return {
+            "branch_name": self.name,
+            "create_time": iso_text(self.create_millis),
+            "snapshot_count": self.snapshots,
+            "first_snapshot_id": self.first_snapshot,
+            "last_snapshot_id": self.last_snapshot,
+            "tag_count": self.tags,
+        }
 
 
 @offer_arguments
