@@ -17,11 +17,7 @@ from lakeformat.catalog.names import (
     parse_plain_name,
     refuse_system_database,
 )
-from lakeformat.catalog.outside import (
-    external_paths_in,
-    location_in,
-    refuse_places_of_tables,
-)
+from lakeformat.catalog.outside import external_paths_in
 from lakeformat.catalog.places import CatalogPlaces
 from lakeformat.catalog.texts import require_mapping, require_texts
 from lakeformat.errors import (
@@ -43,6 +39,7 @@ from lakeformat.types.amounts import Setting
 
 if TYPE_CHECKING:
     from lakeformat.catalog.repair_report import RepairReport
+    from lakeformat.paimon.options.profile import Profile
     from lakeformat.publish.targets.withdraw import Withdrawal
 
 __all__ = ["Catalog"]
@@ -139,12 +136,15 @@ class Catalog(CatalogPlaces):
         primary_key: Sequence[str] = (),
         partition_by: Sequence[str] = (),
         options: Mapping[str, Setting] | None = None,
+        profile: Profile | None = None,
         comment: str | None = None,
         exist_ok: bool = False,
     ) -> Table:
         """Create a table ``database.table``; with ``exist_ok`` return an existing one unchanged.
 
         Columns of the primary key become NOT NULL. ``docs/reference/options.md`` lists the options.
+        ``profile="mixed"`` adds options for a stream and batches on one table, unless ``options``
+        or defaults of the catalog set them: ``docs/stream-and-batch.md`` lists them.
         """
         parsed = parse_plain_name(name)
         self._require_database(parsed.database)
@@ -154,6 +154,7 @@ class Catalog(CatalogPlaces):
             primary_key=primary_key,
             partition_by=partition_by,
             options={**self._options.table_defaults, **require_mapping("options", options)},
+            profile=profile,
             comment=comment,
             time_millis=self._environment.now_millis(),
         )
@@ -286,16 +287,6 @@ class Catalog(CatalogPlaces):
             return f"{database_directory(self.location, parsed.database)}/{parsed.table}"
         return storage.uri(layout.root)
 
-    def check_external_paths(self, name: str, addresses: Sequence[str]) -> None:
-        """Raise ``InvalidRequestError`` for an external path that the table ``name`` must not use.
-
-        That is a path outside of the option ``external-roots``, or one that overlaps with the
-        warehouse or with the directory of a database.
-        """
-        for address in addresses:
-            self._external_roots.require(address, f"table {name!r}")
-        self._refuse_places_of_tables(name, addresses)
-
     # ------------------------------------------------------------------ drops and publication
 
     def _alter_schema(
@@ -341,17 +332,6 @@ class Catalog(CatalogPlaces):
             self._refuse_places_of_tables(str(name), plan.external_paths)
             refuse_shared_paths(plan, self._places_of_others(name))
         return plan
-
-    def _refuse_places_of_tables(self, table: str, addresses: Sequence[str]) -> None:
-        if not addresses:
-            return
-        warehouse = location_in(self._storage, self._root)
-        databases = [
-            (database, location_in(*self._database_place(database)))
-            for database in self.list_databases()
-        ]
-        for address in addresses:
-            refuse_places_of_tables(table, address, warehouse, databases)
 
     def _check_planned(self, name: TableName, plan: DropPlan) -> None:
         """Raise ``CommitConflictError`` if a new plan differs from ``plan``: the table has changed

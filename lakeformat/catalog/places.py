@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from lakeformat.catalog.leftovers import has_leftovers
 from lakeformat.catalog.names import TableName, check_name, refuse_system_database
 from lakeformat.catalog.options import CatalogOptions
+from lakeformat.catalog.outside import location_in, refuse_places_of_tables
 from lakeformat.catalog.table_format import explain_missing
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import InvalidRequestError, LakeError, NotFoundError
@@ -165,3 +166,24 @@ class CatalogPlaces(ABC):
 
     @abstractmethod
     def _is_listed(self, name: TableName) -> bool: ...
+
+    def check_external_paths(self, name: str, addresses: Sequence[str]) -> None:
+        """Raise ``InvalidRequestError`` for an external path that the table ``name`` must not use.
+
+        That is a path outside of the option ``external-roots``, or one that overlaps with the
+        warehouse or with the directory of a database.
+        """
+        for address in addresses:
+            self._external_roots.require(address, f"table {name!r}")
+        self._refuse_places_of_tables(name, addresses)
+
+    def _refuse_places_of_tables(self, table: str, addresses: Sequence[str]) -> None:
+        if not addresses:
+            return
+        warehouse = location_in(self._storage, self._root)
+        databases = [
+            (database, location_in(*self._database_place(database)))
+            for database in self.list_databases()
+        ]
+        for address in addresses:
+            refuse_places_of_tables(table, address, warehouse, databases)

@@ -113,6 +113,14 @@ def create_table(
             "--option", metavar="KEY=VALUE", help="An option of the table, such as bucket=4."
         ),
     ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Of a Paimon table: mixed adds options for a stream and batches on one table, "
+            "unless --option sets them.",
+        ),
+    ] = None,
     comment: Annotated[str | None, typer.Option(help="A description of the table.")] = None,
     mixed: Annotated[
         bool,
@@ -139,6 +147,13 @@ def create_table(
             "--mixed creates a table in a catalog of Iceberg tables: write `lake --format iceberg "
             "create-table …`"
         )
+    if profile is not None:
+        if not isinstance(catalog, lake.Catalog):
+            raise InvalidRequestError(
+                "--profile chooses options of a Paimon table, but the catalog has Iceberg tables: "
+                "leave it out, or write --mixed for a Mixed table"
+            )
+        of_format["profile"] = profile
     made = catalog.create_table(
         table,
         [_column(text) for text in columns],

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
@@ -28,6 +28,9 @@ from lakeformat.types.types import (
     VectorType,
     with_nullability,
 )
+
+if TYPE_CHECKING:
+    from lakeformat.paimon.options.profile import Profile
 
 __all__ = ["ColumnList", "TableSchema", "new_schema"]
 
@@ -123,14 +126,18 @@ def new_schema(
     primary_key: Sequence[str] = (),
     partition_by: Sequence[str] = (),
     options: Mapping[str, Setting] | None = None,
+    profile: Profile | None = None,
     comment: str | None = None,
     time_millis: int,
 ) -> TableSchema:
     """Return the first schema of a table, with id 0 and with ids for all columns and nested fields.
 
     Columns of the primary key become NOT NULL. The keys may also be given as the options
-    ``primary-key`` and ``partition``, as SQL engines do; they are then removed from the options.
+    ``primary-key`` and ``partition``, as SQL engines do, and the profile as the option ``profile``;
+    they are then removed from the options.
     """
+    from lakeformat.paimon.options.profile import with_profile  # only a new table needs it
+
     if comment is not None:
         require_text("comment", comment)
     try:
@@ -148,6 +155,9 @@ def new_schema(
         settings[key] = setting_text(f"the value of option {key!r}", value)
     primary_keys = _keys("primary_key", "primary-key", primary_key, settings, names)
     partition_keys = _keys("partition_by", "partition", partition_by, settings, names)
+    settings = with_profile(
+        settings, profile, primary_key=primary_keys, partition_by=partition_keys
+    )
     fields, highest = _number_fields(named)
     schema = TableSchema(
         id=0,

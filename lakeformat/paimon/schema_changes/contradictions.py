@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from lakeformat.paimon.options.profile import with_profile
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.tables.wanted_table import WantedTable, difference
 
@@ -27,6 +28,9 @@ def contradictions(schema: TableSchema, wanted: WantedTable) -> list[str]:
         if given is not None:
             keys[name] = [*given]
     there = {"primary_key": [*schema.primary_keys], "partition_by": [*schema.partition_keys]}
+    options = with_profile(
+        options, None, primary_key=schema.primary_keys, partition_by=schema.partition_keys
+    )
     differing = schema.table_options.differing(options)
     return [
         *(

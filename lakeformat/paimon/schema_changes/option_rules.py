@@ -9,6 +9,7 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.options import TableOptions, declared_options
 from lakeformat.paimon.options.kinds import BOOLEAN, UNAWARE_BUCKET
 from lakeformat.paimon.options.option import Option
+from lakeformat.paimon.options.profile import PROFILE
 
 __all__ = ["check_removal", "check_setting"]
 
@@ -40,7 +41,7 @@ IMMUTABLE = frozenset(
 )
 """Options that cannot change once the table has a snapshot."""
 
-NEVER = frozenset({"type", "path"})
+NEVER = frozenset({"type", "path", PROFILE})
 """Options that can never change."""
 
 ONLY_TO_TRUE = frozenset({"ignore-delete", "ignore-update-before"})
