@@ -3,33 +3,122 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, Literal
 
-from lakeformat.errors import InvalidRequestError, UnsupportedError
-from lakeformat.iceberg.change_columns import ColumnChange, NewColumn, WiderColumn
-from lakeformat.paimon.schema_changes.changes import AddColumn, UpdateColumnType
+from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.alter.alter import alter
+from lakeformat.iceberg.alter.changes import (
+    Alteration,
+    ColumnChange,
+    DroppedColumn,
+    MovedColumn,
+    NewColumn,
+    NewDoc,
+    OptionalColumn,
+    RenamedColumn,
+    WiderColumn,
+)
+from lakeformat.iceberg.table import IcebergTable
+from lakeformat.paimon.schema_changes.changes import (
+    AddColumn,
+    ColumnPlace,
+    ColumnPosition,
+    DropColumn,
+    Path,
+    RemoveOption,
+    RenameColumn,
+    SetOption,
+    UpdateColumnComment,
+    UpdateColumnNullability,
+    UpdateColumnPosition,
+    UpdateColumnType,
+    UpdateComment,
+)
 from lakeformat.types.arrow_types import to_arrow_type
 
 if TYPE_CHECKING:
+    from lakeformat.mixed.table import MixedTable
     from lakeformat.paimon.schema_changes.changes import SchemaChange
 
-__all__ = ["column_change"]
+__all__ = ["alter_opened", "alteration_of"]
+
+_COMMENT = "comment"
+_PLACES: Final[dict[ColumnPlace, Literal["first", "last", "after", "before"]]] = {
+    ColumnPlace.FIRST: "first",
+    ColumnPlace.LAST: "last",
+    ColumnPlace.AFTER: "after",
+    ColumnPlace.BEFORE: "before",
+}
 
 
-def column_change(table: str, change: SchemaChange) -> ColumnChange:
-    """Return a change of a column; raise for a change that an Iceberg table does not take."""
-    if isinstance(change, UpdateColumnType):
-        return WiderColumn(change.path, to_arrow_type(change.type))
-    if not isinstance(change, AddColumn):
-        raise UnsupportedError(
-            f"{table} is an Iceberg table, of which alter_table only adds columns and widens types "
-            f"(add_column, update_column_type): for {type(change).__name__} use ALTER TABLE in "
-            "Spark"
-        )
-    field, path = change.field, ".".join(change.path)
-    if change.position is not None or field.default_value is not None or not field.type.nullable:
+def alteration_of(table: str, changes: Sequence[SchemaChange]) -> Alteration:
+    """Return the changes as one alteration; raise ``InvalidRequestError`` if there are none, or for
+    a change that an Iceberg table does not take.
+    """
+    if not changes:
         raise InvalidRequestError(
-            f"column {path!r} of {table} can only be added as the last one, without a default, and "
+            f"no change of {table!r} is given: pass one or more, such as add_column(…)"
+        )
+    columns: list[ColumnChange] = []
+    properties: dict[str, str | None] = {}
+    for change in changes:
+        match change:
+            case SetOption(key=key, value=value):
+                properties[key] = value
+            case RemoveOption(key=key):
+                properties[key] = None
+            case UpdateComment(comment=comment):
+                properties[_COMMENT] = comment
+            case _:
+                columns += _column_changes(table, change)
+    return Alteration(tuple(columns), properties)
+
+
+def alter_opened(table: IcebergTable | MixedTable, alteration: Alteration) -> None:
+    """Make all changes of an opened table, or none; of a Mixed table in both stores."""
+    if isinstance(table, IcebergTable):
+        alter(table._handle, alteration)
+        return
+    from lakeformat.mixed.alter import alter_pair  # a plain Iceberg table does not need it
+
+    alter_pair(table._pair, alteration)
+
+
+def _column_changes(table: str, change: SchemaChange) -> Iterator[ColumnChange]:
+    match change:
+        case AddColumn():
+            yield from _new_column(table, change)
+        case DropColumn(path=path):
+            yield DroppedColumn(path)
+        case RenameColumn(path=path, new_name=name):
+            yield RenamedColumn(path, name)
+        case UpdateColumnType(path=path, type=kind):
+            yield WiderColumn(path, to_arrow_type(kind))
+        case UpdateColumnComment(path=path, comment=comment):
+            yield NewDoc(path, comment)
+        case UpdateColumnPosition(path=path, position=position):
+            yield _moved(path, position)
+        case UpdateColumnNullability(path=path, nullable=True):
+            yield OptionalColumn(path)
+        case UpdateColumnNullability(path=path):
+            raise InvalidRequestError(
+                f"column {'.'.join(path)!r} of {table} cannot become NOT NULL, because existing "
+                "files may have nulls there: check the rows with table.check(not_null=…) instead"
+            )
+
+
+def _new_column(table: str, change: AddColumn) -> Iterator[ColumnChange]:
+    field = change.field
+    if field.default_value is not None or not field.type.nullable:
+        raise InvalidRequestError(
+            f"column {'.'.join(change.path)!r} of {table} can only be added without a default, and "
             "not as NOT NULL, because the rows of existing files have nulls there: leave these out"
         )
-    return NewColumn(change.path, to_arrow_type(field.type), field.description)
+    yield NewColumn(change.path, to_arrow_type(field.type), field.description)
+    if change.position is not None:
+        yield _moved(change.path, change.position)
+
+
+def _moved(path: Path, position: ColumnPosition) -> MovedColumn:
+    return MovedColumn(path, _PLACES[position.place], position.reference)

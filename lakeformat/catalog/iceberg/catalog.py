@@ -12,6 +12,7 @@ from lakeformat.catalog.iceberg.databases import IcebergDatabases
 from lakeformat.catalog.iceberg.metastore import Describe
 from lakeformat.catalog.iceberg.pair_stores import (
     about_half_a_pair,
+    base_store_of,
     stores_to_drop,
     without_change_stores,
 )
@@ -137,25 +138,26 @@ class IcebergCatalog(IcebergDatabases):
             require_same_key(found, name, primary_key)
         return found
 
-    def alter_table(self, name: str, *changes: SchemaChange) -> IcebergTable:
-        """Add columns to ``database.table``, and give columns wider types: all changes, or none.
+    def alter_table(self, name: str, *changes: SchemaChange) -> IcebergTable | MixedTable:
+        """Change the columns and the properties of ``database.table``: all changes, or none.
 
-        Make the changes with ``add_column`` and ``update_column_type``; any other change is
-        refused. A new column has nulls in existing rows. A type changes from INT to BIGINT, from
-        FLOAT to DOUBLE, or from DECIMAL to one of a higher precision and the same scale.
+        Make the changes with ``add_column``, ``drop_column``, ``set_option`` and the like. A new
+        column has nulls in existing rows. A type changes from INT to BIGINT, from FLOAT to DOUBLE,
+        or from DECIMAL to one of a higher precision and the same scale. A column that makes
+        partitions, sorts or identifies rows is not dropped, and none becomes NOT NULL.
+
+        Both stores of a Mixed table are altered; a repeated call completes an interrupted one.
         """
-        from lakeformat.catalog.iceberg.alter import column_change
-        from lakeformat.iceberg.change_columns import change_columns
+        from lakeformat.catalog.iceberg.alter import alter_opened, alteration_of
 
         parsed = self._plain_name(name)
-        if not changes:
-            raise InvalidRequestError(
-                f"no change of {name!r} is given: pass one or more, such as add_column(…)"
-            )
+        alteration = alteration_of(name, changes)
         self._require_table(parsed)
-        self._require_no_store(parsed)
-        change_columns(self._handle(parsed), [column_change(name, each) for each in changes])
-        return self._open(parsed)
+        found = self._open_any(parsed)
+        if isinstance(found, IcebergTable):
+            self._require_no_store(parsed)
+        alter_opened(found, alteration)
+        return found
 
     def drop_table(self, name: str, *, purge: bool = False, missing_ok: bool = False) -> None:
         """Remove a table from the catalog; its files are kept.
@@ -260,9 +262,11 @@ class IcebergCatalog(IcebergDatabases):
         properties = self._open(name).properties
         if TABLE_STORE not in properties or not is_keyed_store(properties):
             return
+        base = base_store_of(self._metastore, name)
+        way = "name the base store" if base is None else f"name '{base}', which has both stores"
         raise UnsupportedError(
             f"table '{name}' is the {properties[TABLE_STORE]} store of a Mixed table, so it is not "
-            "altered or renamed without the other one: do that with Amoro"
+            f"altered or renamed without the other one: {way}"
         )
 
     def _plain_name(self, name: str) -> TableName:

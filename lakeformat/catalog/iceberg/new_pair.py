@@ -26,6 +26,7 @@ from lakeformat.mixed.stores.properties import (
     CHANGE,
     CHANGE_IDENTIFIER,
     PRIMARY_KEY,
+    TABLE_FORMAT,
     TABLE_STORE,
     UPSERT,
 )
@@ -35,7 +36,7 @@ from lakeformat.types.closest import closest
 __all__ = ["make_pair", "require_same_key", "required_keys"]
 
 _WITH_SEQUENCES = 2
-_MARK = {"table-format": "MIXED_ICEBERG"}
+_MARK = {TABLE_FORMAT: "MIXED_ICEBERG"}
 _DescribeStore = Callable[[Mapping[str, str]], Describe]
 """Returns the description of a store with these properties."""
 

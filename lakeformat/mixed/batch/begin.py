@@ -129,7 +129,7 @@ def begin_batch(pair: StorePair) -> BegunBatch:
     """
     pair.base.pointer.require_writable()
     handle = change_handle(pair)
-    require_changeable(pair.load())
+    require_changeable(pair.load_to_change())
     environment = handle.environment
     lease = take_lease(*own_directory(pair.base, _LEASES), pair.base.uri, environment)
     try:

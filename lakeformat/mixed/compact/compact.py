@@ -52,7 +52,7 @@ def compact_mixed(
     require_mixed_strategy(strategy)
     chosen = where_to_work(executor)
     pair.base.pointer.require_writable()
-    earlier = earlier_commit(pair.base, pair.base.load(), commit)
+    earlier = earlier_commit(pair.base, pair.load_to_change().base, commit)
     if earlier is not None:
         assert earlier.snapshot is not None
         return replayed_report(pair.base.uri, strategy, earlier.snapshot)

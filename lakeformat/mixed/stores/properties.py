@@ -15,6 +15,7 @@ __all__ = [
     "CHANGE_IDENTIFIER",
     "PRIMARY_KEY",
     "RENAMED_TO",
+    "TABLE_FORMAT",
     "TABLE_STORE",
     "UPSERT",
     "change_store_name",
@@ -30,6 +31,8 @@ CHANGE_IDENTIFIER = "mixed-format.change.identifier"
 RENAMED_TO = "lake.renamed-to"
 """The name that an interrupted rename gives the table, as ``database.table``; only in a base
 store."""
+TABLE_FORMAT = "table-format"
+"""The mark of a store for programs that read only properties: ``MIXED_ICEBERG``."""
 UPSERT = "write.upsert.enabled"
 """With false, a written row does not delete older rows of its key; default: true, and false in
 Amoro."""

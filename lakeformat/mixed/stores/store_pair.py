@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lakeformat.errors import CorruptTableError, NotFoundError
+from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.commit.pointer import MetadataPointer
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.types import Field
+from lakeformat.mixed.stores.alter_record import altered_base, altered_change
 from lakeformat.mixed.stores.properties import (
     CHANGE,
     CHANGE_IDENTIFIER,
@@ -29,6 +31,9 @@ class LoadedPair:
 
     base: LoadedMetadata
     change: LoadedMetadata
+    has_pending_alter: bool = False
+    """True if only one store has made the newest alter. The metadata here is that after the
+    alter."""
 
     @property
     def key(self) -> tuple[Field, ...]:
@@ -57,6 +62,29 @@ class StorePair:
         """Return the current metadata of both stores; raise ``CorruptTableError`` if they are no
         pair.
         """
+        found = self._load()
+        if _first_difference(found) is not None:  # perhaps an alter ended between both reads
+            found = self._load()
+            self._require_same_columns(found)
+        return found
+
+    def load_to_change(self) -> LoadedPair:
+        """Return ``load`` for a writer, which first completes an alter that a process has left."""
+        found = self.load()
+        if not found.has_pending_alter:
+            return found
+        self.complete_alter()
+        return self.load()
+
+    def complete_alter(self) -> None:
+        """Make the newest alter also in the store that has not made it."""
+        change = replace(self.base, pointer=self.change)
+        commit_metadata(self.base, lambda base: altered_base(base.metadata, change.load().metadata))
+        commit_metadata(
+            change, lambda found: altered_change(self.base.load().metadata, found.metadata)
+        )
+
+    def _load(self) -> LoadedPair:
         base = self.base.load()
         try:
             change = self.change.load()
@@ -66,7 +94,10 @@ class StorePair:
                 f"{self._change_name(base)} does not exist: {self._way_out(base)}"
             ) from None
         self._require_role(base, change)
-        self._require_same_columns(base, change)
+        if (later := altered_base(base.metadata, change.metadata)) is not None:
+            return LoadedPair(replace(base, metadata=later), change, has_pending_alter=True)
+        if (later := altered_change(base.metadata, change.metadata)) is not None:
+            return LoadedPair(base, replace(change, metadata=later), has_pending_alter=True)
         return LoadedPair(base, change)
 
     def _require_role(self, base: LoadedMetadata, change: LoadedMetadata) -> None:
@@ -84,19 +115,19 @@ class StorePair:
                 f"{self.change.uri}. Correct the property {PRIMARY_KEY!r} of one of them"
             )
 
-    def _require_same_columns(self, base: LoadedMetadata, change: LoadedMetadata) -> None:
-        """Refuse a change of the schema that was made in the base store alone, or differently."""
-        theirs = {each.id: each for each in change.metadata.schema.fields}
-        for field in base.metadata.schema.fields:
-            other = theirs.get(field.id)
-            if other is None or (other.name, other.type) != (field.name, field.type):
-                found = "lacks it" if other is None else f"has {other.name!r} of {other.type}"
-                raise CorruptTableError(
-                    f"column {field.name!r} of {field.type} of the Mixed table {self.base.uri} has "
-                    f"the id {field.id}, for which the change store {self.change.uri} {found}: a "
-                    "change of the schema reached only one store. Make the same change in the "
-                    "other one"
-                )
+    def _require_same_columns(self, pair: LoadedPair) -> None:
+        """Refuse a change of the schema that was made in one store alone, or differently."""
+        field = _first_difference(pair)
+        if field is None:
+            return
+        other = pair.change.metadata.schema.field(field.id)
+        found = "lacks it" if other is None else f"has {other.name!r} of {other.type}"
+        raise CorruptTableError(
+            f"column {field.name!r} of {field.type} of the Mixed table {self.base.uri} has "
+            f"the id {field.id}, for which the change store {self.change.uri} {found}: a "
+            "change of the schema reached only one store. Make the same change in the "
+            "other one"
+        )
 
     def _change_name(self, base: LoadedMetadata) -> str:
         """Return the URI of a missing change store; its name if only a catalog knew the URI."""
@@ -118,3 +149,14 @@ class StorePair:
 def _key_names(loaded: LoadedMetadata) -> list[str]:
     text = loaded.metadata.properties.get(PRIMARY_KEY, "")
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _first_difference(pair: LoadedPair) -> Field | None:
+    """Return the first column of the base store that differs in the change store, or that the
+    change store lacks.
+    """
+    theirs = {each.id: (each.name, each.type) for each in pair.change.metadata.schema.fields}
+    for field in pair.base.metadata.schema.fields:
+        if theirs.get(field.id) != (field.name, field.type):
+            return field
+    return None

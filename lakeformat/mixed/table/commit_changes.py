@@ -9,7 +9,7 @@ are left out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -43,7 +43,11 @@ def commit_changes(
     files = [*change_files(state, plan_added_files(state, [state.snapshot]))]
     late = [each for each in files if each.transaction < state.snapshot.sequence_number]
     listed = [*change_files(state, plan_files(state))] if late else []
-    optional = frozenset(optional_columns(state.metadata, key))
+    # Deletes have values in the columns that were required when they were written.
+    then = replace(
+        state.metadata, current_schema_id=state.metadata.schema_at(state.snapshot).schema_id
+    )
+    optional = frozenset(optional_columns(then, key))
     reader = _NodeChangesReader(Scan(state, None, None), asked, tuple(key), optional, listed)
     groups: dict[tuple[object, ...], list[StoreFile]] = {}
     for each in files:

@@ -37,7 +37,7 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "publish": "readers of Iceberg read each of its stores in place",
     "replace_commit": "a row replaces the row of its key, so the same rows can be written again",
     "rescale": "set the property 'change.file-index.hash-bucket' or 'base.file-index.hash-bucket' "
-    "in both stores: existing files remain valid",
+    "with catalog.alter_table(name, set_option(…)): existing files remain valid",
     "rollback": _HISTORY,
     "snapshot": _STREAM,
     "snapshot_change": "system_table('files') has the files of both stores",

@@ -109,7 +109,7 @@ def publish_changes(
         )
     pair.base.pointer.require_writable()
     handle = change_handle(pair)
-    loaded = pair.load()
+    loaded = pair.load_to_change()
     if (earlier := earlier_commit(handle, loaded.change, commit)) is not None:
         return change_report(pair.base.uri, earlier)
     require_changeable(loaded)

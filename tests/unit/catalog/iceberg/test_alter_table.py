@@ -1,4 +1,4 @@
-"""Columns of an Iceberg table are added and widened in one commit; old rows keep their values."""
+"""Columns and properties of an Iceberg table change in one commit; old rows keep their values."""
 
 from __future__ import annotations
 
@@ -75,10 +75,16 @@ def test_a_change_that_changes_nothing_publishes_nothing(catalog):
         (lake.update_column_type("di", "BIGINT"), "no column 'di'; the names there are id, price"),
         (lake.add_column("ID", "INT"), "'ID' cannot be added, because there is a column 'id'"),
         (lake.add_column("id.x", "INT"), "'id.x' cannot be added, because 'id' is not a struct"),
-        (lake.add_column("n", "INT NOT NULL"), "only be added as the last one"),
-        (lake.add_column("n", "INT", first=True), "only be added as the last one"),
-        (lake.drop_column("id"), "only adds columns and widens types.*for DropColumn use ALTER"),
-        (lake.set_option("a", "b"), "for SetOption use ALTER TABLE in Spark"),
+        (lake.add_column("n", "INT NOT NULL"), "only be added without a default, and not as NOT"),
+        (lake.add_column("n", "INT", after="di"), "'n' cannot be moved after 'di': the other col"),
+        (lake.drop_column("id"), "'id' cannot be dropped, because it identifies rows"),
+        (lake.drop_column("at.tags.element.n"), "because it is the only column there"),
+        (lake.drop_column("at.tags.element"), "'at.tags' is not a struct, so it has no field"),
+        (lake.drop_column("share.x"), "there is no column 'share.x'"),
+        (lake.rename_column("share", "Price"), "'Price' cannot be renamed to that"),
+        (lake.update_column_nullability("id", nullable=True), "'id' identifies rows, so it is nev"),
+        (lake.update_column_nullability("at", nullable=False), "'at' of .* cannot become NOT NULL"),
+        (lake.set_option("format-version", "3"), "'format-version' of .* cannot be changed"),
     ],
 )
 def test_a_refused_change_is_named_and_the_others_are_not_made(catalog, change, error):
@@ -87,6 +93,83 @@ def test_a_refused_change_is_named_and_the_others_are_not_made(catalog, change, 
     with pytest.raises(lake.LakeError, match=error):
         catalog.alter_table("shop.orders", lake.add_column("note", "STRING"), change)
     assert table._handle.load().metadata_file == before
+
+
+@pytest.mark.parametrize("version", [1, 3])
+def test_columns_are_dropped_renamed_moved_and_described(catalog, version):
+    old = made(
+        catalog,
+        format_version=version,
+        options={
+            "write.metadata.metrics.column.share": "full",
+            "write.metadata.metrics.column.at.city": "counts",
+            "commit.retry.num-retries": "7",
+        },
+    )
+    table = catalog.alter_table(
+        "shop.orders",
+        lake.drop_column("price"),
+        lake.rename_column("share", "part"),
+        lake.rename_column("at", "place"),
+        lake.rename_column("place.tags.element.n", "number"),
+        lake.drop_column("place.city"),
+        lake.add_column("price", "STRING", after="id"),
+        lake.update_column_position("place", first=True),
+        lake.update_column_comment("part", "of all"),
+        lake.update_comment("orders"),
+        lake.set_option("history.expire.min-snapshots-to-keep", "3"),
+        lake.remove_option("commit.retry.num-retries"),
+    )
+    [row] = table.scan().to_arrow().to_pylist()
+    assert row == {"place": {"tags": [{"number": 1}]}, "id": 1, "price": None, "part": 0.5}
+    assert [*row] == ["place", "id", "price", "part"]
+    table.write(
+        pa.table(
+            {"id": [2], "price": ["much"]}, pa.schema([("id", pa.int32()), ("price", pa.string())])
+        )
+    )
+    assert old.scan(["id"], where="price = 'much'").to_arrow()["id"].to_pylist() == [2]
+    assert table.schema.named("part").doc == "of all"
+    assert table.properties == {
+        "write.metadata.metrics.column.part": "full",
+        "comment": "orders",
+        "history.expire.min-snapshots-to-keep": "3",
+    }
+    assert table.schema.named("price").id == table._handle.load().metadata.last_column_id
+
+
+def test_a_column_that_may_be_null_from_now_on_takes_nulls(catalog):
+    columns = [("id", "INT"), ("v", "STRING NOT NULL"), ("l", "ARRAY<INT NOT NULL>")]
+    catalog.create_table("shop.t", columns).write(pa.table({"id": [1], "v": ["a"], "l": [[1]]}))
+    table = catalog.alter_table(
+        "shop.t",
+        lake.update_column_nullability("v", nullable=True),
+        lake.update_column_nullability("l.element", nullable=True),
+    )
+    table.write(pa.table({"id": [2], "v": pa.nulls(1, pa.string()), "l": [[None]]}))
+    assert table.scan().to_arrow().sort_by("id").to_pydict() == {
+        "id": [1, 2],
+        "v": ["a", None],
+        "l": [[1], [None]],
+    }
+
+
+@pytest.mark.parametrize("use", [{"partition_by": ["day(at)"]}, {"sort_by": ["at"]}])
+def test_a_column_that_partitions_or_orders_need_is_not_dropped(catalog, use):
+    columns = [("id", "INT"), ("at", "TIMESTAMP(6)")]
+    catalog.create_table("shop.t", columns, **use)
+    with pytest.raises(lake.InvalidRequestError, match="'at' cannot be dropped, because it"):
+        catalog.alter_table("shop.t", lake.drop_column("at"))
+    renamed = catalog.alter_table("shop.t", lake.rename_column("at", "time"))
+    assert renamed.schema.column_names == ["id", "time"]
+
+
+def test_columns_that_are_renamed_back_have_their_old_schema(catalog):
+    made(catalog)
+    catalog.alter_table("shop.orders", lake.rename_column("share", "part"))
+    table = catalog.alter_table("shop.orders", lake.rename_column("part", "share"))
+    metadata = table._handle.load().metadata
+    assert (metadata.current_schema_id, len(metadata.schemas)) == (0, 2)
 
 
 def test_a_column_that_makes_partitions_keeps_its_type(catalog):
@@ -109,7 +192,15 @@ def test_a_rest_service_gets_the_new_schema(tmp_path):
         )
         catalog.create_database("shop")
         made(catalog)
-        changes = lake.add_column("note", "STRING"), lake.update_column_type("id", "BIGINT")
+        changes = (
+            lake.add_column("note", "STRING"),
+            lake.update_column_type("id", "BIGINT"),
+            lake.drop_column("price"),
+            lake.rename_column("share", "part"),
+            lake.set_option("comment", "orders"),
+        )
         table = catalog.alter_table("shop.orders", *changes)
         assert [str(table.schema.named(name).type) for name in ("id", "note")] == ["long", "string"]
-        assert table.scan(["id", "note"]).to_arrow().to_pylist() == [{"id": 1, "note": None}]
+        [row] = table.scan(["id", "part", "note"]).to_arrow().to_pylist()
+        assert row == {"id": 1, "part": 0.5, "note": None}
+        assert table.properties["comment"] == "orders"

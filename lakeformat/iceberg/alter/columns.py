@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Edits the columns of a schema: adds, drops, renames, moves and widens them, at any depth.
+
+The functions are pure. They raise ``InvalidRequestError`` for a change that readers of existing
+files, partitions or sort orders could not follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.alter.changes import (
+    ColumnChange,
+    DroppedColumn,
+    MovedColumn,
+    NewColumn,
+    NewDoc,
+    OptionalColumn,
+    Path,
+    RenamedColumn,
+    WiderColumn,
+)
+from lakeformat.iceberg.create.arrow_schema import new_field, new_type
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.schema import Schema
+from lakeformat.iceberg.types import (
+    Field,
+    ListType,
+    MapType,
+    PrimitiveType,
+    StructType,
+    Type,
+    inner_fields,
+)
+from lakeformat.types.closest import closest
+
+__all__ = ["edited_columns"]
+
+_WIDER = {("int", "long"), ("float", "double")}
+
+
+def edited_columns(
+    metadata: TableMetadata, columns: StructType, change: ColumnChange, ids: Iterator[int]
+) -> StructType:
+    """Return the columns after one change; new fields get their ids from ``ids``.
+
+    ``columns`` are those of the current schema, or of it after other changes of the same alter.
+    """
+    path = change.path
+    match change:
+        case NewColumn():
+            found = _edited(
+                columns, path[:-1], lambda row: _added(row, change, ids, metadata), path
+            )
+        case WiderColumn():
+            wider = new_type(change.type, ids, metadata.format_version)
+            _require_no_partition(metadata, columns, path)
+            found = _edited(columns, path, lambda old: _widened(old, wider, path), path)
+        case OptionalColumn():
+            found = _with_optional(metadata, columns, path)
+        case _:
+            named = _named_field(columns, path)
+            if isinstance(change, DroppedColumn):
+                _require_unused(metadata, named, path)
+
+            def edit(row: Type) -> Type:
+                return _with_changed_fields(row, change, path)
+
+            found = _edited(columns, path[:-1], edit, path)
+    assert isinstance(found, StructType)
+    return found
+
+
+def _with_changed_fields(
+    row: Type, change: DroppedColumn | RenamedColumn | NewDoc | MovedColumn, path: Path
+) -> StructType:
+    """Return a struct after a change of one of its fields."""
+    if not isinstance(row, StructType):
+        raise InvalidRequestError(
+            f"{_shown(path)} cannot be changed, because {_shown(path[:-1])} is not a struct, so it "
+            "has no field with a name of its own"
+        )
+    fields = [*row.fields]
+    place = [each.name for each in fields].index(path[-1])
+    match change:
+        case DroppedColumn():
+            del fields[place]
+            if not fields:
+                raise InvalidRequestError(
+                    f"{_shown(path)} cannot be dropped, because it is the only column there: add "
+                    "another one first"
+                )
+        case RenamedColumn(name=name):
+            others = [each for each in fields if each is not fields[place]]
+            _require_free(name, others, (*path[:-1], name), "renamed")
+            fields[place] = replace(fields[place], name=name)
+        case NewDoc(doc=doc):
+            fields[place] = replace(fields[place], doc=doc)
+        case MovedColumn():
+            fields = _moved(fields, place, change)
+    return StructType(tuple(fields))
+
+
+def _moved(fields: list[Field], place: int, change: MovedColumn) -> list[Field]:
+    moved = fields.pop(place)
+    names = [each.name for each in fields]
+    if change.place == "first":
+        target = 0
+    elif change.place == "last":
+        target = len(fields)
+    elif change.neighbour not in names:
+        raise InvalidRequestError(
+            f"{_shown(change.path)} cannot be moved {change.place} {change.neighbour!r}: the other "
+            f"columns there are {', '.join(names)}{closest(change.neighbour, names)}"
+        )
+    else:
+        target = names.index(change.neighbour) + (change.place == "after")
+    return [*fields[:target], moved, *fields[target:]]
+
+
+def _with_optional(metadata: TableMetadata, columns: StructType, path: Path) -> Type:
+    """Return the columns with one that may be null."""
+    field = _named_field(columns, path)
+    if field.id in metadata.schema.identifier_field_ids:
+        raise InvalidRequestError(
+            f"{_shown(path)} identifies rows, so it is never null: keep it as NOT NULL"
+        )
+
+    def edit(owner: Type) -> Type:
+        match owner:
+            case StructType(fields=fields):
+                optional = replace(field, required=False)
+                return StructType(
+                    tuple(optional if each.id == field.id else each for each in fields)
+                )
+            case ListType():
+                return replace(owner, element_required=False)
+            case MapType() if path[-1] == "value":
+                return replace(owner, value_required=False)
+        raise InvalidRequestError(f"{_shown(path)} is the key of a map, so it is never null")
+
+    return _edited(columns, path[:-1], edit, path)
+
+
+def _named_field(columns: StructType, path: Path) -> Field:
+    """Return the field that a path names; raise if there is none."""
+    fields, found = [*columns.fields], None
+    for name in path:
+        found = next((each for each in fields if each.name == name), None)
+        if found is None:
+            names = [each.name for each in fields]
+            raise InvalidRequestError(
+                f"there is no column {_shown(path)}; the names there are {', '.join(names)}"
+                f"{closest(name, names)}"
+            )
+        fields = [*inner_fields(found.type)]
+    assert found is not None
+    return found
+
+
+def _require_free(name: str, fields: list[Field] | tuple[Field, ...], path: Path, how: str) -> None:
+    """Raise if one of the fields has the name, in upper or lower case letters."""
+    for each in fields:
+        if each.name.casefold() == name.casefold():
+            to = " to that" if how == "renamed" else ""
+            raise InvalidRequestError(
+                f"{_shown(path)} cannot be {how}{to}, because there is a column {each.name!r}: "
+                "choose another name"
+            )
+
+
+def _require_unused(metadata: TableMetadata, dropped: Field, path: Path) -> None:
+    """Raise if partitions, a sort order or the identity of rows need a dropped field, or a field
+    inside of it.
+    """
+    ids = {dropped.id, *_ids(dropped.type)}
+    specs = (each for spec in metadata.partition_specs for each in spec.fields)
+    orders = (each for order in metadata.sort_orders for each in order.fields)
+    uses = {
+        "makes partitions": {number for each in specs for number in each.source_ids},
+        "sorts rows": {number for each in orders for number in each.source_ids},
+        "identifies rows": {*metadata.schema.identifier_field_ids},
+    }
+    for use, used in uses.items():
+        if ids & used:
+            raise InvalidRequestError(
+                f"{_shown(path)} cannot be dropped, because it {use}, also in existing files: keep "
+                "it, or copy the rows to a new table without it"
+            )
+
+
+def _ids(kind: Type) -> Iterator[int]:
+    for field in inner_fields(kind):
+        yield field.id
+        yield from _ids(field.type)
+
+
+def _added(row: Type, change: NewColumn, ids: Iterator[int], metadata: TableMetadata) -> Type:
+    """Return the struct with one more field at its end."""
+    path = change.path
+    if not isinstance(row, StructType):
+        raise InvalidRequestError(
+            f"{_shown(path)} cannot be added, because {_shown(path[:-1])} is not a struct"
+        )
+    _require_free(path[-1], row.fields, path, "added")
+    column = pa.field(path[-1], change.type)
+    added = replace(new_field(next(ids), column, ids, metadata.format_version), doc=change.doc)
+    return StructType((*row.fields, added))
+
+
+def _widened(old: Type, wider: Type, path: Path) -> Type:
+    if isinstance(old, PrimitiveType) and isinstance(wider, PrimitiveType):
+        more_digits = (
+            old.name == wider.name == "decimal"
+            and old.scale == wider.scale
+            and old.precision <= wider.precision
+        )
+        if old == wider or more_digits or (old.name, wider.name) in _WIDER:
+            return wider
+    raise InvalidRequestError(
+        f"{_shown(path)} is {_named(old)} and cannot become {_named(wider)}: only int can "
+        "become long, float become double, and decimal get a higher precision. Keep the type, or "
+        "add another column"
+    )
+
+
+def _require_no_partition(metadata: TableMetadata, columns: StructType, path: Path) -> None:
+    """Raise for the source of a partition field, whose values manifests store."""
+    found = Schema(0, columns.fields).named(".".join(path))
+    sources = {
+        number
+        for spec in metadata.partition_specs
+        for field in spec.fields
+        for number in field.source_ids
+    }
+    if found is not None and found.id in sources:
+        raise InvalidRequestError(
+            f"{_shown(path)} makes partitions, so this version does not change its type: use ALTER "
+            "TABLE in Spark"
+        )
+
+
+def _edited(kind: Type, path: Path, edit: Callable[[Type], Type], whole: Path) -> Type:
+    """Return the type after ``edit`` of the part that the path names."""
+    if not path:
+        return edit(kind)
+    name, rest = path[0], path[1:]
+    match kind:
+        case StructType(fields=fields):
+            names = [each.name for each in fields]
+            if name in names:
+                return StructType(
+                    tuple(
+                        replace(each, type=_edited(each.type, rest, edit, whole))
+                        if each.name == name
+                        else each
+                        for each in fields
+                    )
+                )
+            near = closest(name, names)
+            raise InvalidRequestError(
+                f"there is no column {_shown(whole)}; the names there are {', '.join(names)}{near}"
+            )
+        case ListType() if name == "element":
+            return replace(kind, element=_edited(kind.element, rest, edit, whole))
+        case MapType() if name == "value":
+            return replace(kind, value=_edited(kind.value, rest, edit, whole))
+    raise InvalidRequestError(f"there is no column {_shown(whole)}")
+
+
+def _named(kind: Type) -> str:
+    match kind:
+        case PrimitiveType():
+            return str(kind)
+        case StructType():
+            return "a struct"
+        case ListType():
+            return "a list"
+        case MapType():
+            return "a map"
+
+
+def _shown(path: Path) -> str:
+    return repr(".".join(path))

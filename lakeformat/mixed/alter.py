@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Alters both stores of a Mixed table: the change store first, then the base store.
+
+The commit of the change store decides. If a process dies before that of the base store, readers
+show the altered table, and the next write or alter commits the base store.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+from lakeformat.errors import CommitConflictError, InvalidRequestError
+from lakeformat.iceberg.alter.alter import altered, with_columns, with_properties
+from lakeformat.iceberg.alter.changes import (
+    Alteration,
+    DroppedColumn,
+    NewColumn,
+    OptionalColumn,
+    Path,
+    RenamedColumn,
+    WiderColumn,
+)
+from lakeformat.iceberg.commit.commit import commit_metadata
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.properties import bool_property, int_property
+from lakeformat.mixed.stores.alter_record import ALTERED, AlterRecord, adopted_columns
+from lakeformat.mixed.stores.file_offset import FILE_OFFSET
+from lakeformat.mixed.stores.properties import (
+    CHANGE_IDENTIFIER,
+    PRIMARY_KEY,
+    RENAMED_TO,
+    TABLE_FORMAT,
+    TABLE_STORE,
+    UPSERT,
+)
+from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
+from lakeformat.mixed.tree_node import bucket_mask
+
+__all__ = ["alter_pair"]
+
+_OWN = (TABLE_STORE, PRIMARY_KEY, CHANGE_IDENTIFIER, RENAMED_TO, TABLE_FORMAT, ALTERED)
+_BUCKETS = ("change.file-index.hash-bucket", "base.file-index.hash-bucket")
+_FLAGS = (UPSERT, "lake.auto-buckets")
+_OF_COLUMNS = ("table.event-time-field", "data-expire.field")
+"""Properties of Amoro whose value is the name of a column."""
+_ATTEMPTS = 5
+
+
+class _AlteredMeanwhile(Exception):
+    """Another program has altered the table since the plan of an alter."""
+
+
+def alter_pair(pair: StorePair, alteration: Alteration) -> None:
+    """Make all changes in both stores, or none if one of them is refused.
+
+    A repeated call completes an alter that was interrupted between the two commits.
+    ``InvalidRequestError`` names the column or the property that cannot be changed.
+    """
+    pair.base.pointer.require_writable()
+    digest = hashlib.sha256(repr(alteration).encode()).hexdigest()
+    for _ in range(_ATTEMPTS):
+        loaded = pair.load()
+        if loaded.has_pending_alter:
+            record = AlterRecord.of(pair.change.uri, loaded.change.metadata.properties)
+            pair.complete_alter()
+            if record is not None and record.digest == digest:
+                return
+        _adopt_columns(pair)
+        try:
+            is_altered = _alter_change_store(pair, pair.load(), alteration, digest)
+        except _AlteredMeanwhile:
+            continue
+        if is_altered:
+            pair.complete_alter()
+        return
+    raise CommitConflictError(
+        f"{pair.base.uri} was altered by other programs in each of {_ATTEMPTS} attempts; nothing "
+        "was changed. Repeat the call"
+    )
+
+
+def _adopt_columns(pair: StorePair) -> None:
+    """Give the base store the columns that a program without records gave the change store."""
+    change = pair.change.load().metadata
+    commit_metadata(pair.base, lambda base: adopted_columns(base.metadata, change))
+
+
+def _alter_change_store(
+    pair: StorePair, loaded: LoadedPair, alteration: Alteration, digest: str
+) -> bool:
+    """Commit the altered change store; return False if the alteration changes nothing."""
+    _require_allowed(pair.base.uri, loaded, alteration)
+    base = _with_uses_of_both(loaded)
+    wanted = altered(base, pair.base.uri, alteration, loaded.change.metadata.last_column_id)
+    names = {*wanted.properties.items()} ^ {*base.properties.items()}
+    properties = {name: wanted.properties.get(name) for name, _ in names}
+    properties |= {**alteration.properties}
+    environment = pair.base.environment
+    record = AlterRecord(
+        environment.new_id(), base.current_schema_id, tuple(sorted(properties)), digest
+    )
+
+    def change(found: LoadedMetadata) -> TableMetadata | None:
+        if not _is_as_planned(loaded, pair.base.load(), found):
+            raise _AlteredMeanwhile
+        metadata = found.metadata
+        hidden = tuple(each for each in metadata.schema.fields if each.id == FILE_OFFSET.id)
+        columns = (*wanted.schema.fields, *hidden)
+        result = with_columns(metadata, columns, wanted.last_column_id)
+        result = with_properties(result, properties)
+        if result is metadata and wanted is base:
+            return None
+        return with_properties(result, {ALTERED: record.to_text()})
+
+    handle = replace(pair.base, pointer=pair.change)
+    return commit_metadata(handle, change, planned=loaded.change).is_published
+
+
+def _with_uses_of_both(loaded: LoadedPair) -> TableMetadata:
+    """Return the metadata of the base store, also with the partition specs and the sort orders of
+    the change store: a column that one of them needs is kept in both.
+    """
+    base, change = loaded.base.metadata, loaded.change.metadata
+    return replace(
+        base,
+        partition_specs=(*base.partition_specs, *change.partition_specs),
+        sort_orders=(*base.sort_orders, *change.sort_orders),
+    )
+
+
+def _is_as_planned(plan: LoadedPair, base: LoadedMetadata, change: LoadedMetadata) -> bool:
+    """Return True if the stores have the columns and the newest alter of the plan."""
+    return all(
+        (now.metadata.schema.fields, now.metadata.properties.get(ALTERED))
+        == (then.metadata.schema.fields, then.metadata.properties.get(ALTERED))
+        for now, then in ((base, plan.base), (change, plan.change))
+    )
+
+
+def _require_allowed(table: str, loaded: LoadedPair, alteration: Alteration) -> None:
+    """Raise for a change by which keys would have other hashes, or the stores no longer a pair."""
+    key = {each.name for each in loaded.key}
+    for change in alteration.columns:
+        name = change.path[0]
+        if name in key and len(change.path) == 1:
+            _require_kept_key(table, change)
+        new = change.name if isinstance(change, RenamedColumn) else change.path[-1]
+        if isinstance(change, NewColumn | RenamedColumn) and new == FILE_OFFSET.name:
+            raise InvalidRequestError(
+                f"a column of {table} cannot be named {new!r}, because the change store of a Mixed "
+                "table has a hidden column of this name: choose another name"
+            )
+        if isinstance(change, DroppedColumn | RenamedColumn):
+            _require_not_named(table, loaded.base.metadata, change.path)
+    for name, value in alteration.properties.items():
+        if name in _OWN:
+            raise InvalidRequestError(
+                f"the property {name!r} of {table} cannot be changed, because it makes the two "
+                "stores one Mixed table: leave it out. rename_table renames both stores"
+            )
+        if name in _BUCKETS and value is not None:
+            bucket_mask(int_property({name: value}, name, 1), name)
+        if name in _FLAGS and value is not None:
+            bool_property({name: value}, name, default=True)
+
+
+def _require_kept_key(table: str, change: object) -> None:
+    """Raise for a change of a key column after which readers of Amoro would not find its rows."""
+    refused = {
+        DroppedColumn: ("be dropped", "it identifies rows"),
+        RenamedColumn: ("be renamed", "programs that write the table find the key by its name"),
+        WiderColumn: ("get another type", "the same values would have other hashes"),
+        OptionalColumn: ("become nullable", "a row without a key cannot be replaced"),
+    }
+    if (found := refused.get(type(change))) is not None:
+        assert isinstance(change, DroppedColumn | RenamedColumn | WiderColumn | OptionalColumn)
+        raise InvalidRequestError(
+            f"the key column {change.path[0]!r} of {table} cannot {found[0]}, because {found[1]}: "
+            "copy the rows to a new table with the wanted key"
+        )
+
+
+def _require_not_named(table: str, metadata: TableMetadata, path: Path) -> None:
+    """Raise if a property that only Amoro reads names the column."""
+    for name in _OF_COLUMNS:
+        if metadata.properties.get(name) == ".".join(path):
+            raise InvalidRequestError(
+                f"column {'.'.join(path)!r} of {table} cannot be dropped or renamed, because the "
+                f"property {name!r} names it: set that property to another column, or remove it, "
+                "in an alter before this one"
+            )

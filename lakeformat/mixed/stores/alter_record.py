@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The record of the newest alter in the properties of both stores, and the state between its two
+commits.
+
+The commit of the change store decides that an alter happens; that of the base store follows. Until
+then the columns and properties of the base store are behind, and readers take those that it gets.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lakeformat.errors import CorruptTableError
+from lakeformat.iceberg.alter.alter import with_columns, with_properties
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.schema import Schema
+from lakeformat.iceberg.types import Field, Type
+from lakeformat.mixed.stores.file_offset import FILE_OFFSET
+
+__all__ = [
+    "ALTERED",
+    "AlterRecord",
+    "adopted_columns",
+    "altered_base",
+    "altered_change",
+]
+
+ALTERED = "lake.altered"
+"""The property with the record of the newest alter. While both stores have the same record, or
+none, both have made it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlterRecord:
+    """One alter, as the stores record it."""
+
+    id: str
+    """A random text, which no other alter has."""
+    base_schema_id: int
+    """The id of the schema of the base store before the alter."""
+    properties: tuple[str, ...]
+    """The names of the properties that the alter sets or removes."""
+    digest: str
+    """A digest of all requested changes."""
+
+    def to_text(self) -> str:
+        """Return the record as JSON."""
+        return json.dumps(
+            {
+                "id": self.id,
+                "base-schema-id": self.base_schema_id,
+                "properties": [*self.properties],
+                "digest": self.digest,
+            }
+        )
+
+    @classmethod
+    def of(cls, store: str, properties: Mapping[str, str]) -> AlterRecord | None:
+        """Return the record in the properties of a store; None if it has none. ``store`` is for
+        errors.
+        """
+        text = properties.get(ALTERED)
+        if text is None:
+            return None
+        try:
+            found = json.loads(text)
+            record = cls(
+                found["id"], found["base-schema-id"], (*found["properties"],), found["digest"]
+            )
+            if type(record.base_schema_id) is int and all(
+                isinstance(each, str) for each in (record.id, record.digest, *record.properties)
+            ):
+                return record
+        except (ValueError, TypeError, LookupError):
+            pass
+        raise CorruptTableError(
+            f"the property {ALTERED!r} of {store} is {text!r}, which is no record of an alter: "
+            "copy it from the other store of the Mixed table, or remove it from both"
+        )
+
+
+def altered_base(base: TableMetadata, change: TableMetadata) -> TableMetadata | None:
+    """Return the base store as an alter leaves it that only the change store has made; None if
+    there is no such alter.
+    """
+    record = AlterRecord.of(change.location, change.properties)
+    if record is None or base.properties.get(ALTERED) == change.properties[ALTERED]:
+        return None
+    if base.current_schema_id != record.base_schema_id:
+        return None  # another program has altered the base store in between
+    names = (*record.properties, ALTERED)
+    properties = {name: change.properties.get(name) for name in names}
+    columns = _without_offset(change.schema)
+    return with_properties(with_columns(base, columns, change.last_column_id), properties)
+
+
+def altered_change(base: TableMetadata, change: TableMetadata) -> TableMetadata | None:
+    """Return the change store with the columns of the base store, if only the base store was
+    altered; None if that is not certain.
+
+    Amoro alters the base store first. The base store was altered alone if it once had the columns
+    of the change store, and if the change store never had those of the base store.
+    """
+    if not _was_altered_alone(base, change):
+        return None
+    hidden = tuple(each for each in change.schema.fields if each.id == FILE_OFFSET.id)
+    return with_columns(change, (*base.schema.fields, *hidden), base.last_column_id)
+
+
+def adopted_columns(base: TableMetadata, change: TableMetadata) -> TableMetadata | None:
+    """Return the base store with the columns of the change store, if only the change store was
+    altered, by a program that leaves no record; None if that is not certain.
+    """
+    if not _was_altered_alone(change, base):
+        return None
+    return with_columns(base, _without_offset(change.schema), change.last_column_id)
+
+
+def _without_offset(schema: Schema) -> tuple[Field, ...]:
+    """Return the columns of the change store that the base store has, too."""
+    return tuple(each for each in schema.fields if each.id != FILE_OFFSET.id)
+
+
+def _was_altered_alone(ahead: TableMetadata, behind: TableMetadata) -> bool:
+    old, new = _columns(behind.schema), _columns(ahead.schema)
+    earlier = [each for each in ahead.schemas if each.schema_id != ahead.current_schema_id]
+    return (
+        old != new
+        and any(_columns(each) == old for each in earlier)
+        and all(_columns(each) != new for each in behind.schemas)
+    )
+
+
+def _columns(schema: Schema) -> dict[int, tuple[str, Type]]:
+    return {each.id: (each.name, each.type) for each in _without_offset(schema)}
