@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items):
 
     Airflow's in-process API server imports a test client that wants a newer httpx.
     """
-    items.sort(key=lambda item: item.path != HERE / "test_spark_kill.py")
+    items.sort(key=lambda item: item.path != HERE / "spark" / "test_spark_kill.py")
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(

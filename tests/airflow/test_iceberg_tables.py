@@ -30,7 +30,7 @@ from airflow_provider_lake.sensors.watermark import LakeWatermarkSensor
 from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigger
 from spark_jobs.runtime.registry import find_job
 from tests.airflow.contexts import cleared, task_context
-from tests.airflow.test_operators import OPERATORS, REQUIRED
+from tests.airflow.operators.test_operators import OPERATORS, REQUIRED
 from tests.airflow.versions import AirflowFailException, TaskDeferred
 from tests.golden.iceberg_orders import IcebergOrders
 

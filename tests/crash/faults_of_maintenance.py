@@ -348,7 +348,7 @@ ROWS = (
         "as in 41; neither deletes files of the other",
         (
             f"{_RACING}test_a_twin_at_any_moment_publishes_nothing_twice",
-            "tests/airflow/test_identity.py::test_a_retry_is_the_same_user",
+            "tests/airflow/jobs/test_identity.py::test_a_retry_is_the_same_user",
         ),
     ),
     Row(
@@ -356,7 +356,7 @@ ROWS = (
         "an old run is cleared and run again",
         "another run has another commit user; the same run finds its commit",
         (
-            "tests/airflow/test_identity.py::test_other_work_is_another_user",
+            "tests/airflow/jobs/test_identity.py::test_other_work_is_another_user",
             f"{_MESSAGES}test_the_same_identity_makes_the_second_time_harmless",
         ),
     ),

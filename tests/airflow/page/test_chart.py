@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from airflow_provider_lake.page.chart import HEIGHT, bars
-from tests.airflow.pages import Words, words, write
+from tests.airflow.page.pages import Words, words, write
 
 
 def snapshots(*records):

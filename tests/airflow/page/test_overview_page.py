@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_lake.page import bounded, overview
-from tests.airflow.pages import words, write
+from tests.airflow.page.pages import words, write
 
 LIST = "/lake/tables/lake_default"
 

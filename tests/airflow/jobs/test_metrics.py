@@ -26,7 +26,7 @@ from tests.airflow.kept_metrics import backend
 from tests.airflow.versions import AirflowFailException
 from tests.unit.publish.published import unobserved
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "metrics.md"
 SUBJECT = {"job": "compact", "table": "shop.orders"}
 
 

@@ -17,7 +17,7 @@ import pytest
 
 import lakeformat as lake
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 OPERATOR = "airflow_provider_lake.operators.ingest.LakeIngestOperator"
 PATIENCE_SECONDS = 600
 STORY = pytest.mark.sampled(1, among="tasks with a real Spark")

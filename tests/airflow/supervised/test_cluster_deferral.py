@@ -12,9 +12,16 @@ from airflow.providers.apache.spark.hooks import spark_submit as stock_hook
 
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.triggers import driver as driver_trigger
-from tests.airflow.clusters import APPLICATION, NO_POD, KubernetesClient, kubernetes, pod, yarn
 from tests.airflow.contexts import StateStore, task_context
 from tests.airflow.deferred import WITHOUT_TASKS, defer, event_of
+from tests.airflow.supervised.clusters import (
+    APPLICATION,
+    NO_POD,
+    KubernetesClient,
+    kubernetes,
+    pod,
+    yarn,
+)
 from tests.airflow.versions import AirflowException, AirflowTaskTimeout, since
 
 ACCEPTED, RUNNING = ("ACCEPTED", "UNDEFINED", ""), ("RUNNING", "UNDEFINED", "")

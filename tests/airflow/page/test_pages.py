@@ -14,7 +14,7 @@ import lakeformat as lake
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.jobs.identity import commit_user
 from airflow_provider_lake.page import bounded
-from tests.airflow.pages import TASK, TASK_PATH, Words, words, write
+from tests.airflow.page.pages import TASK, TASK_PATH, Words, words, write
 from tests.airflow.test_registration import modules_loaded_by
 
 NASTY = '<script>alert("1")</script>&amp;\'x'

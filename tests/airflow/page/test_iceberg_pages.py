@@ -14,7 +14,7 @@ from airflow_provider_lake.maintenance.gate import due_tables
 from airflow_provider_lake.page import task
 from airflow_provider_lake.page.airflow_records import OneTask
 from airflow_provider_lake.page.rendering import render
-from tests.airflow.pages import Words, words
+from tests.airflow.page.pages import Words, words
 from tests.golden.iceberg_orders import IcebergOrders
 from tests.golden.mixed import mixed_copy
 

@@ -11,7 +11,7 @@ from airflow_provider_lake.jobs.identity import commit_user
 from airflow_provider_lake.page import table_facts
 from airflow_provider_lake.page.airflow_records import OneTask
 from tests.airflow.conftest import TEST_DAGS
-from tests.airflow.pages import Words, words, write
+from tests.airflow.page.pages import Words, words, write
 from tests.airflow.test_dags import load
 
 PAGE = "/lake/table/lake_default?name=shop.orders"

@@ -8,10 +8,10 @@ import pytest
 
 from airflow_provider_lake.maintenance.policy import STEPS, read_policy
 from tests.airflow.conftest import TEST_DAGS
-from tests.airflow.test_decorators import result_of
+from tests.airflow.decorators.test_decorators import result_of
 from tests.airflow.versions import AIRFLOW
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 
 def blocks(page, kind):

@@ -13,7 +13,7 @@ from airflow_provider_lake.page import task as page_of_task
 from airflow_provider_lake.page.task_result import report_facts
 from spark_jobs import expire_snapshots
 from tests.airflow.conftest import DAGS, TEST_DAGS
-from tests.airflow.pages import TASK, TASK_PATH, words, write
+from tests.airflow.page.pages import TASK, TASK_PATH, words, write
 from tests.airflow.test_dags import load, run_for_january_31
 
 

@@ -39,7 +39,7 @@ from tests.airflow.deferred import (
 from tests.airflow.versions import AirflowException, AirflowFailException, AirflowTaskTimeout
 
 APPLICATION = {"application_id": "local-1", "ui": "http://here:4040"}
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PATIENCE_SECONDS = 120
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import lakeformat as lake
 from airflow_provider_lake.jobs.identity import commit_user
-from tests.airflow.pages import TASK, TASK_PATH, words, write
+from tests.airflow.page.pages import TASK, TASK_PATH, words, write
 from tests.airflow.versions import forget_teams, since
 
 pytestmark = since("3.2", "the multi-team mode")

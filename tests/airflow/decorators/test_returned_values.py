@@ -7,7 +7,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from tests.airflow.test_decorators import ORDERS, committed, do
+from tests.airflow.decorators.test_decorators import ORDERS, committed, do
 from tests.airflow.versions import AirflowFailException
 
 PLUS_TWO = timezone(timedelta(hours=2))

@@ -17,7 +17,7 @@ from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.provider_info import get_provider_info
 from tests.airflow.contexts import task_context
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 [FORM] = get_provider_info()["connection-types"]
 SECRET = "hush-hush-42"
 
