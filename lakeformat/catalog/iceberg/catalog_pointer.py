@@ -11,6 +11,7 @@ from lakeformat.catalog.names import TableName
 from lakeformat.iceberg.commit.pointer import SentPointer
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.tables.lease import KeepsLeases, Leases
 
 __all__ = ["CatalogPointer", "Names"]
 
@@ -76,6 +77,10 @@ class CatalogPointer:
         commits.
         """
         return nullcontext()
+
+    def leases(self, key: str) -> Leases | None:
+        """Return the leases of the table with the uuid ``key``; None if the catalog keeps none."""
+        return self._names.leases(key) if isinstance(self._names, KeepsLeases) else None
 
     def publish(self, base: LoadedMetadata, metadata: TableMetadata) -> LoadedMetadata | None:
         """Publish metadata; None if another writer has published since ``base`` was loaded."""

@@ -29,6 +29,7 @@ from sqlalchemy.exc import IntegrityError
 from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
 from lakeformat.catalog.iceberg.named_files import NamedFilesMetastore
 from lakeformat.catalog.iceberg.options import CATALOG_NAME, IcebergOptions
+from lakeformat.catalog.iceberg.sql_leases import SqlLeases
 from lakeformat.catalog.names import TableName
 from lakeformat.environment import Environment
 from lakeformat.errors import (
@@ -207,6 +208,10 @@ class SqlMetastore(NamedFilesMetastore):
                 raise
             return self._is_named(name, new, error)
         return is_sent
+
+    def leases(self, key: str) -> SqlLeases:
+        """Return the leases of the table with the uuid ``key``, which are a row of their own."""
+        return SqlLeases(self._database, self._catalog, key)
 
     def more_about_missing(self) -> str:
         """Return the end of a message that names the other catalogs in the SQL database; "" if

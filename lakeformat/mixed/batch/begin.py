@@ -10,11 +10,10 @@ import pyarrow as pa
 from lakeformat.errors import CommitConflictError, LockUnavailableError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import Snapshot
-from lakeformat.iceberg.own_files import own_directory
 from lakeformat.iceberg.read.plan import TableState
 from lakeformat.iceberg.write.file_changes import ChangedFiles
 from lakeformat.iceberg.write.publish import Base, FileChange, publish_change
-from lakeformat.mixed.batch.lease import Lease, StoredLease, take_lease
+from lakeformat.mixed.batch.lease import Lease, leases_of, take_lease
 from lakeformat.mixed.batch.open_batches import (
     BEGIN,
     LEASE,
@@ -31,8 +30,6 @@ from lakeformat.mixed.write.write_changes import BatchPlace, change_handle, requ
 from lakeformat.tables.position import MAIN_BRANCH, Position
 
 __all__ = ["BegunBatch", "begin_batch", "end_dead_batches"]
-
-_LEASES = "lease"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +128,7 @@ def begin_batch(pair: StorePair) -> BegunBatch:
     handle = change_handle(pair)
     require_changeable(pair.load_to_change())
     environment = handle.environment
-    lease = take_lease(*own_directory(pair.base, _LEASES), pair.base.uri, environment)
+    lease = take_lease(leases_of(pair), pair.base.uri, environment)
     try:
         # Under the lease, so no older batch overwrites the base store after this. Before the batch
         # begins, so the base store has no newer changes than the batch.
@@ -163,7 +160,7 @@ def end_dead_batches(pair: StorePair) -> None:
     overwritten = overwrite_transactions(pair.base.load().metadata)
     if not leased_batches(pair.change.load().metadata).keys() - overwritten:
         return
-    newest = StoredLease.newest(*own_directory(pair.base, _LEASES))
+    newest = leases_of(pair).newest()
     running = None
     if newest is not None and newest.is_held(pair.base.environment.now_millis()):
         running = newest.number

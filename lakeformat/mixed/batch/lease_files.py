@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leases as files below ``_lake/lease`` in the base store, for catalogs that keep none.
+
+The file with the highest number is the lease. Only one writer can create it.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+
+from lakeformat.errors import (
+    CommitOutcomeUnknownError,
+    LakeError,
+    LockUnavailableError,
+    NotFoundError,
+    UnsupportedError,
+)
+from lakeformat.storage import Storage
+from lakeformat.storage.base import vanished
+from lakeformat.tables.create_once import create_once
+from lakeformat.tables.file_name_part import suffixed
+from lakeformat.tables.json_file import NO_JSON
+from lakeformat.tables.lease import StoredLease
+
+__all__ = ["LeaseFiles"]
+
+_PREFIX = "lease-"
+_MOST_DIGITS = 18
+
+
+class LeaseFiles:
+    """The leases in one directory; ``lifetime_millis`` is the time without a renewal after which
+    they are stale.
+    """
+
+    def __init__(self, storage: Storage, directory: str, lifetime_millis: int) -> None:
+        self._storage = storage
+        self._directory = directory
+        self._lifetime_millis = lifetime_millis
+
+    def newest(self) -> StoredLease | None:
+        """Return the lease with the highest number; None if there never was one."""
+        found = self._numbered()
+        if not found:
+            return None
+        number = max(found)
+        try:
+            members = json.loads(self._storage.read(self._path(number)))
+            return StoredLease(number, str(members["owner"]), int(members["expiresMillis"]))
+        except (*NO_JSON, KeyError, TypeError, ValueError, OverflowError, NotFoundError):
+            # A renewal writes the file right now, or was interrupted.
+            return StoredLease(number, "", found[number] + self._lifetime_millis)
+
+    def take(self, lease: StoredLease) -> bool:
+        """Create the file of a lease, and delete those of older ones."""
+        if not self._create(lease):
+            return False
+        with suppress(LakeError):  # they have no effect any more
+            for each in self._numbered():
+                if each < lease.number:
+                    self._storage.delete(self._path(each))
+        return True
+
+    def renew(self, lease: StoredLease) -> bool:
+        """Write the file of a lease again, unless there is a newer one."""
+        if max(self._numbered(), default=0) != lease.number:
+            return False
+        self._storage.overwrite(self._path(lease.number), _content(lease))
+        return True
+
+    def place(self, number: int) -> str:
+        """Return the address of the file of a lease."""
+        return self._storage.uri(self._path(number))
+
+    def _create(self, lease: StoredLease) -> bool:
+        """Create the file, and its directory unless the table was dropped meanwhile."""
+        storage, path = self._storage, self._path(lease.number)
+        try:
+            if not storage.directory_exists(self._directory):
+                table = self._directory.rsplit("/", 2)[0]
+                if not storage.directory_exists(table):
+                    raise vanished(storage.uri(path))
+                storage.make_directory(self._directory)
+            return create_once(storage, path, _content(lease))
+        except CommitOutcomeUnknownError:
+            raise LockUnavailableError(
+                f"the storage did not confirm the lease {storage.uri(path)}, so no batch began: "
+                f"retry. If the lease was written, it ends in {self._lifetime_millis // 1000} s"
+            ) from None
+        except UnsupportedError as error:
+            raise UnsupportedError(
+                f"no batch began, because its lease {storage.uri(path)} must be a file that only "
+                f"one writer can create: {error}. A SQL catalog of Iceberg tables keeps leases in "
+                "its database, so batches run on any storage"
+            ) from None
+
+    def _numbered(self) -> dict[int, int]:
+        """Return the time of the last change of each lease, in epoch milliseconds, by its
+        number.
+        """
+        listed = self._storage.list(self._directory)
+        found = ((suffixed(each.name, _PREFIX), each) for each in listed)
+        return {
+            int(number): each.modified_millis
+            for number, each in found
+            if number is not None
+            and number.isascii()
+            and number.isdecimal()
+            and len(number) <= _MOST_DIGITS
+        }
+
+    def _path(self, number: int) -> str:
+        return f"{self._directory}/{_PREFIX}{number:010}"
+
+
+def _content(lease: StoredLease) -> bytes:
+    return json.dumps({"owner": lease.owner, "expiresMillis": lease.expires_millis}).encode()
