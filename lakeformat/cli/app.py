@@ -21,6 +21,7 @@ from lakeformat.cli import (
     compact,
     consumers,
     doctor,
+    end_batch,
     expire,
     health,
     inspect,
@@ -103,6 +104,7 @@ check.register(app)
 rows.register(app)
 write.register(app)
 row_changes.register(app)
+end_batch.register(app)
 maintain.register(app)
 compact.register(app)
 expire.register(app)

@@ -22,7 +22,8 @@ _PANELS = {
         "compact-deletes rewrite-file-index rescale publish"
     ),
     "Check and repair": (
-        "health plan check doctor orphans missing-files missing-manifests repair-hints repair"
+        "health plan check doctor end-batch orphans missing-files missing-manifests repair-hints "
+        "repair"
     ),
     "Catalog": (
         "create-database create-table set-option unset-option drop-database drop-table "

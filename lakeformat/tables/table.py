@@ -54,6 +54,7 @@ OPERATIONS = frozenset(
         "compact_manifests",
         "consumers",
         "drop_partitions",
+        "end_batch",
         "expire_partitions",
         "expire_snapshots",
         "health",

@@ -13,6 +13,7 @@ from lakeformat.tables.table import offering_arguments
 if TYPE_CHECKING:
     from lakeformat.iceberg.row_changes.run import ChangeRequest
     from lakeformat.mixed.batch.batch import MixedBatch
+    from lakeformat.mixed.batch.end_batch import EndedBatches
     from lakeformat.mixed.batch.row_changes import RowChange
     from lakeformat.rows.assignments import NewValues
     from lakeformat.rows.conditions.filter import Where
@@ -39,6 +40,18 @@ class TableBatches(TableUpkeep):
         from lakeformat.mixed.batch.batch import MixedBatch
 
         return MixedBatch(self._pair)
+
+    def end_batch(self, *, dry_run: bool = False) -> EndedBatches:
+        """End the batch that runs on the table, from any process: its commit is then refused.
+
+        A batch whose process died ends by itself after 60 seconds. Call this if a batch hangs, or
+        if its lease has a wrong time. Batches of Amoro are not ended. A ``dry_run`` changes
+        nothing; its report has the transaction and the lease of the batch. Raise
+        ``LockUnavailableError`` if another batch begins at the same moment.
+        """
+        from lakeformat.mixed.batch.end_batch import end_batch
+
+        return end_batch(self._pair, dry_run=dry_run)
 
     @offering_arguments
     def delete(

@@ -101,6 +101,8 @@ class Table(
         {
             "analyze_partitions": "analyze(columns) counts rows and values of the whole table",
             "compact_deletes": "compact() removes the rows that deletion vectors hide",
+            "end_batch": "a batch holds no lease; table.consumers.reset('batch-…') deletes the "
+            "consumer that keeps its snapshots",
             "plan_optimizing": "plan_compaction() shows what a compaction would do",
             "upsert": "write(rows) replaces rows by the primary key of the table",
         }

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``lake end-batch``: ends a batch of a Mixed table that hangs, or whose lease is forged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from lakeformat.cli.arguments import DryRun, TableArgument
+from lakeformat.cli.output import AsJson, print_json
+from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``end-batch`` to the program."""
+    app.command("end-batch")(end_batch)
+
+
+def end_batch(
+    context: typer.Context,
+    table: TableArgument,
+    dry_run: DryRun = False,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """End the batch that runs on a Mixed table, so that another can begin; its commit is refused.
+
+    A batch whose process died ends by itself after 60 seconds. Use this command if a batch hangs,
+    or if its lease has a wrong time.
+
+    An example: lake end-batch /data/warehouse/shop/orders --dry-run
+    """
+    found: Any = named_table_of_any_format(context, table)
+    found.require("end_batch")
+    report = found.end_batch(dry_run=dry_run)
+    if as_json:
+        print_json([report.to_dict()])
+    else:
+        typer.echo(report.reason)

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ends a running batch from another process: its lease is taken over, so it cannot commit."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lakeformat.errors import LockUnavailableError
+from lakeformat.mixed.batch.begin import end_dead_batches
+from lakeformat.mixed.batch.lease import leases_of
+from lakeformat.mixed.batch.open_batches import leased_batches, overwrite_transactions
+from lakeformat.mixed.stores.store_pair import StorePair
+from lakeformat.tables.lease import StoredLease
+from lakeformat.tables.moment import moment_text
+from lakeformat.types.count_text import counted
+
+__all__ = ["EndedBatches", "end_batch"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedBatches:
+    """The batches that were ended, or that a dry run would end."""
+
+    table: str
+    dry_run: bool
+    transactions: tuple[int, ...]
+    """The transactions of the batches that the change store did not record as ended."""
+    lease: str | None
+    """The address of the lease that is held; None if no batch holds it."""
+    owner: str | None
+    expires_millis: int | None
+    """The time at which the lease would have become stale without a renewal."""
+    reason: str
+    """The outcome in one sentence."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as a dict, ready for JSON."""
+        return asdict(self)
+
+
+def end_batch(pair: StorePair, *, dry_run: bool) -> EndedBatches:
+    """End all batches of this library on a table, also one that still runs: its commit is refused.
+
+    Raise ``LockUnavailableError`` if another batch begins at the same moment.
+    """
+    pair.base.pointer.require_writable()
+    leases, environment = leases_of(pair), pair.base.environment
+    held = leases.newest()
+    if held is not None and not held.is_held(environment.now_millis()):
+        held = None
+    loaded = pair.load()
+    open_batches = leased_batches(loaded.change.metadata).keys()
+    transactions = sorted(open_batches - overwrite_transactions(loaded.base.metadata))
+    place = None if held is None else leases.place(held.number)
+    if not dry_run:
+        if held is not None and not leases.take(
+            StoredLease(held.number + 1, environment.new_id(), 0)
+        ):
+            raise LockUnavailableError(
+                f"another batch on {pair.base.uri} has taken the lease after {place} at the same "
+                "moment, so no batch was ended: repeat the call to end that one"
+            )
+        end_dead_batches(pair)
+    return EndedBatches(
+        table=pair.base.uri,
+        dry_run=dry_run,
+        transactions=tuple(transactions),
+        lease=place,
+        owner=None if held is None else held.owner,
+        expires_millis=None if held is None else held.expires_millis,
+        reason=_reason(transactions, place, held, dry_run=dry_run),
+    )
+
+
+def _reason(
+    transactions: list[int], place: str | None, held: StoredLease | None, *, dry_run: bool
+) -> str:
+    if not transactions and held is None:
+        return "no batch runs, so there is none to end"
+    listed = f" with transaction {', '.join(map(str, transactions))}" if transactions else ""
+    what = f"{counted(len(transactions), 'batch', 'batches')}{listed}"
+    if held is not None:
+        until = moment_text(held.expires_millis)
+        what += f", and the lease {place} of the owner {held.owner!r} until {until}"
+    if dry_run:
+        return f"would end {what}"
+    return f"ended {what}: a later commit of the batch is refused"

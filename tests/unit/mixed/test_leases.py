@@ -1,0 +1,170 @@
+"""The lease of a batch: a row of a SQL catalog, else a file that only one writer can create."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import lakeformat as lake
+from lakeformat.catalog.iceberg.sql_leases import SqlLeases
+from lakeformat.cli.app import app
+from lakeformat.mixed.batch import lease as leases
+from lakeformat.mixed.batch.lease_files import LeaseFiles
+from lakeformat.storage import LocalStorage
+from lakeformat.tables.lease import StoredLease
+from tests.crash.simulated import NOW_MILLIS, Clock
+from tests.unit.mixed.named_rows import contents, names, new_catalog, new_table
+
+
+def sql_catalog(root: Path) -> Any:
+    options = {"metastore": "sql", "uri": f"sqlite:///{root}/catalog.db"}
+    return lake.open_catalog(str(root / "warehouse"), format="iceberg", options=options)
+
+
+@pytest.fixture(params=["file", "sql"])
+def place(request: Any) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def table(tmp_path: Path, place: str) -> lake.MixedTable:
+    catalog = new_catalog(tmp_path) if place == "file" else sql_catalog(tmp_path)
+    if place == "sql":
+        catalog.create_database("db")
+    made = new_table(catalog)
+    kind = LeaseFiles if place == "file" else SqlLeases
+    assert isinstance(leases.leases_of(made._pair), kind)
+    return made
+
+
+def at(table: lake.MixedTable, clock: Clock) -> lake.MixedTable:
+    pair = table._pair
+    world = replace(pair.base.environment, now_millis=clock)
+    return lake.MixedTable(replace(pair, base=replace(pair.base, environment=world)))
+
+
+@pytest.fixture
+def paused(monkeypatch: Any) -> None:
+    monkeypatch.setattr(leases.Lease, "keep_renewing", lambda self: None)
+
+
+def test_a_lease_excludes_a_second_batch_until_it_is_stale(table, paused):
+    clock = Clock(NOW_MILLIS)
+    table = at(table, clock)
+    first = table.begin()
+    clock.millis += leases.LEASE_MILLIS - 1
+    with pytest.raises(
+        lake.LockUnavailableError, match=r"a batch runs on .*`lake end-batch TABLE`"
+    ):
+        table.begin()
+    clock.millis += 1
+    with table.begin() as second:
+        with pytest.raises(lake.LockUnavailableError, match=r"lost its lease .*begin a new"):
+            first.write(names(_1="late"))
+        second.write(names(_1="b"))
+    assert contents(table) == {1: "b"}
+    table.begin().abort()
+
+
+def test_only_one_of_two_holders_takes_a_number(table):
+    kept = leases.leases_of(table._pair)
+    assert kept.newest() is None
+    assert [kept.take(StoredLease(1, owner, 10**15)) for owner in "ab"] == [True, False]
+    assert kept.newest() == StoredLease(1, "a", 10**15)
+    assert kept.take(StoredLease(2, "c", 10**15))
+    assert not kept.renew(StoredLease(1, "a", 10**16))
+    assert kept.renew(StoredLease(2, "c", 5))
+    assert kept.newest() == StoredLease(2, "c", 5)
+
+
+# A batch that is ended from another process
+
+
+def test_a_batch_that_hangs_is_ended_from_another_process(table):
+    table.write(names(_1="a"))
+    batch = table.begin()
+    plan = table.end_batch(dry_run=True)
+    assert (plan.dry_run, plan.transactions) == (True, (2,))
+    assert plan.reason.startswith("would end 1 batch with transaction 2, and the lease ")
+    report = table.end_batch()
+    assert report.reason.endswith("a later commit of the batch is refused")
+    with pytest.raises(lake.LockUnavailableError, match="lost its lease"):
+        batch.overwrite(names(_1="late"), "table")
+    table.write(names(_1="b"))
+    assert "wait" not in table.compact(strategy="full", executor="serial").sentence
+    table.delete("id = 1")
+    assert contents(table) == {}
+    assert table.end_batch().reason == "no batch runs, so there is none to end"
+
+
+def test_a_lease_with_a_wrong_time_is_named_and_ended(table):
+    kept = leases.leases_of(table._pair)
+    kept.take(StoredLease(1, "forger", 2**63 - 1))
+    with pytest.raises(lake.LockUnavailableError) as refused:
+        table.delete("id = 1")
+    said = str(refused.value)
+    assert "of the owner 'forger' ends at " in said
+    assert "a batch takes a lease for 60 s only. So it is forged" in said
+    assert kept.place(1) in said
+    assert "`lake end-batch TABLE`; with --dry-run" in said
+    assert table.end_batch().owner == "forger"
+    table.begin().abort()
+
+
+def test_the_command_ends_a_batch_and_shows_it_before(tmp_path):
+    table = new_table(new_catalog(tmp_path))
+    batch = table.begin()
+    shown = CliRunner().invoke(app, ["end-batch", table.location, "--dry-run"])
+    assert shown.stdout.startswith("would end 1 batch with transaction 1")
+    assert table.end_batch(dry_run=True).transactions == (1,)
+    ended = CliRunner().invoke(app, ["end-batch", table.location, "--json"])
+    assert json.loads(ended.stdout)[0]["transactions"] == [1]
+    with pytest.raises(lake.LockUnavailableError):
+        batch.write(names(_1="late"))
+
+
+# Storages on which two writers could create one file
+
+
+@pytest.fixture
+def weak(monkeypatch: Any) -> None:
+    create = LocalStorage.create
+
+    def refuse(self: LocalStorage, path: str, content: bytes) -> bool:
+        if "/_lake/lease/" in path:
+            raise lake.UnsupportedError(
+                f"Cannot publish {path}: the store has no conditional write"
+            )
+        return create(self, path, content)
+
+    monkeypatch.setattr(LocalStorage, "create", refuse)
+
+
+@pytest.mark.parametrize("place", ["file"], indirect=True)
+def test_a_batch_is_refused_without_a_lease_that_only_one_can_take(table, weak):
+    table.write(names(_1="a"))
+    with pytest.raises(
+        lake.UnsupportedError, match=r"no batch began, because its lease .*A SQL cat"
+    ):
+        table.delete("id = 1")
+    assert contents(table) == {1: "a"}
+    assert len(table.snapshots()) == 1
+
+
+@pytest.mark.parametrize("place", ["sql"], indirect=True)
+def test_a_sql_catalog_keeps_leases_for_any_storage_and_over_a_rename(table, weak, tmp_path):
+    table.write(names(_1="a"))
+    table.update("id = 1", {"name": "b"})
+    catalog = sql_catalog(tmp_path)
+    number = leases.leases_of(table._pair).newest().number
+    catalog.rename_table("db.t", "db.u")
+    renamed = catalog.table("db.u")
+    with renamed.begin() as batch:
+        assert batch._begun.lease.number == number + 1
+    assert contents(renamed) == {1: "b"}
+    assert not (tmp_path / "warehouse/db/t/_lake/lease").exists()
