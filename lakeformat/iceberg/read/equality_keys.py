@@ -9,6 +9,7 @@ NaN, and -0.0 differs from 0.0.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -21,24 +22,29 @@ from lakeformat.types.arrow_memory import array_of, null_mask, numbers
 
 __all__ = ["EqualityKeys"]
 
-_Hashes = npt.NDArray[np.uint64]
+_Words = npt.NDArray[np.uint64]
 _Positions = npt.NDArray[np.int64]
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _OF_NULL = np.uint64(0xA0761D6478BD642F)
 _SHIFT = np.uint64(32)
 _BITS = 64
+_MOST_AT_A_PLACE = 32
+"""The most keys at one place of an index by number. If a place has more, because a few keys are far
+away from the rest, the index is by hash.
+"""
 _GREATEST = np.uint64(2**64 - 1)
 _PLACES_PER_KEY = 8
-"""The least number of entries, for each known hash, in the table that is asked first. So at most
-one in eight rows with an unknown hash passes it.
+"""The least number of entries, for each known word, in the table that is asked first. So about one
+in eight rows with an unknown word passes it.
 """
 
 
 class EqualityKeys:
-    """The keys of equality deletes with the same columns, sorted by hash.
+    """The keys of equality deletes with the same columns, sorted by a word of 64 bits.
 
-    A row is compared with each key of the same hash.
+    The word is a hash, and a row is compared with each key of the same hash. A key of one number
+    without nulls is its own word.
     """
 
     def __init__(self, columns: Sequence[pa.Array], sequence_numbers: _Positions) -> None:
@@ -46,13 +52,28 @@ class EqualityKeys:
         more.
         """
         keys = [_comparable(column) for column in columns]
-        hashes = _hashes(keys)
-        # Of equal keys the one with the highest sequence number comes first.
-        order: _Positions = np.lexsort((-sequence_numbers, hashes))
-        self._hashes = _HashIndex(hashes[order])
-        self._numbers = sequence_numbers[order]
-        self._columns = [key.take(array_of(order)) for key in keys]
+        self._spread: _Spread | None = None
         self._is_exact = _is_exact(keys)
+        if self._is_exact:  # one of the equal keys is enough
+            words = _words(keys[0])
+            spread = _Spread.of(words)
+            order, numbers = _highest(spread(words), sequence_numbers)
+            index = _WordIndex(spread(words[order]))
+            if index.most_at_a_place <= _MOST_AT_A_PLACE:
+                self._spread = spread
+            else:
+                hashes = _hashes(keys)
+                order, numbers = _highest(hashes, sequence_numbers)
+                index = _WordIndex(hashes[order])
+        else:
+            hashes = _hashes(keys)
+            # Of equal keys the one with the highest sequence number comes first.
+            order = np.lexsort((-sequence_numbers, hashes))
+            numbers = sequence_numbers[order]
+            index = _WordIndex(hashes[order])
+        self._index = index
+        self._numbers = numbers
+        self._columns = [] if self._is_exact else [key.take(array_of(order)) for key in keys]
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -67,22 +88,47 @@ class EqualityKeys:
 
     def numbers(self, columns: Sequence[pa.Array]) -> _Positions:
         """Return for each row the sequence number of the key that equals it; -1 if no key does."""
+        found = np.full(len(columns[0]), -1, np.int64)
+        rows, numbers = self.matches(columns)
+        found[rows] = numbers
+        return found
+
+    def matches(self, columns: Sequence[pa.Array]) -> tuple[_Positions, _Positions]:
+        """Return the positions of the rows that equal a key, and for each of them the sequence
+        number of this key.
+        """
         rows = [_comparable(column) for column in columns]
-        hashes = _hashes(rows)
-        found = np.full(len(hashes), -1, np.int64)
-        left, places = self._hashes.first_places(hashes)
-        if self._is_exact and _is_exact(rows):  # equal hashes are those of equal keys
-            found[left] = self._numbers[places]
-            return found
+        if self._is_exact:
+            return self._exact_matches(rows[0])
+        left, places = self._index.first_places(_hashes(rows))
+        found: list[tuple[_Positions, _Positions]] = []
         while len(left):
             # Numbers do not rise among keys of one hash, so the first equal key has the highest
             # number.
             is_same = self._equal(rows, left, places)
-            found[left[is_same]] = self._numbers[places[is_same]]
+            found.append((left[is_same], self._numbers[places[is_same]]))
             left, places = left[~is_same], places[~is_same]
-            has_next = self._hashes.has_next(places)
+            has_next = self._index.has_next(places)
             left, places = left[has_next], places[has_next] + 1
-        return found
+        found.append((left, places))  # both are empty now
+        matched, numbers = (np.concatenate(each) for each in zip(*found, strict=True))
+        return matched, numbers
+
+    def _exact_matches(self, column: pa.Array) -> tuple[_Positions, _Positions]:
+        words = _words(column) if self._spread else _hashes([column])
+        inside: _Positions | None = None
+        if self._spread is not None:
+            is_inside = self._spread.holds(words)
+            if not is_inside.all():
+                inside = np.flatnonzero(is_inside)
+                words = words[inside]
+            words = self._spread(words)
+        left, places = self._index.first_places(words)
+        left = left if inside is None else inside[left]
+        if (nulls := null_mask(column)) is not None:
+            is_value = ~nulls[left]
+            left, places = left[is_value], places[is_value]
+        return left, self._numbers[places]
 
     def _equal(self, rows: Sequence[pa.Array], left: _Positions, places: _Positions) -> Mask:
         mask = np.ones(len(left), np.bool_)
@@ -95,33 +141,85 @@ class EqualityKeys:
         return mask
 
 
-class _HashIndex:
-    """Sorted hashes of keys, with duplicates, and tables that find a hash by its first bits."""
+def _highest(words: _Words, sequence_numbers: _Positions) -> tuple[_Positions, _Positions]:
+    """Return the position of one key of each word, by ascending word, and the highest sequence
+    number of the keys with this word.
+    """
+    order: _Positions = np.argsort(words)
+    ordered = words[order]
+    starts = np.flatnonzero(np.append(len(ordered) > 0, ordered[1:] != ordered[:-1]))
+    if not len(starts):
+        return order, sequence_numbers
+    highest: _Positions = np.maximum.reduceat(sequence_numbers[order], starts)
+    return order[starts], highest
 
-    def __init__(self, hashes: _Hashes) -> None:
-        is_first = np.ones(len(hashes), np.bool_)
-        is_first[1:] = hashes[1:] != hashes[:-1]
+
+@dataclass(frozen=True, slots=True)
+class _Spread:
+    """Spreads the words of a range over all words, in the same order.
+
+    Rows in the order of their keys then search the index from its start to its end, which is much
+    faster than a search at random places.
+    """
+
+    least: np.uint64
+    range: np.uint64
+    """The greatest word less the least."""
+    shift: np.uint64
+
+    @classmethod
+    def of(cls, words: _Words) -> _Spread:
+        """Return the spread of all words between the least and the greatest one."""
+        signed = words.view(np.int64)
+        least, most = (signed.min(), signed.max()) if len(words) else (np.int64(0), np.int64(0))
+        size = (int(most) - int(least)).bit_length()
+        return cls(
+            np.uint64(int(least) % 2**_BITS),
+            np.uint64(int(most) - int(least)),
+            np.uint64(_BITS - max(size, 1)),
+        )
+
+    def holds(self, words: _Words) -> Mask:
+        """Return a mask of the words in the range."""
+        mask: Mask = words - self.least <= self.range
+        return mask
+
+    def __call__(self, words: _Words) -> _Words:
+        """Spread words that are in the range."""
+        spread: _Words = (words - self.least) << self.shift
+        return spread
+
+
+class _WordIndex:
+    """Sorted words of keys, with duplicates, and tables that find a word by its first bits."""
+
+    def __init__(self, words: _Words) -> None:
+        is_first = np.ones(len(words), np.bool_)
+        is_first[1:] = words[1:] != words[:-1]
         self._is_last = np.append(is_first[1:], True)
         self._first: _Positions = np.flatnonzero(is_first)
-        unique = hashes[self._first]
+        unique = words[self._first]
         self._unique = np.append(unique, _GREATEST)  # the last one ends each search
         self._known_shift = _shift(len(unique) * _PLACES_PER_KEY)
         self._known = np.zeros(1 << (_BITS - int(self._known_shift)), np.bool_)
-        self._known[unique >> self._known_shift] = True
-        self._start_shift = _shift(len(unique))
-        starts = np.zeros((1 << (_BITS - int(self._start_shift))) + 1, np.int32)
-        places = (unique >> self._start_shift).astype(np.int64)
-        np.cumsum(np.bincount(places, minlength=len(starts) - 1), out=starts[1:])
-        self._starts = starts
+        self._known[_index(unique >> self._known_shift)] = True
+        self._start_shift = _shift(len(unique) * 2)
+        counts = np.bincount(
+            _index(unique >> self._start_shift), minlength=1 << (_BITS - int(self._start_shift))
+        )
+        self._starts = np.zeros(len(counts) + 1, np.int32)
+        np.cumsum(counts, out=self._starts[1:])
+        self.most_at_a_place = int(counts.max())
+        """The most words with the same first bits."""
 
-    def first_places(self, hashes: _Hashes) -> tuple[_Positions, _Positions]:
-        """Return the numbers of the rows whose hash is known and, for each of them, the position of
-        the first occurrence of its hash in the sorted hashes.
+    def first_places(self, words: _Words) -> tuple[_Positions, _Positions]:
+        """Return the numbers of the rows whose word is known and, for each of them, the position of
+        the first occurrence of its word in the sorted words.
         """
-        # One look into a table is enough for nearly all rows with an unknown hash.
-        rows: _Positions = np.flatnonzero(self._known[hashes >> self._known_shift])
-        wanted = hashes[rows]
-        at = self._starts[wanted >> self._start_shift].astype(np.int64)
+        # One look into a table is enough for nearly all rows with an unknown word.
+        rows: _Positions = np.flatnonzero(self._known.take(_index(words >> self._known_shift)))
+        wanted = words[rows]
+        at = self._starts.take(_index(wanted >> self._start_shift)).astype(np.int64)
         behind = np.flatnonzero(self._unique[at] < wanted)
         while len(behind):
             at[behind] += 1
@@ -133,6 +231,11 @@ class _HashIndex:
         """Return a mask of the positions that the same hash follows once more."""
         mask: Mask = ~self._is_last[places]
         return mask
+
+
+def _index(words: _Words) -> _Positions:
+    """Return words below 2**63 as an index, without a copy."""
+    return words.view(np.int64)
 
 
 def _shift(places: int) -> np.uint64:
@@ -164,7 +267,7 @@ def _comparable(column: pa.Array) -> pa.Array:
     return plain.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
 
 
-def _hashes(columns: Sequence[pa.Array]) -> _Hashes:
+def _hashes(columns: Sequence[pa.Array]) -> _Words:
     found = np.zeros(len(columns[0]), np.uint64)
     for column in columns:
         found ^= _words(column)
@@ -173,7 +276,7 @@ def _hashes(columns: Sequence[pa.Array]) -> _Hashes:
     return found
 
 
-def _words(column: pa.Array) -> _Hashes:
+def _words(column: pa.Array) -> _Words:
     """Return a hash for each value; equal values have equal hashes."""
     kind = column.type
     if pa.types.is_null(kind):

@@ -56,6 +56,7 @@ def test_a_row_is_deleted_by_a_newer_key_with_its_values(collide, pool, chosen, 
     with pytest.MonkeyPatch.context() as patch:
         if collide:  # every hash is one of two
             patch.setattr(equality_keys, "_MIX", np.uint64(1 << 63))
+            patch.setattr(equality_keys, "_is_exact", lambda _: False)
         found = EqualityKeys(
             columns([key for key, _ in deletes], chosen),
             np.array([each for _, each in deletes], np.int64),
@@ -68,6 +69,16 @@ def test_a_row_is_deleted_by_a_newer_key_with_its_values(collide, pool, chosen, 
     for key, each in deletes:
         newest[key_of(key)] = max(each, newest.get(key_of(key), 0))
     assert found.tolist() == [newest.get(key_of(row), 0) > number for row in rows]
+
+
+def test_numbers_are_found_wherever_they_are():
+    least, most = -(2**63), 2**63 - 1
+    for numbers in ([5], [most], [least, most], [*range(100), most], [*range(-100, 0, 3), least]):
+        found = EqualityKeys([pa.array(numbers, pa.int64())], np.arange(len(numbers)))
+        asked = [least, -101, -100, -3, -1, 0, 5, 6, 99, 2**62, most - 1, most]
+        wanted = [numbers.index(each) if each in numbers else -1 for each in asked]
+        rows = pa.array([*asked, None], pa.int64())
+        assert found.numbers([rows]).tolist() == [*wanted, -1]
 
 
 def test_no_keys_delete_nothing():
