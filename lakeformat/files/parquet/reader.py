@@ -17,7 +17,7 @@ from lakeformat.errors import UnsupportedError
 from lakeformat.files.column_choice import ColumnChoice, chosen_columns
 from lakeformat.files.nested_arrays import map_entries
 from lakeformat.files.parquet.dictionary_columns import repeating_texts
-from lakeformat.files.parquet.row_groups import Footer, PickGroups
+from lakeformat.files.parquet.row_groups import CountGroups, Footer, PickGroups, stored_size
 from lakeformat.files.parquet.sound_footer import require_sound_footer
 from lakeformat.files.parquet.sound_statistics import read_footer
 from lakeformat.types.casts.floor_division import floor_divide
@@ -40,12 +40,13 @@ def read_parquet(
     encoded: Collection[str] = (),
     *,
     in_threads: bool = True,
+    count: CountGroups | None = None,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield batches of ``columns``, each with the position of its first row in the file.
 
     Row groups outside of the range ``rows`` are skipped, and those that ``pick`` does not select.
     Text columns in ``encoded`` may be dictionary-encoded. With ``in_threads``, columns are decoded
-    in parallel.
+    in parallel. ``count`` is for reads of all row groups.
     """
     metadata, stored = (None, b"") if pick is None else read_footer(stream)
     file = _open(stream, metadata=metadata)
@@ -68,6 +69,11 @@ def read_parquet(
         for batch in batches:
             yield position, batch
             position += batch.num_rows
+    if count is not None:  # pyarrow can safely describe the chunks that it has read
+        count(
+            file.metadata.num_row_groups,
+            stored_size(file.metadata, _groups_with_rows(file.metadata), columns),
+        )
     if picked is not None and not picked.all():  # an empty batch marks the end of the file
         nothing = file.schema_arrow.empty_table().select(columns).combine_chunks()
         yield (
@@ -110,6 +116,11 @@ def _stretches(
         start = end
     if groups or picked is None:
         yield first, groups
+
+
+def _groups_with_rows(metadata: pq.FileMetaData) -> list[int]:
+    groups = range(metadata.num_row_groups)
+    return [number for number in groups if metadata.row_group(number).num_rows]
 
 
 def _int96_columns(schema: pq.ParquetSchema, columns: Sequence[str]) -> list[str]:

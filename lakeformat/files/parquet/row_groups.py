@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from lakeformat.files.parquet.sound_statistics import SoundStatistics
 from lakeformat.types.arrow_memory import decimal_array
 
-__all__ = ["Footer", "PickGroups"]
+__all__ = ["CountGroups", "Footer", "PickGroups", "stored_size"]
 
 
 class Footer:
@@ -26,7 +26,6 @@ class Footer:
         self._sound = SoundStatistics(metadata, stored)
         leaves = metadata.schema
         self._leaves = {leaves.column(n).path: n for n in range(len(leaves))}
-        self._top = [leaves.column(n).path.partition(".")[0] for n in range(len(leaves))]
 
     def __len__(self) -> int:
         return int(self._metadata.num_row_groups)
@@ -59,12 +58,7 @@ class Footer:
         """Return the stored size of ``columns`` in the row groups with the numbers ``groups``, in
         bytes.
         """
-        picked = [n for n, top in enumerate(self._top) if top in columns]
-        return sum(
-            int(self._metadata.row_group(group).column(n).total_compressed_size)
-            for group in groups
-            for n in picked
-        )
+        return stored_size(self._metadata, groups, columns)
 
     def _statistics(self, group: int, column: str) -> Any:
         leaf = self._leaves.get(column)
@@ -75,6 +69,26 @@ PickGroups: TypeAlias = Callable[[Footer, Sequence[str]], npt.NDArray[np.bool_]]
 """Returns for each row group if it may have matching rows; its arguments are the footer and the
 columns to read.
 """
+
+
+CountGroups: TypeAlias = Callable[[int, int], None]
+"""Is called once all row groups of a file are read, with their number and the stored size of the
+columns that were read, in bytes.
+"""
+
+
+def stored_size(metadata: pq.FileMetaData, groups: Sequence[int], columns: Sequence[str]) -> int:
+    """Return the stored size of ``columns`` in the row groups with the numbers ``groups``, in
+    bytes.
+    """
+    leaves = metadata.schema
+    tops = [leaves.column(n).path.partition(".")[0] for n in range(len(leaves))]
+    picked = [n for n, top in enumerate(tops) if top in columns]
+    return sum(
+        int(metadata.row_group(group).column(n).total_compressed_size)
+        for group in groups
+        for n in picked
+    )
 
 
 def _value(raw: Any, kind: pa.DataType) -> Any:

@@ -24,7 +24,7 @@ from lakeformat.files.data_file import (
 )
 from lakeformat.files.file_format import FileFormat
 from lakeformat.files.parquet.reader import read_parquet
-from lakeformat.files.parquet.row_groups import Footer, PickGroups
+from lakeformat.files.parquet.row_groups import CountGroups, Footer, PickGroups
 from lakeformat.iceberg.arrow_types import to_arrow_field, to_arrow_type
 from lakeformat.iceberg.file_places import FilePlaces
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
@@ -128,6 +128,10 @@ class RowGroupPruning:
     """The columns that conditions can name."""
     report: ScanReport
 
+    def count(self, groups: int, size_bytes: int) -> None:
+        """Count a file whose row groups were all read."""
+        self.report.picked(groups, groups, size_bytes)
+
     def picker(self, columns: Mapping[int, StoredField]) -> PickGroups:
         """Return a function that selects the row groups of a file.
 
@@ -176,11 +180,16 @@ class FileRows:
         storage, place = self.places.place(path)
         chosen = _Chosen(wanted, self.mapping)
         schema = pa.schema([to_arrow_field(each) for each in wanted])
-        pick = None if pruning is None else pruning.picker(chosen.stored)
+        pick: PickGroups | None = None
+        count: CountGroups | None = None
         if rows is not None:
             keep, pick = rows.keep, rows.pick
+        elif pruning is not None and pruning.conditions:
+            pick = pruning.picker(chosen.stored)
+        elif pruning is not None:
+            count = pruning.count
         with naming_file(path), storage.open_input(place) as stream:
-            read = self._reader(file_format, pick)
+            read = self._reader(file_format, pick, count)
             for start, batch in stored_batches(
                 read, stream, chosen, BATCH_ROWS, ALL_ROWS, row_count
             ):
@@ -191,11 +200,13 @@ class FileRows:
                 found = pa.RecordBatch.from_arrays(columns, schema=schema)
                 yield found if keep is None else _kept(found, keep(start, batch.num_rows))
 
-    def _reader(self, file_format: FileFormat, pick: PickGroups | None) -> ReadFile:
+    def _reader(
+        self, file_format: FileFormat, pick: PickGroups | None, count: CountGroups | None
+    ) -> ReadFile:
         read = reader_of(file_format)
         if read is not read_parquet:
             return read
-        return partial(read_parquet, pick=pick)
+        return partial(read_parquet, pick=pick, count=count)
 
 
 def file_rows_of(places: FilePlaces, properties: Mapping[str, str]) -> FileRows:
