@@ -40,7 +40,7 @@ class MixedScanPlan:
     merged_nodes: int
     """The number of nodes whose rows must be compared with deletes."""
     largest_node_deletes_bytes: int
-    """The size of the deletes of one node that a read holds in memory at the same time."""
+    """The largest size of the files with the deletes of one node, of all columns."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers as a dict."""

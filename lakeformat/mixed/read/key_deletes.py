@@ -27,22 +27,35 @@ class KeyDeletes:
 
     def __init__(self, keys: Sequence[pa.Array], transactions: _Numbers, offsets: _Numbers) -> None:
         """Build the index from the key columns of all deletes, and the LSN of each."""
-        order = np.lexsort((offsets, transactions))
-        ranks = np.empty(len(order), np.int64)
-        ranks[order] = np.arange(len(order))
-        self._transactions = transactions[order]
-        self._offsets = offsets[order]
+        ranks = np.arange(len(offsets))
+        if not _is_ascending(transactions, offsets):
+            order = np.lexsort((offsets, transactions))
+            transactions, offsets = transactions[order], offsets[order]
+            ranks[order] = np.arange(len(order))
+        self._transactions = transactions
+        self._offsets = offsets
         self._keys = EqualityKeys(keys, ranks)
 
-    def deleted(self, keys: Sequence[pa.Array], transaction: int, offsets: _Numbers | None) -> Mask:
+    def deleted(
+        self, keys: Sequence[pa.Array], transactions: int | _Numbers, offsets: _Numbers | None
+    ) -> Mask:
         """Return a mask of the rows that are deleted.
 
-        All rows have one transaction. Without ``offsets`` they come after all of its changes, as
-        rows of the base store do.
+        ``transactions`` has the transaction of each row, or is the one of all rows. Without
+        ``offsets`` the rows come after all changes of their transaction, as rows of the base store
+        do.
         """
-        first, end = np.searchsorted(self._transactions, [transaction, transaction + 1])
-        not_larger = np.full(len(keys[0]), end, np.int64)
+        rows, ranks = self._keys.matches(keys)
+        own = transactions if isinstance(transactions, int) else transactions[rows]
+        newest = self._transactions[ranks]
+        is_deleted = newest > own
         if offsets is not None:
-            not_larger[:] = first + np.searchsorted(self._offsets[first:end], offsets, side="right")
-        mask: Mask = self._keys.numbers(keys) >= not_larger
+            is_deleted |= (newest == own) & (self._offsets[ranks] > offsets[rows])
+        mask: Mask = np.zeros(len(keys[0]), np.bool_)
+        mask[rows[is_deleted]] = True
         return mask
+
+
+def _is_ascending(transactions: _Numbers, offsets: _Numbers) -> bool:
+    steps = np.diff(transactions)
+    return bool(((steps > 0) | ((steps == 0) & (np.diff(offsets) >= 0))).all())

@@ -7,26 +7,24 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from lakeformat.errors import CorruptTableError, InvalidRequestError
+from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.arrow_types import to_arrow_field
-from lakeformat.iceberg.read.file_rows import POSITION, file_rows_of
+from lakeformat.iceberg.read.file_rows import POSITION
 from lakeformat.iceberg.read.scan import Scan
 from lakeformat.iceberg.types import Field
 from lakeformat.mixed.read.explain import MixedScanPlan, explain_nodes
-from lakeformat.mixed.read.key_deletes import KeyDeletes
+from lakeformat.mixed.read.live_rows import live_rows
+from lakeformat.mixed.read.node_deletes import NodeDeletes
 from lakeformat.mixed.read.node_splits import MixedPlan, NodeSplit, plan_nodes
 from lakeformat.mixed.read.state import MixedState
 from lakeformat.mixed.read.store_files import StoreFile
-from lakeformat.mixed.stores.file_offset import FILE_OFFSET
 from lakeformat.rows.conditions.filter import PredicateFilter
 from lakeformat.rows.groups import Positions
 from lakeformat.tables.results import Results, total_up_to
 from lakeformat.tables.scan_arguments import limited, project
 from lakeformat.tables.scan_report import ScanReport
-from lakeformat.types.arrow_memory import array_of
 
 __all__ = ["MixedScan"]
 
@@ -54,7 +52,7 @@ class MixedScan(Results):
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for pickling; the plan and read deletes are left out."""
         kept = self.__dict__.items()
-        return {name: value for name, value in kept if name not in ("_plan", "_read_deletes")}
+        return {name: value for name, value in kept if name not in ("_plan", "_deletes")}
 
     @property
     def schema(self) -> pa.Schema:
@@ -101,7 +99,7 @@ class MixedScan(Results):
             yield batch.column(0).to_numpy()
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Stream the rows. Memory holds one row group of one file, and the deletes of one node."""
+        """Stream the rows. Memory holds one row group of one file, and deletes of one node."""
         splits = [] if self._limit == 0 else self.splits()
         files = (each for split in splits for each in split.files)
         self._base.expect(each.split for each in files if not each.in_change)
@@ -123,9 +121,8 @@ class MixedScan(Results):
         return plan_nodes(self._state, conditions)
 
     @cached_property
-    def _read_deletes(self) -> dict[str, pa.Table]:
-        """The deletes that were read for the last split, by path; the next one may share some."""
-        return {}
+    def _deletes(self) -> NodeDeletes:
+        return NodeDeletes(self._state, self.report)
 
     def known_count(self, split: NodeSplit) -> int | None:
         """Return the number of rows of a split if metadata has it; None if the rows must be
@@ -151,72 +148,9 @@ class MixedScan(Results):
 
     def _read(self, split: NodeSplit, wanted: Sequence[Field]) -> Iterator[pa.RecordBatch]:
         """Stream the wanted columns of the rows that no newer delete of their key deletes."""
-        deletes = self._deletes(split.deletes)
-        for file in split.files:
-            if deletes is None:
-                yield from self._scan_of(file).read_fields(file.split, wanted)
-            else:
-                yield from self._live(file, deletes, wanted)
 
-    def _live(
-        self, file: StoreFile, deletes: KeyDeletes, wanted: Sequence[Field]
-    ) -> Iterator[pa.RecordBatch]:
-        fields = {each.id: each for each in wanted}
-        needed = (*self._state.key, *((FILE_OFFSET,) if file.in_change else ()))
-        fields |= {each.id: each for each in needed if each.id not in fields}
-        places = {field_id: place for place, field_id in enumerate(fields)}
-        batches = self._scan_of(file).read_fields(file.split, [*fields.values()])
-        for batch in batches:
-            offsets = None
-            if file.in_change:
-                offsets = _offsets(batch.column(places[FILE_OFFSET.id]), file.path)
-            keys = [batch.column(places[each.id]) for each in self._state.key]
-            gone = deletes.deleted(keys, file.transaction, offsets)
-            left = batch.filter(array_of(~gone)) if gone.any() else batch
-            if left.num_rows:
-                yield left.select([*range(len(wanted))])
+        def read(file: StoreFile, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
+            return self._scan_of(file).read_fields(file.split, fields)
 
-    def _deletes(self, files: Sequence[StoreFile]) -> KeyDeletes | None:
-        """Return the deletes of some files; None if they delete no row."""
-        known = self._read_deletes
-        tables = {each.path: known.get(each.path) for each in files}
-        for each in files:
-            if tables[each.path] is None:
-                tables[each.path] = self._delete_rows(each)
-        known.clear()
-        known.update((path, table) for path, table in tables.items() if table is not None)
-        found = [known[each.path] for each in files]
-        if not sum(table.num_rows for table in found):
-            return None
-        counts = [table.num_rows for table in found]
-        transactions = np.repeat(np.array([each.transaction for each in files], np.int64), counts)
-        rows = pa.concat_tables(found).combine_chunks()
-        *keys, offsets = [column.combine_chunks() for column in rows.columns]
-        return KeyDeletes(keys, transactions, offsets.to_numpy())
-
-    def _delete_rows(self, file: StoreFile) -> pa.Table:
-        """Return the keys and offsets of the rows of a file of deletes."""
-        state, stored = self._state, file.split.file
-        self.report.opened(stored.size_bytes)
-        fields = (*state.key, FILE_OFFSET)
-        files = file_rows_of(state.change.places, state.change.metadata.properties)
-        batches = files.read(
-            stored.path,
-            stored.format,
-            fields,
-            row_count=stored.record_count,
-            constants=dict(stored.constants),
-        )
-        schema = pa.schema([to_arrow_field(each) for each in fields])
-        found = pa.Table.from_batches(batches, schema)
-        _offsets(found.column(FILE_OFFSET.name), file.path)
-        return found
-
-
-def _offsets(column: pa.Array | pa.ChunkedArray, path: str) -> np.ndarray[Any, np.dtype[np.int64]]:
-    if column.null_count:
-        raise CorruptTableError(
-            f"{path} has changes without a value in {FILE_OFFSET.name}, so their order is unknown: "
-            "restore the file from a backup"
-        )
-    return np.asarray(column.to_numpy(), np.int64)
+        parts = self._deletes.parts(split.deletes)
+        return live_rows(split.files, parts, self._state.key, wanted, read)

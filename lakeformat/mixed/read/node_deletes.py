@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the deletes of a node, in parts that fit into memory.
+
+A row is deleted if any part deletes it, so parts can be searched one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.errors import CorruptTableError
+from lakeformat.iceberg.read.file_rows import file_rows_of
+from lakeformat.mixed.read.key_deletes import KeyDeletes
+from lakeformat.mixed.read.state import MixedState
+from lakeformat.mixed.read.store_files import StoreFile
+from lakeformat.mixed.stores.file_offset import FILE_OFFSET
+from lakeformat.tables.scan_report import ScanReport
+
+__all__ = ["DeletePart", "NodeDeletes", "offsets_of"]
+
+_MOST_BYTES = 32 << 20
+"""The most bytes of keys and offsets in memory, about two million deletes by a number. Their index
+takes up to seven times as much.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePart:
+    """Some deletes of a node."""
+
+    deletes: KeyDeletes
+    is_last: bool
+    """True if the node has no further deletes."""
+
+
+@dataclass(slots=True)
+class NodeDeletes:
+    """Reads the deletes of one node after the other; the next node may share some files."""
+
+    state: MixedState
+    report: ScanReport
+    _known: dict[str, pa.Table] = field(default_factory=dict)
+    """The deletes of the last node by path, if they fitted into memory."""
+
+    def parts(self, files: Sequence[StoreFile]) -> Iterator[DeletePart]:
+        """Yield the deletes of some files; no part if the files have no rows."""
+        held: list[tuple[StoreFile, pa.Table]] = []
+        size, is_whole = 0, True
+        for file, rows in self._rows(files):
+            if not rows.num_rows:
+                continue
+            if held and size + rows.nbytes > _MOST_BYTES:
+                yield DeletePart(_index(held), is_last=False)
+                held, size, is_whole = [], 0, False
+            held.append((file, rows))
+            size += rows.nbytes
+        self._keep(held if is_whole else [])
+        if held:
+            yield DeletePart(_index(held), is_last=True)
+
+    def _keep(self, held: Sequence[tuple[StoreFile, pa.Table]]) -> None:
+        found: dict[str, list[pa.Table]] = {}
+        for file, rows in held:
+            found.setdefault(file.path, []).append(rows)
+        self._known = {path: pa.concat_tables(tables) for path, tables in found.items()}
+
+    def _rows(self, files: Sequence[StoreFile]) -> Iterator[tuple[StoreFile, pa.Table]]:
+        """Yield the keys and offsets of the rows of each file, by transaction."""
+        known = self._known
+        for each in sorted(files, key=lambda file: (file.transaction, file.path)):
+            if each.path in known:
+                yield each, known[each.path]
+                continue
+            for batch in self._read(each):
+                offsets_of(batch.column(-1), each.path)
+                yield each, pa.Table.from_batches([batch])
+
+    def _read(self, file: StoreFile) -> Iterator[pa.RecordBatch]:
+        state, stored = self.state, file.split.file
+        self.report.opened(stored.size_bytes)
+        fields = (*state.key, FILE_OFFSET)
+        files = file_rows_of(state.change.places, state.change.metadata.properties)
+        yield from files.read(
+            stored.path,
+            stored.format,
+            fields,
+            row_count=stored.record_count,
+            constants=dict(stored.constants),
+        )
+
+
+def _index(held: Sequence[tuple[StoreFile, pa.Table]]) -> KeyDeletes:
+    numbers = np.array([file.transaction for file, _ in held], np.int64)
+    transactions = np.repeat(numbers, [rows.num_rows for _, rows in held])
+    rows = pa.concat_tables([rows for _, rows in held]).combine_chunks()
+    *keys, offsets = [column.combine_chunks() for column in rows.columns]
+    return KeyDeletes(keys, transactions, offsets.to_numpy())
+
+
+def offsets_of(column: pa.Array, path: str) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return the offsets of changes; raise ``CorruptTableError`` if one is missing."""
+    if column.null_count:
+        raise CorruptTableError(
+            f"{path} has changes without a value in {FILE_OFFSET.name}, so their order is unknown: "
+            "restore the file from a backup"
+        )
+    return np.asarray(column.to_numpy(), np.int64)
