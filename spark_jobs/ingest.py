@@ -136,7 +136,7 @@ def _ingest_new_files(catalog: Catalog, wanted: IngestRequest, started: Sessions
     with dropping_if_empty(catalog, wanted.table, existing):
         if table.has_unique_keys:
             return _ingest_rows(catalog, wanted, started, commit)
-        files = RunFiles(table, wanted.ingested_by, commit)
+        files = RunFiles(table, wanted.ingested_by, commit, wanted.ingested_in)
         if done := _done_before(table, commit, wanted):
             files.mark_published()
             return done

@@ -25,6 +25,7 @@ __all__ = [
     "first_try_millis",
     "now_millis",
     "possible_names",
+    "run_name",
     "task_name",
     "without_suffix",
 ]
@@ -81,11 +82,18 @@ def commit_user(ti: TaskIdentity, table: str) -> str:
     return _name_of(ti, [ti.dag_id, ti.run_id, ti.task_id, index, table])
 
 
-def task_name(ti: TaskIdentity, table: str) -> str:
-    """Return a name of a task on a table: the same in every run, and different for another task,
-    map index or table.
+def run_name(ti: TaskIdentity, table: str) -> str:
+    """Return a name of a task on a table in one run: the same for all of its map indexes. It is the
+    commit user of a task that is not mapped.
     """
-    return _name_of(ti, [ti.dag_id, ti.task_id, ti.map_index, table])
+    return _name_of(ti, [ti.dag_id, ti.run_id, ti.task_id, -1, table])
+
+
+def task_name(ti: TaskIdentity, table: str) -> str:
+    """Return a name of a task on a table: the same in every run and for all map indexes, and
+    different for another task or table.
+    """
+    return _name_of(ti, [ti.dag_id, ti.task_id, table])
 
 
 def _name_of(ti: TaskIdentity, parts: Sequence[object]) -> str:

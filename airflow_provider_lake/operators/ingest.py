@@ -14,7 +14,7 @@ from airflow_provider_lake.arguments.declared import LakeArgumentError
 from airflow_provider_lake.arguments.task_arguments import TableJobArguments
 from airflow_provider_lake.compat import AirflowNotFoundException
 from airflow_provider_lake.jobs.cleared_tasks import OnClear
-from airflow_provider_lake.jobs.identity import task_name
+from airflow_provider_lake.jobs.identity import run_name, task_name
 from airflow_provider_lake.operators.job import LakeJobOperator
 from spark_jobs.job_requests.common import Conflict
 from spark_jobs.job_requests.ingest import (
@@ -252,11 +252,14 @@ class LakeIngestOperator(LakeJobOperator):
             )
 
     def _identity(self, context: Context) -> dict[str, object]:
-        """Return also the name of the task, under which the table records the ingested files."""
+        """Return also the names of the task and the run, under which the table records the ingested
+        files.
+        """
         keys = super()._identity(context)
         adds_files = self.source is not None and self.checkpoint is None
         if adds_files and not self.ingest_again:
             keys["ingested_by"] = task_name(context["ti"], self.table)
+            keys["ingested_in"] = run_name(context["ti"], self.table)
         return keys
 
     def _adds_rows(self, table: Table) -> bool:

@@ -54,4 +54,5 @@ def _files(table: lake.Table | None, wanted: IngestRequest) -> list[str]:
     from spark_jobs.ingestion.run_files import RunFiles
 
     found = find_states(wanted.source, wanted.catalog_options)
-    return [*RunFiles(table, str(wanted.ingested_by), commit).new_files(found)]
+    files = RunFiles(table, str(wanted.ingested_by), commit, wanted.ingested_in)
+    return [*files.new_files(found)]

@@ -3,9 +3,9 @@
 
 The records are beside those of the runs, in the table's directory. ``files-<digest>-<id>`` has the
 files of one commit and is written before it; ``files-<digest>-<id>.done`` marks that the commit is
-published. The digest is that of the task's name. A record without a mark counts if its commit is in
-the table, because its process may have been killed after the commit. ``files-<digest>-<id>.all``
-replaces many records.
+published. The digest is that of the task's name, which all of its map indexes share. A record
+without a mark counts if its commit is in the table, because its process may have been killed after
+the commit. ``files-<digest>-<id>.all`` replaces many records.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -46,6 +46,7 @@ _MEMBERS = (
     Member("firstTryMillis", "first_try_millis", int),
     Member("firstTryHead", "first_try_head", str),
 )
+_RUN = Member("run", "run", str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +54,19 @@ class _Record:
     """The files of one commit, each with its state."""
 
     commit: lake.CommitId
+    run: str
+    """The run of the task. The commits of its map indexes have different users and the same run."""
     files: Mapping[str, FileState]
 
     @classmethod
     def from_json(cls, members: Mapping[str, Any]) -> _Record:
         files = {path: (int(size), mark) for path, (size, mark) in members["files"].items()}
-        known = {key: value for key, value in members.items() if key != "files"}
-        return cls(lake.CommitId(**read_members(_MEMBERS, known)), files)
+        commit = lake.CommitId(**read_members(_MEMBERS, members))
+        return cls(commit, read_members([_RUN], members).get(_RUN.name, commit.user), files)
 
     def to_json(self) -> dict[str, Any]:
-        return {**write_members(_MEMBERS, self.commit), "files": dict(self.files)}
+        run = {} if self.run == self.commit.user else {_RUN.key: self.run}
+        return {**write_members(_MEMBERS, self.commit), **run, "files": dict(self.files)}
 
     @property
     def identity(self) -> tuple[str, int]:
@@ -72,14 +76,18 @@ class _Record:
 class RunFiles:
     """The files that the runs of one task have ingested into a table."""
 
-    def __init__(self, table: Any, task: str, commit: lake.CommitId) -> None:
+    def __init__(
+        self, table: Any, task: str, commit: lake.CommitId, run: str | None = None
+    ) -> None:
         """``task`` names the task in all of its runs; ``commit`` is the identity of the commit of
-        this run.
+        this run; ``run`` names the run if several commits belong to it, such as those of map
+        indexes.
         """
         runs: RunRecords = table.runs
         self._storage, self._directory = runs.storage, runs.directory
         self._find_commit = table.find_commit
         self._commit = commit
+        self._run = commit.user if run is None else run
         digest = hashlib.blake2b(task.encode(), digest_size=16).hexdigest()
         self._prefix = f"files-{digest}-"
         self._start = f"{self._directory}/{self._prefix}"
@@ -90,13 +98,17 @@ class RunFiles:
 
         Raise ``InvalidRequestError`` if a file has changed since another run ingested it; in a
         repeated run, such as that of a cleared task, only log that. A repeated run raises the error
-        if files whose rows it replaces are missing, and no file is left to ingest.
+        if files whose rows it replaces are missing, and no file is left to ingest. Files of other
+        commits of this run are new, with a warning.
         """
         taken: dict[str, FileState] = {}
+        beside: set[str] = set()
         own: Mapping[str, FileState] | None = None
-        for record in self._newest_of_each_run(found.keys()):
+        for record in self._newest_of_each_commit(found.keys()):
             if record.commit.user == self._commit.user:
                 own = record.files
+            elif record.run == self._run:
+                beside.update(record.files)
             else:
                 taken.update(record.files)
         for path in sorted(found.keys() & taken):
@@ -111,6 +123,12 @@ class RunFiles:
                 change_of(taken[path], found[path]),
             )
         new = {path: state for path, state in found.items() if path not in taken}
+        if twice := sorted(beside.intersection(new)):
+            _log.warning(
+                "also ingesting %s, which another map index of this run has ingested: clear all "
+                "map indexes of the task together, or its rows are in the table twice",
+                _shown(twice),
+            )
         self._require_files(own or {}, found, new)
         return new
 
@@ -123,7 +141,7 @@ class RunFiles:
         missing = sorted(set(own).difference(found))
         if not missing or self._commit.replaces is None:
             return
-        names = ", ".join(missing[:_SHOWN]) + (" ..." if len(missing) > _SHOWN else "")
+        names = _shown(missing)
         if not new:
             raise lake.InvalidRequestError(
                 f"there is no file to ingest in place of the rows of {names}, which this run has "
@@ -143,7 +161,7 @@ class RunFiles:
         """
         self._storage.make_directory(self._directory)
         id = SYSTEM.new_id()
-        self._create(id, _Record(self._commit, files).to_json())
+        self._create(id, _Record(self._commit, self._run, files).to_json())
         with kept_if_published(lambda: self._delete([id])):
             result = commit()
         if result.replayed:
@@ -179,16 +197,15 @@ class RunFiles:
             with suppress(lake.NotFoundError):  # another run has merged them
                 self._merge(names)
 
-    def _newest_of_each_run(self, found: Collection[str]) -> Iterable[_Record]:
+    def _newest_of_each_commit(self, found: Collection[str]) -> Iterable[_Record]:
         """Return the records of published commits; those of killed attempts only if they have one
         of the files ``found`` that no other run has ingested.
         """
         done, pending = self._read()
-        others = [record for record in done if record.commit.user != self._commit.user]
+        others = [record for record in done if record.run != self._run]
         open_files = set(found).difference(*(record.files for record in others))
-        for identity, attempts in self._attempts(pending).items():
-            if identity[0] == self._commit.user:
-                continue
+        of_others = {id: each for id, each in pending.items() if each.run != self._run}
+        for attempts in self._attempts(of_others).values():
             files = {path for each in attempts.values() for path in each.files}
             if not open_files.isdisjoint(files) and self._is_published(attempts):
                 id = _only_one(attempts, self._storage.uri(self._start))
@@ -242,8 +259,28 @@ class RunFiles:
         self._create(SYSTEM.new_id() + _ALL, merged)
         self._delete(done)
         self._delete(name + _DONE for name in done)
+        self._delete_left_marks(names)
+
+    def _delete_left_marks(self, names: set[str]) -> None:
+        """Delete marks whose records a killed merge has deleted."""
+        marked = {name.removesuffix(_DONE) for name in names if name.endswith(_DONE)}
+        left = (id for id in marked - names if not self._storage.exists(self._start + id))
+        self._delete(id + _DONE for id in left)
 
     def _names(self) -> set[str]:
+        """Return the names of all records and marks.
+
+        A listing of several pages may miss both a merged record and those that it replaces, if they
+        are merged meanwhile. The next listing then shows another merged record.
+        """
+        names = self._listed()
+        for _ in range(_READINGS):
+            if _merged(again := self._listed()) <= _merged(names):
+                break
+            names = again
+        return names
+
+    def _listed(self) -> set[str]:
         names = (info.name for info in self._storage.list(self._directory))
         return {name.removeprefix(self._prefix) for name in names if name.startswith(self._prefix)}
 
@@ -269,8 +306,16 @@ def _done(names: set[str]) -> set[str]:
     return {name for name in names if name.endswith(_ALL) or name + _DONE in names}
 
 
+def _merged(names: set[str]) -> set[str]:
+    return {name for name in names if name.endswith(_ALL)}
+
+
+def _shown(paths: Sequence[str]) -> str:
+    return ", ".join(paths[:_SHOWN]) + (" ..." if len(paths) > _SHOWN else "")
+
+
 def _newest(records: Iterable[_Record]) -> list[_Record]:
-    """Return the last commit of each run: a cleared run replaces the rows of its first one."""
+    """Return the last commit of each user: a cleared run replaces the rows of its first one."""
     ordered = sorted(records, key=lambda record: record.commit.identifier)
     return [*{record.commit.user: record for record in ordered}.values()]
 

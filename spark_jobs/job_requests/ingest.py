@@ -45,15 +45,7 @@ SourceFormat: TypeAlias = Literal["parquet", "csv", "json"]
 Compression: TypeAlias = Literal["none", "gzip", "bz2", "zstd"]
 Replaced: TypeAlias = Literal["partitions", "table"]
 OnSchemaChange: TypeAlias = Literal["fail", "add", "widen"]
-DIALECT_NAMES = (
-    "delimiter",
-    "quote",
-    "escape",
-    "header",
-    "null_values",
-    "encoding",
-    "compression",
-)
+DIALECT_NAMES = ("delimiter", "quote", "escape", "header", "null_values", "encoding", "compression")
 
 _SOURCES = ("source", "source_table", "jdbc_url")
 _NEEDED = (
@@ -79,6 +71,7 @@ _ONLY_WITH = {
     "dry_run": ("source", "jdbc_url"),
     "checkpoint": ("source",),
     "ingested_by": ("source",),
+    "ingested_in": ("source",),
     "files_per_batch": ("source",),
     "poll": ("source", "source_table"),
     "consumer": ("source_table",),
@@ -169,6 +162,11 @@ class IngestRequest(BatchRequest):
     table records the files of each run under this name, and a later run ingests only new files.
     The name has no effect if the table has a primary key, and with ``overwrite``, ``upsert_by``,
     ``stage``, ``checkpoint`` or change messages. A file that has changed since is refused.
+    """
+    ingested_in: str | None = None
+    """With ``ingested_by``: a name of the run, if it commits as several users, such as those of the
+    map indexes of a task. A file that another user of the run has ingested is ingested again, with
+    a warning. Default: the commit user.
     """
     files_per_batch: Numbered | None = None
     """With ``checkpoint``: the largest number of files in one commit."""
@@ -292,6 +290,11 @@ class IngestRequest(BatchRequest):
             raise refusal(
                 "key 'ingested_by' needs keys 'commit_user' and 'commit_identifier': add both, or "
                 "leave out 'ingested_by'"
+            )
+        if self.ingested_in is not None and self.ingested_by is None:
+            raise refusal(
+                "key 'ingested_in' needs key 'ingested_by', the name of the task: add it, or leave "
+                "out 'ingested_in'"
             )
         if self.overwrite is not None:
             self._require_all_rows()

@@ -102,7 +102,8 @@ def is_choice(hint):
     return hint in (bool, type(None)) or get_origin(hint) is Literal
 
 
-SET_BY_THE_OPERATOR = {"ingested_by"}  # keys without an argument: the operator names its task
+# Keys without an argument: the operator names its task and its run.
+SET_BY_THE_OPERATOR = {"ingested_by", "ingested_in"}
 KEYS = [
     (kind, key)
     for kind in operators()

@@ -44,6 +44,40 @@ def bucket(endpoint):
     client.close()
 
 
+def test_each_file_of_a_bucket_is_ingested_once_by_either_engine(spark, endpoint, bucket):
+    options = options_for(endpoint)
+    storage, root = open_storage(f"s3://{bucket}/incoming", options)
+
+    def land(day, engine, **identity):
+        request = {
+            "warehouse": f"s3://{bucket}/warehouse",
+            "catalog_options": options,
+            "table": "shop.orders",
+            "create": True,
+            "source": f"s3://{bucket}/incoming/*.csv",
+            "engine": engine,
+            "commit_user": f"day-{day}",
+            "commit_identifier": 1,
+            "ingested_by": "land",
+        }
+        return ingest.run({**request, **identity}, spark)
+
+    storage.create(f"{root}/1.csv", b"id\n1\n")
+    first = land(1, "spark")
+    storage.create(f"{root}/2.csv", b"id\n2\n")
+    land(2, "python")
+    storage.create(f"{root}/3.csv", b"id\n3\n")
+    land(3, "spark")
+    assert land(4, "spark")["skipped"]
+    storage.overwrite(f"{root}/1.csv", b"id\n10\n")
+    with pytest.raises(lake.InvalidRequestError, match="from 5 to 6 bytes"):
+        land(5, "spark")
+    land(1, "spark", commit_identifier=2, commit_replaces=first["snapshot_id"])
+
+    table = lake.open_catalog(f"s3://{bucket}/warehouse", options=options).table("shop.orders")
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [2, 3, 10]
+
+
 def test_ingest_compact_changes_and_expiry_of_a_table_in_a_bucket(spark, endpoint, bucket):
     warehouse, options = f"s3://{bucket}/warehouse", options_for(endpoint)
     request = {

@@ -117,12 +117,36 @@ def test_a_retry_after_a_failure_takes_a_corrected_file(land, incoming):
     assert land.ids() == [1, 2]
 
 
-def test_another_task_and_another_map_index_have_files_of_their_own(land, incoming):
+def test_another_task_has_files_of_its_own(land, incoming):
     incoming("1.csv", 1)
     land(day(1))
-    land(day(1, map_index=0))
     land(task_context("other", run_id="scheduled__1"), task_id="other")
-    assert land.ids() == [1, 1, 1]
+    assert land.ids() == [1, 1]
+
+
+def land_mapped(land, of_index, *files):
+    """Run a mapped task with one map index for each file; return which of them add nothing."""
+    tasks = enumerate(map(str, files))
+    return [land(of_index(index), source=file)["skipped"] for index, file in tasks]
+
+
+def test_a_mapped_task_ingests_each_file_once_in_any_order_of_its_files(land, incoming):
+    a, b, c = (incoming(f"{number}.csv", number) for number in (1, 2, 3))
+    land_mapped(land, lambda index: day(1, index), a, b)
+    assert land_mapped(land, lambda index: day(2, index), c, a, b) == [False, True, True]
+    assert land.ids() == [1, 2, 3]
+
+
+def test_a_mapped_task_that_is_cleared_redoes_its_files_in_another_order(land, incoming, caplog):
+    a, b = (incoming(f"{number}.csv", number) for number in (1, 2))
+    land_mapped(land, lambda index: day(1, index), a, b)
+    incoming("1.csv", 10)
+    with caplog.at_level("WARNING", logger="spark_jobs"):
+        land_mapped(land, lambda index: cleared(day(1, index)), b, a)
+    assert land.ids() == [2, 10]
+    warning = f"also ingesting {b}, which another map index of this run has ingested"
+    assert caplog.messages[0].startswith(warning)
+    assert land_mapped(land, lambda index: day(2, index), a, b) == [True, True]
 
 
 def test_rows_that_replace_others_come_from_all_files(land, incoming):
@@ -158,6 +182,10 @@ def test_the_log_names_the_numbers_of_added_rows_and_files(land, incoming, log):
     assert log()[-1] == f"shop.orders: {done['reason']}: 3 rows in 1 file"
 
 
+def files_of(runs):
+    return [each for each in runs.storage.list(runs.directory) if "files-" in each.name]
+
+
 def test_records_of_many_runs_are_merged(land, incoming, monkeypatch):
     monkeypatch.setattr(run_files, "_MERGED_FROM", 4)
     for number in range(1, 8):
@@ -167,12 +195,55 @@ def test_records_of_many_runs_are_merged(land, incoming, monkeypatch):
     land(cleared(day(1)))
     assert land.ids() == [2, 3, 4, 5, 6, 7, 11]
     assert land(day(9))["skipped"]
-    runs = land.table().runs
-    assert len([each for each in runs.storage.list(runs.directory) if "files-" in each.name]) <= 5
+    assert len(files_of(land.table().runs)) <= 5
+
+
+def test_records_that_are_merged_between_two_pages_of_a_listing_are_found(
+    land, incoming, monkeypatch
+):
+    """The first listing misses the merged record, and all records that it replaces."""
+    for number in (1, 2):
+        incoming(f"{number}.csv", number)
+        land(day(number))
+    earlier, listed = RunFiles._listed, []
+
+    def listed_while_merged(self):
+        names = earlier(self)
+        if not listed:
+            self._merge(names)
+            names = set()
+        listed.append(names)
+        return names
+
+    monkeypatch.setattr(RunFiles, "_listed", listed_while_merged)
+    assert land(day(3))["skipped"]
+    assert land.ids() == [1, 2]
+    assert [each.name[-4:] for each in files_of(land.table().runs)] == [".all"]
+
+
+def test_marks_that_a_killed_merge_has_left_are_deleted_by_the_next_one(
+    land, incoming, monkeypatch
+):
+    incoming("0.csv", 0)
+    land(day(0))
+    records = land.table().runs
+    prefix, _, _ = files_of(records)[0].name.rpartition("-")
+    left = f"{records.directory}/{prefix}-left.done"
+    records.storage.create(left, b"{}")
+    monkeypatch.setattr(run_files, "_MERGED_FROM", 4)
+    for number in (1, 2):
+        incoming(f"{number}.csv", number)
+        land(day(number))
+    assert not records.storage.exists(left)
+    assert land(day(3))["skipped"]
 
 
 class Killed(BaseException):
     """The process is dead."""
+
+
+def die(*_, **__):
+    raise Killed
 
 
 @pytest.mark.parametrize("moment", ["before the commit", "after the commit"])
@@ -182,10 +253,6 @@ def test_a_killed_run_without_a_retry_neither_hides_nor_doubles_files(
     incoming("0.csv", 0)
     land(day(0))
     incoming("1.csv", 1)
-
-    def die(*_, **__):
-        raise Killed
-
     with monkeypatch.context() as patch:
         if moment == "before the commit":
             patch.setattr("spark_jobs.ingest._ingest_rows", die)
@@ -205,9 +272,6 @@ def test_a_killed_run_without_a_retry_neither_hides_nor_doubles_files(
 def test_attempts_of_one_run_with_different_files_are_decided_by_a_person(
     land, incoming, monkeypatch
 ):
-    def die(*_, **__):
-        raise Killed
-
     incoming("1.csv", 1)
     for place in (
         "spark_jobs.ingest._ingest_rows",
@@ -285,10 +349,6 @@ def test_an_attempt_that_outlived_its_task_and_published_first_has_its_files_rec
 
 def with_state(number):
     return day(number) | {"task_state_store": StateStore()}
-
-
-def die(*_, **__):
-    raise Killed
 
 
 def expire(table):

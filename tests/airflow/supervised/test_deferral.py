@@ -21,6 +21,7 @@ from airflow_provider_lake.assets.uri import lake_asset
 from airflow_provider_lake.operators.check import LakeCheckOperator
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.health import LakeHealthOperator
+from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.supervised import deferral
 from airflow_provider_lake.supervised.process_id import ProcessId
 from airflow_provider_lake.supervised.run_folder import RunFolder
@@ -99,6 +100,20 @@ def wait_for(condition):
 
 def snapshots(warehouse):
     return [each.id for each in lake.open_catalog(warehouse).table("shop.orders").snapshots()]
+
+
+def test_deferred_tasks_ingest_each_file_once(tmp_path, warehouse):
+    source = str(tmp_path / "*.csv")
+    for number in (1, 2):
+        (tmp_path / f"{number}.csv").write_text(f"id\n{number}\n")
+        task = LakeIngestOperator(
+            **{"task_id": "work", "table": "shop.orders", "source": source, "create": True},
+            engine="python",
+            deferrable=True,
+        )
+        finish(task, task_context(run_id=f"scheduled__{number}"))
+    table = lake.open_catalog(warehouse).table("shop.orders")
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 2]
 
 
 def test_a_deferred_task_returns_and_sends_what_any_task_does(catalog, told, caplog):
