@@ -33,6 +33,9 @@ DatabaseArgument = Annotated[
     str, typer.Argument(metavar="DATABASE", help="The name of the database.")
 ]
 TableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="database.table")]
+NewNameArgument = Annotated[
+    str, typer.Argument(metavar="NEW", help="database.table, the new name.")
+]
 Purge = Annotated[
     bool,
     typer.Option(
@@ -230,7 +233,7 @@ def drop_table(
 def rename_table(
     context: typer.Context,
     old: TableArgument,
-    new: TableArgument,
+    new: NewNameArgument,
     force: Annotated[
         bool,
         typer.Option(

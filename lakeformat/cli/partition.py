@@ -47,7 +47,8 @@ StrategyOption = Annotated[
 PatternOption = Annotated[
     str | None,
     typer.Option(
-        metavar="TEXT", help="Makes a time of the partition's values, such as '$dt $hour:00:00'."
+        metavar="TEXT",
+        help="Builds the text of a time from the partition's values, such as '$dt $hour:00:00'.",
     ),
 ]
 FormatterOption = Annotated[

@@ -40,11 +40,15 @@ def plan(
     table: TableArgument,
     last_minor: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Time of the newest minor run. Default: of any run."),
+        typer.Option(
+            metavar="TIME", help="Time of the newest minor run. Default: that of the newest run."
+        ),
     ] = None,
     last_full: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Time of the newest full run. Default: of any run."),
+        typer.Option(
+            metavar="TIME", help="Time of the newest full run. Default: that of the newest run."
+        ),
     ] = None,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,

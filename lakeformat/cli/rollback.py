@@ -38,7 +38,8 @@ def rollback(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Restore the snapshot that was newest at '2024-01-31 10:00', in UTC.",
+            help="Restore the snapshot that was the newest at this time, such as "
+            "'2024-01-31 10:00', in UTC.",
         ),
     ] = None,
     watermark: Annotated[

@@ -27,7 +27,8 @@ TableArgument = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="database.table, also 'database.table$branch_dev' or '…$ro', or its directory",
+        help="database.table, a branch as 'database.table$branch_dev', only the compacted rows as "
+        "'database.table$ro', or the table's directory",
     ),
 ]
 ColumnsOption = Annotated[
