@@ -279,7 +279,7 @@ def _written_on_spark(
         raise refuse_operation(table, "upsert")
     before = newest_snapshot(table)
     with reporting_tasks(started()):
-        order = in_order(table, wanted.read_snapshot, wanted.conflict)
+        order = in_order(table, wanted.read_snapshot, wanted.conflict, wanted.upsert_by)
         return table, before, rows.written(table, wanted.overwrite, order)
 
 

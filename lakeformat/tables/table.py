@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from lakeformat.tables.rollback_request import RollbackRequest
     from lakeformat.tables.row_checks.check_report import CheckReport
     from lakeformat.tables.wanted_table import WantedTable
+    from lakeformat.tables.writer_buckets import WriterBuckets
 
 __all__ = ["OPERATIONS", "Table", "offer_arguments", "offering_arguments", "refuse_operation"]
 
@@ -183,6 +184,10 @@ class Table(ABC):
         article = "an" if self.format[0] in "aeiou" else "a"
         return f"{article} {self.format.capitalize()} table"
 
+    def writer_buckets(self) -> WriterBuckets | None:
+        """Return the division of rows by key among several writers; None if the schema has it."""
+        return None
+
     @property
     def has_unique_keys(self) -> bool:
         """True if a written row replaces the stored row of its key; False if rows are added."""
@@ -239,9 +244,7 @@ class Table(ABC):
     def positions(
         self, *, after: AnyPosition | None = None, upto: AnyPosition | None = None, limit: int
     ) -> list[Position]:
-        """Return the newest positions after ``after`` and up to ``upto``, at most ``limit``, oldest
-        first.
-        """
+        """Return the newest ``limit`` positions after ``after``, up to ``upto``, oldest first."""
 
     @abstractmethod
     def advance(self, after: AnyPosition, limit: int | None = None) -> Position:

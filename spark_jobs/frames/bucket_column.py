@@ -41,9 +41,13 @@ def bucket_key(schema: TableSchema) -> list[DataField]:
     return [by_name[name] for name in names]
 
 
-def with_bucket(frame: DataFrame, schema: TableSchema, name: str) -> DataFrame:
+def with_bucket(
+    frame: DataFrame, schema: TableSchema, name: str, given: BucketFunction | None = None
+) -> DataFrame:
     """Return the rows with one more column ``name``, their bucket as INT; key columns must have the
     types of the table.
+
+    The function ``given`` replaces the bucket function of the schema.
     """
     options, key = schema.table_options, bucket_key(schema)
     if options.bucket == 1:
@@ -51,14 +55,14 @@ def with_bucket(frame: DataFrame, schema: TableSchema, name: str) -> DataFrame:
     types = [field.type for field in key]
     is_counted = all(isinstance(t, AtomicType) and t.name in _WORDS for t in types)
     has_nulls = any(field.type.nullable for field in key)
-    if is_counted and not has_nulls and len(key) <= _MOST_COLUMNS:
+    if given is None and is_counted and not has_nulls and len(key) <= _MOST_COLUMNS:
         if options.bucket_function == "default":
             return _with_murmur(frame, key, options.bucket, name)
         if options.bucket_function == "mod":
             divisor = sql.lit(options.bucket).cast("bigint")
             number = _as_number(key[0]).cast("bigint")
             return frame.withColumn(name, sql.pmod(number, divisor).cast("int"))
-    function = bucket_function(options.bucket_function, types, options.bucket)
+    function = given or bucket_function(options.bucket_function, types, options.bucket)
     columns = [column_named(field.name) for field in key]
     make: Any = arrow_udf  # pyspark's type hints lack functions of several arrays
     return frame.withColumn(name, make(_in_tasks(function), "int")(*columns))

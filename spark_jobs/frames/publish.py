@@ -34,12 +34,12 @@ def publish(
 ) -> lake.CommitReport:
     """Commit the files that tasks have written; delete them if the table does not use them.
 
-    ``upsert_by`` is the key by which rows replace stored rows of an Iceberg table, and ``executor``
-    runs the search for the stored rows.
+    ``upsert_by`` is the key by which rows replace stored rows, and ``executor`` runs the search for
+    the stored rows. Files of a table with unique keys replace them without a search.
     """
-    more: dict[str, Any] = (
-        {} if upsert_by is None else {"upsert_by": upsert_by, "executor": executor}
-    )
+    more: dict[str, Any] = {}
+    if upsert_by is not None and not table.has_unique_keys:
+        more = {"upsert_by": upsert_by, "executor": executor}
     if conflict is not None:
         more["conflict"] = conflict
     with kept_if_published(partial(_remove, table, messages)):

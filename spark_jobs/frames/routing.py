@@ -6,7 +6,7 @@ all rows of a bucket.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sql
@@ -15,6 +15,7 @@ from pyspark.sql import types as spark_types
 import lakeformat as lake
 from lakeformat import TableSchema
 from lakeformat.catalog.row_schema import row_schema
+from lakeformat.paimon.bucketing import BucketFunction
 from lakeformat.paimon.options.kinds import POSTPONE_BUCKET, UNAWARE_BUCKET
 from lakeformat.types.types import DataField
 from spark_jobs.frames.bucket_column import bucket_key, with_bucket
@@ -27,12 +28,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = [
+    "Routing",
     "as_routed",
     "by_bucket",
     "crosses_partitions",
     "has_ordered_rows",
     "keyed_rows",
     "routed",
+    "routing_of",
     "typed_for_routing",
     "writers_of",
 ]
@@ -49,6 +52,27 @@ _WIDENED = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """Assigns each row to a bucket of a partition; one task writes all rows of a bucket."""
+
+    schema: TableSchema
+    """The columns of the rows, with the key and the number of buckets."""
+    function: BucketFunction | None = None
+    """Returns the buckets of keys, in place of the bucket function of the schema."""
+
+
+def routing_of(table: lake.Table) -> Routing:
+    """Return the routing of the rows of a table: by bucket, or by node of a Mixed table."""
+    schema = row_schema(table)
+    found = table.writer_buckets()
+    if found is None:
+        return Routing(schema)
+    # The key alone finds the node: a node is written in all partitions.
+    options = {"bucket": str(found.count)}
+    return Routing(replace(schema, partition_keys=(), options=options), found)
+
+
 def by_bucket(
     frame: DataFrame,
     table: TableName,
@@ -56,13 +80,14 @@ def by_bucket(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """Return the same rows, with all rows of one bucket of one partition in one task.
+    """Return the same rows, with all rows of one bucket of one partition, or of one node of a Mixed
+    table, in one task.
 
     ``format("lake")`` writes tables with buckets only from such rows, as batch or as stream.
     ``write_table`` does this by itself. Rows are shuffled, not sorted.
     """
     found = find_table(frame.sparkSession, table, warehouse, catalog_options)
-    return routed(frame, row_schema(found))
+    return routed(frame, routing_of(found))
 
 
 def has_ordered_rows(schema: TableSchema) -> bool:
@@ -70,19 +95,27 @@ def has_ordered_rows(schema: TableSchema) -> bool:
     return bool(schema.primary_keys) or schema.table_options.bucket != UNAWARE_BUCKET
 
 
-def keyed_rows(table: lake.Table, columns: Collection[str], key: Sequence[str]) -> TableSchema:
-    """Return the schema by which rows to upsert are routed: all rows of a key to one task.
+def keyed_rows(table: lake.Table, columns: Collection[str], key: Sequence[str]) -> Routing:
+    """Return the routing of rows to upsert: all rows of a key to one task.
 
-    It has only the ``columns`` of the rows, because the writer fills in all other columns.
+    Its schema has only the ``columns`` of the rows, because the writer fills in all other columns.
     """
-    schema = row_schema(table)
-    return replace(
+    schema, found = row_schema(table), table.writer_buckets()
+    if found is not None and {*key} != {*schema.primary_keys}:
+        raise lake.InvalidRequestError(
+            f"upsert_by must be the key of {table.location}, {' and '.join(schema.primary_keys)}, "
+            f"got {[*key]}"
+        )
+    count = _KEY_BUCKETS if found is None else found.count
+    keyed = replace(
         schema,
         fields=tuple(field for field in schema.fields if field.name in columns),
         partition_keys=(),
-        primary_keys=tuple(key),
-        options={"bucket": str(_KEY_BUCKETS)},
+        # A function of the table takes the columns of its key in their order.
+        primary_keys=tuple(key) if found is None else schema.primary_keys,
+        options={"bucket": str(count)},
     )
+    return Routing(keyed, found)
 
 
 def writers_of(schema: TableSchema, at_once: int) -> int:
@@ -112,8 +145,9 @@ def as_routed(schema: TableSchema, tasks: int) -> TableSchema:
     return replace(schema, options={**schema.options, "bucket": str(routed_as)})
 
 
-def routed(frame: DataFrame, schema: TableSchema) -> DataFrame:
+def routed(frame: DataFrame, routing: Routing) -> DataFrame:
     """Return the rows in the tasks that write them: by bucket, or so that few files are written."""
+    schema = routing.schema
     is_ordered = has_ordered_rows(schema)
     if not is_ordered and frame.isStreaming:
         return frame  # a batch of a stream is small, and Spark does not adapt its tasks
@@ -125,7 +159,7 @@ def routed(frame: DataFrame, schema: TableSchema) -> DataFrame:
     columns = frame.columns
     frame = typed_for_routing(frame, schema)
     tasks = writers_of(schema, tasks_at_once(frame.sparkSession))
-    frame = with_bucket(frame, as_routed(schema, tasks), _TASK)
+    frame = with_bucket(frame, as_routed(schema, tasks), _TASK, routing.function)
     if partitions := _partition_fields(schema):
         spread = sql.hash(*(column_named(field.name) for field in partitions)).cast("bigint")
         task = sql.pmod(spread + sql.col(_TASK), sql.lit(tasks)).cast("int")

@@ -17,7 +17,6 @@ from pyspark.accumulators import Accumulator, AccumulatorParam
 import lakeformat as lake
 from lakeformat.catalog.row_schema import row_schema
 from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
-from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.write.passthrough_columns import decimals_as_numbers
 from lakeformat.tables.arguments import Conflict, Overwritten
 from lakeformat.tables.position import AnyPosition
@@ -33,9 +32,11 @@ from spark_jobs.frames.jvm_batches import (
 from spark_jobs.frames.parts import classic_context, tasks_at_once, to_send
 from spark_jobs.frames.pieces import is_one_machine, shared_directory
 from spark_jobs.frames.routing import (
+    Routing,
     has_ordered_rows,
     keyed_rows,
     routed,
+    routing_of,
     typed_for_routing,
     writers_of,
 )
@@ -62,7 +63,9 @@ RowReader: TypeAlias = "Callable[[lake.Table, Iterator[pa.RecordBatch]], Iterato
 """Returns the rows that a task writes, from the batches that Spark gives the task."""
 
 Order: TypeAlias = Mapping[str, Any]
-"""The arguments ``read_snapshot`` and ``conflict`` of the commit, which writers get, too."""
+"""More arguments of the writers: ``read_snapshot`` and ``conflict`` of the commit, or
+``upsert_by``.
+"""
 
 # A task returns one row per message, or the reason its rows cannot be written.
 _ANSWER = pa.schema([("message", pa.binary()), ("refused", pa.binary())])
@@ -70,12 +73,19 @@ _ANSWER_DDL = "message binary, refused binary"
 
 
 def in_order(
-    table: lake.Table, read_snapshot: AnyPosition | str | None, conflict: Conflict | None
+    table: lake.Table,
+    read_snapshot: AnyPosition | str | None,
+    conflict: Conflict | None,
+    upsert_by: Sequence[str] | None,
 ) -> Order | None:
-    """Return the arguments that the writers of a table get; None without ``read_snapshot``.
+    """Return more arguments that the writers of a table get; None if there are none.
 
-    None also for a format without this argument: its commit then raises ``UnsupportedError``.
+    ``read_snapshot`` is left out for a format without this argument: its commit then raises
+    ``UnsupportedError``. ``upsert_by`` is one for a table with unique keys, whose files replace the
+    rows of their keys.
     """
+    if upsert_by is not None and table.has_unique_keys:
+        return {"upsert_by": [*upsert_by]}
     if read_snapshot is None or "read_snapshot" in table.refused_arguments.get("write", {}):
         return None
     return {"read_snapshot": str(read_snapshot), "conflict": conflict}
@@ -91,16 +101,17 @@ def write_rows(
 ) -> list[lake.CommitMessage]:
     """Write the rows of a DataFrame, each bucket in one task; return the messages to commit.
 
-    ``order`` has the arguments ``read_snapshot`` and ``conflict`` of the commit.
+    ``order`` has more arguments of the writers, from ``in_order``.
 
     On one machine, and with a fixed number of buckets, the tasks exchange rows in files, which
     costs less than Spark's shuffle. In all other cases Spark shuffles the rows.
     """
-    session, read_rows, schema = frame.sparkSession, None, row_schema(table)
+    session, read_rows, routing = frame.sparkSession, None, routing_of(table)
+    schema = routing.schema
     if is_one_machine(session) and schema.table_options.bucket > 0:
         frame, read_rows = typed_for_routing(frame, schema), _as_they_come
     else:
-        frame = routed(frame, schema)
+        frame = routed(frame, routing)
     require_fitting(frame.schema, schema, kinds)
     write = partial(
         write_in_tasks, read_rows=read_rows, kinds=kinds, overwrite=overwrite, order=order
@@ -143,8 +154,11 @@ def write_changes(
     written = [name for name in frame.columns if name not in left_out]
     keyed = keyed_rows(table, written, key)
     kept = [*map(column_named, written)]
-    require_fitting(frame.select(*kept).schema, keyed, kinds)
-    of_one_key = frame.repartition(*map(column_named, key))
+    require_fitting(frame.select(*kept).schema, keyed.schema, kinds)
+    if keyed.function is None:
+        of_one_key = frame.repartition(*map(column_named, key))
+    else:
+        of_one_key = routed(frame, keyed)
     ordered = of_one_key.sortWithinPartitions(*map(column_named, sequence)).select(*kept)
     return write_in_tasks(ordered, table, kinds=kinds, keyed=keyed)
 
@@ -160,7 +174,7 @@ def write_in_tasks(
     *,
     kinds: str | None = None,
     overwrite: Overwritten | None = None,
-    keyed: TableSchema | None = None,
+    keyed: Routing | None = None,
     order: Order | None = None,
 ) -> list[lake.CommitMessage]:
     """Write every partition of ``frame``; nothing is visible until the messages are committed.
@@ -170,16 +184,16 @@ def write_in_tasks(
     the written files are deleted and ``UnsupportedError`` is raised. A failed attempt deletes its
     files; a killed one leaves them as orphans.
 
-    ``keyed`` has the columns and the key of rows that change an Iceberg table, by ``keyed_rows``;
-    ``order`` has the arguments ``read_snapshot`` and ``conflict`` of the commit.
+    ``keyed`` is the routing of rows that change a table by key, from ``keyed_rows``; ``order`` has
+    more arguments of the writers, from ``in_order``.
     """
-    schema = keyed or row_schema(table)
-    key = None if keyed is None else keyed.primary_keys
+    routing = keyed or routing_of(table)
+    key = None if keyed is None else keyed.schema.primary_keys
     with ExitStack() as until_written:
-        if read_rows is not None and has_ordered_rows(schema):
-            tasks = writers_of(schema, tasks_at_once(frame.sparkSession))
+        if read_rows is not None and has_ordered_rows(routing.schema):
+            tasks = writers_of(routing.schema, tasks_at_once(frame.sparkSession))
             directory = until_written.enter_context(shared_directory(frame.sparkSession))
-            frame = split_rows(frame, table, read_rows, tasks, directory, kinds, keyed)
+            frame = split_rows(frame, table, read_rows, tasks, directory, kinds, routing)
             read_rows = read_pieces
         work = partial(_write_partition, to_send(table), read_rows, kinds, overwrite, key, order)
         messages = _messages_of(frame, table, work)
@@ -220,8 +234,8 @@ def require_one_writer(table: lake.Table, messages: Sequence[lake.CommitMessage]
 
     The files of all messages are deleted before the error is raised.
     """
-    if not has_ordered_rows(row_schema(table)):
-        return
+    if not has_ordered_rows(row_schema(table)) or table.writer_buckets() is not None:
+        return  # or the commit of the table checks it
     seen: set[tuple[bytes, int]] = set()
     for message in messages:
         place = (message.partition, message.bucket)
@@ -263,14 +277,14 @@ def write_in_task(
 ) -> list[lake.CommitMessage] | lake.LakeError:
     """Write the rows of one task and return its messages.
 
-    ``upsert_by`` is the key by which rows change an Iceberg table.
+    ``upsert_by`` is the key by which rows change a table.
 
     An error about the rows is returned, not raised: Spark would run the task again, with the same
     result.
     """
     by_key: dict[str, Any] = {} if upsert_by is None else {"upsert_by": upsert_by}
     try:
-        writer = table.new_writer(overwrite=overwrite, **by_key, **(order or {}))
+        writer = table.new_writer(overwrite=overwrite, **{**(order or {}), **by_key})
     except (
         lake.InvalidRequestError,
         lake.NotFoundError,

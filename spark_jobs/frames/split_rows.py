@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow as pa
 
 import lakeformat as lake
-from lakeformat import TableSchema
 from lakeformat.paimon.write.assign import Assigner, PartitionNumbers, Place, Places, rows_by_place
 from lakeformat.paimon.write.checked_rows import CheckedRows
 from lakeformat.paimon.write.passthrough_columns import decimals_as_numbers, texts_as_numbers
@@ -31,7 +30,7 @@ from lakeformat.rows.word_order import sort_roughly
 from spark_jobs.frames.jvm_batches import in_tasks
 from spark_jobs.frames.parts import to_send
 from spark_jobs.frames.pieces import PIECES_DDL, Packed, PieceWriter, piece, rows_of_pieces
-from spark_jobs.frames.routing import as_routed, crosses_partitions
+from spark_jobs.frames.routing import Routing, as_routed, crosses_partitions
 from spark_jobs.frames.worker import prepare_worker
 
 if TYPE_CHECKING:
@@ -55,17 +54,16 @@ def split_rows(
     read_rows: Reader,
     tasks: int,
     directory: str | None,
-    kinds: str | None = None,
-    schema: TableSchema | None = None,
+    kinds: str | None,
+    routing: Routing,
 ) -> DataFrame:
     """Return pieces of the rows that ``read_rows`` returns, in the order of the rows, each in the
     task that writes it.
 
     ``tasks`` is the number of writing tasks. The bytes of pieces are in files of ``directory``; if
-    it is None, they are in the pieces. The column ``kinds`` is kept with the rows. ``schema``
-    routes the rows; by default it is that of the table.
+    it is None, they are in the pieces. The column ``kinds`` is kept with the rows.
     """
-    work = partial(_split, to_send(table), read_rows, tasks, directory, kinds, schema=schema)
+    work = partial(_split, to_send(table), read_rows, tasks, directory, kinds, routing)
     pieces = in_tasks(frame, work, PIECES_DDL)
     # Spark sorts only the few references to pieces, not the rows.
     return pieces.repartitionById(tasks, "task").sortWithinPartitions("source", "piece")
@@ -85,8 +83,8 @@ def _split(
     tasks: int,
     directory: str | None,
     kinds: str | None,
+    routing: Routing,
     batches: Iterator[pa.RecordBatch],
-    schema: TableSchema | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Pack the rows of a partition, in a Spark task. An error about the rows is stored in a piece,
     not raised: Spark would run the task again, with the same result.
@@ -97,7 +95,7 @@ def _split(
     context = TaskContext.get()
     source = 0 if context is None else context.partitionId()
     table: lake.Table = pickle.loads(sent)
-    splitter = _Splitter(schema or table.schema, tasks, source, PieceWriter(directory), kinds)
+    splitter = _Splitter(routing, tasks, source, PieceWriter(directory), kinds)
     try:
         for batch in read_rows(table, batches):
             yield from splitter.add(batch)
@@ -113,18 +111,20 @@ class _Splitter:
 
     def __init__(
         self,
-        schema: TableSchema,
+        routing: Routing,
         tasks: int,
         source: int,
         writer: PieceWriter,
         kinds: str | None,
     ) -> None:
+        schema = routing.schema
         texts = texts_as_numbers(schema)
         encoded = texts | decimals_as_numbers(schema)
         self._checked = CheckedRows(schema, kinds, first_row=0, encoded=encoded)
         self._spelled_out = {*schema.column_names} - texts
         by_bucket = as_routed(schema, tasks)
-        self._assign = Assigner(by_bucket, PartitionNumbers(by_bucket, None))
+        numbers = PartitionNumbers(by_bucket, None)
+        self._assign = Assigner(by_bucket, numbers, routing.function)
         # Keys that move between partitions have one order in all partitions.
         keyed = () if crosses_partitions(schema) else schema.key_fields
         self._keys = tuple(field.name for field in keyed)

@@ -50,13 +50,15 @@ def write_table(
     rows as these values of the argument ``overwrite`` of ``Table.write``. ``kinds`` names the
     column with the kind of each row ('+I', '-U', '+U' or '-D'). ``upsert_by`` names the columns of
     a key, for Iceberg tables: rows replace the stored rows with the same key, which Spark's tasks
-    find. With ``kinds`` they may also delete them; then ``sequence_by`` names the columns that
-    order the changes of a key, oldest first, and the last change wins. Nulls come first; changes
-    with equal values have no order.
+    find. For Mixed tables it must be the key of the table, by which rows are replaced anyway. With
+    ``kinds`` they may also delete them; then ``sequence_by`` names the columns that order the
+    changes of a key, oldest first, and the last change wins. Nulls come first; changes with equal
+    values have no order.
 
-    Rows of a table with buckets are shuffled so that each bucket has one writer, and sorted there.
-    A DataFrame has no order: the table's option ``sequence.field`` must decide which of two rows
-    with one key is newer, or ``sequence_by`` for an Iceberg table.
+    Rows of a table with buckets are shuffled so that each bucket has one writer, and sorted there;
+    those of a Mixed table so that each node has one. A DataFrame has no order: the table's option
+    ``sequence.field`` must decide which of two rows with one key is newer, or ``sequence_by`` for
+    an Iceberg or a Mixed table.
 
     ``read_snapshot`` and ``conflict`` are those of ``Table.write``. With
     ``conflict="transaction-order"``, the driver reads the keys of the written files before the
@@ -64,6 +66,7 @@ def write_table(
     """
     found = find_table(frame.sparkSession, table, warehouse, catalog_options)
     overwrite = _overwritten(mode, partitions)
+    found.require_arguments("commit", overwrite=overwrite)
     tasks = None
     if upsert_by is not None:
         _require_upsert(found, mode, kinds, sequence_by)
@@ -82,7 +85,7 @@ def write_table(
     if upsert_by is not None and kinds is not None:
         messages = write_changes(frame, found, kinds, upsert_by, sequence_by or ())
     else:
-        order = in_order(found, read_snapshot, conflict)
+        order = in_order(found, read_snapshot, conflict, upsert_by)
         messages = write_rows(frame, found, kinds=kinds, overwrite=overwrite, order=order)
     return publish(
         found,

@@ -66,7 +66,10 @@ class LakeDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         require_fit(self._options, Use.WRITE)
-        return LakeWriter(self._fitting(schema), written_as(self._options, overwrite=overwrite))
+        how = written_as(self._options, overwrite=overwrite)
+        table = self._fitting(schema)
+        table.require_arguments("commit", overwrite=how.overwrite)
+        return LakeWriter(table, how)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         require_fit(self._options, Use.STREAM_WRITE)

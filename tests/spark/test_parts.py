@@ -17,6 +17,7 @@ import lakeformat as lake
 from spark_jobs.frames import split_rows, worker
 from spark_jobs.frames.parts import pack, pack_in_order
 from spark_jobs.frames.pieces import PieceWriter
+from spark_jobs.frames.routing import routing_of
 from spark_jobs.frames.worker import prepare_worker
 
 
@@ -86,7 +87,13 @@ def test_a_refused_row_is_named_by_its_number_among_all_rows_of_the_task(tmp_pat
     batches = rows.to_batches(max_chunksize=3)
 
     pieces = split_rows._split(
-        split_rows.to_send(table), lambda table, batches: batches, 2, None, "op", iter(batches)
+        split_rows.to_send(table),
+        lambda table, batches: batches,
+        2,
+        None,
+        "op",
+        routing_of(table),
+        iter(batches),
     )
 
     answers = [piece["refused"] for batch in pieces for piece in batch.to_pylist()]
@@ -120,6 +127,7 @@ def test_each_task_gets_its_rows_in_order_through_spark_or_a_file(table, tmp_pat
             3,
             str(directory) if is_shared else None,
             None,
+            routing_of(table),
             iter(batches),
         )
     ]
@@ -156,7 +164,13 @@ def test_rows_of_a_key_stay_in_order_from_piece_to_piece_and_keys_are_sorted_in_
     pieces = [
         [row for part in split_rows.read_pieces(other, iter([piece])) for row in part.to_pylist()]
         for piece in split_rows._split(
-            split_rows.to_send(other), lambda table, batches: batches, 4, None, None, iter(batches)
+            split_rows.to_send(other),
+            lambda table, batches: batches,
+            4,
+            None,
+            None,
+            routing_of(other),
+            iter(batches),
         )
     ]
 
@@ -170,7 +184,13 @@ def test_rows_of_a_key_stay_in_order_from_piece_to_piece_and_keys_are_sorted_in_
 def through_pieces(table, *batches):
     """The rows of all pieces of a task, piece after piece."""
     pieces = split_rows._split(
-        split_rows.to_send(table), lambda table, batches: batches, 1, None, None, iter(batches)
+        split_rows.to_send(table),
+        lambda table, batches: batches,
+        1,
+        None,
+        None,
+        routing_of(table),
+        iter(batches),
     )
     parts = split_rows.read_pieces(table, pieces)
     return [row for part in parts for row in part.to_pylist()]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import ClassVar, Self, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -57,6 +57,7 @@ class IcebergCommitMessage:
     then replace the stored rows with the same key. None if the commit only adds rows.
     """
     version: int = _VERSION
+    _members: ClassVar[Sequence[Member]] = _MEMBERS
 
     @property
     def upsert_by(self) -> list[str] | None:
@@ -86,14 +87,14 @@ class IcebergCommitMessage:
 
     def to_bytes(self) -> _Bytes:
         """Return the message as bytes, to store it or send it to another process."""
-        header = json.dumps(write_members(_MEMBERS, self)).encode()
+        header = json.dumps(write_members(self._members, self)).encode()
         metadata = {_HEADER: header}
         if self.deleted_keys is not None:
             metadata[_KEYS] = _stream_of(self.deleted_keys)
         return _stream_of(self.entries.replace_schema_metadata(metadata))
 
     @classmethod
-    def from_bytes(cls, content: _Bytes) -> IcebergCommitMessage:
+    def from_bytes(cls, content: _Bytes) -> Self:
         """Return the message that ``to_bytes`` of the same version has encoded.
 
         Raise InvalidRequestError for anything else, including damaged bytes.
@@ -105,7 +106,7 @@ class IcebergCommitMessage:
             raise unreadable_message(content, reason) from None
 
     @classmethod
-    def _read(cls, content: _Bytes) -> IcebergCommitMessage:
+    def _read(cls, content: _Bytes) -> Self:
         with pa.ipc.open_stream(content) as reader:
             entries = reader.read_all()
         entries.validate(full=True)
@@ -122,7 +123,7 @@ class IcebergCommitMessage:
         return cls(
             entries=entries.replace_schema_metadata(),
             deleted_keys=keys,
-            **read_members(_MEMBERS, header),
+            **read_members(cls._members, header),
         )
 
 

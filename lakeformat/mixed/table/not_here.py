@@ -8,7 +8,7 @@ from typing import Final
 
 __all__ = ["NOT_HERE", "REFUSED_ARGUMENTS"]
 
-_COMMIT = "table.write(rows, commit=CommitId(…)) writes and commits at once"
+_STAGED = "table.write(rows, commit=CommitId(…)) writes and commits at once"
 _OPTIMIZE = (
     "table.plan_optimizing() shows what is due, and table.compact() merges changes and small files"
 )
@@ -25,7 +25,6 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "analyze_partitions": _OPTIMIZE,
     "branches": _HISTORY,
     "changelog": _CHANGES,
-    "commit": _COMMIT,
     "compact_deletes": _OPTIMIZE,
     "compact_manifests": _OPTIMIZE,
     "expire_partitions": _PARTITIONS,
@@ -41,7 +40,7 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "rollback": _HISTORY,
     "snapshot": _STREAM,
     "snapshot_change": "system_table('files') has the files of both stores",
-    "staged": _COMMIT,
+    "staged": _STAGED,
     "state_scan": _STREAM,
     "tags": _HISTORY,
     "watermarks": "check the age of the newest time in a column, with check(freshness=…)",
@@ -50,9 +49,17 @@ NOT_HERE: Final[Mapping[str, str]] = {
 _EVERY_PARTITION = "leave it out, because the table properties decide for each partition"
 _ORDER = "leave it out: files are merged by key and have no sort order"
 _BATCH = "begin a batch with table.begin() in Python, which keeps what other commits change later"
+_EVENT_TIME = "keep the event time in a column, or in properties"
 _OF_PAIMON = {"conflict": _BATCH, "read_snapshot": _BATCH}
 
 REFUSED_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
+    "commit": {
+        "conflict": _BATCH,
+        "overwrite": "write the rows with table.write(rows, overwrite=…), or in a batch of "
+        "table.begin()",
+        "read_snapshot": _BATCH,
+        "watermark": _EVENT_TIME,
+    },
     "compact": {
         "buckets": _EVERY_PARTITION,
         "idle": _EVERY_PARTITION,
@@ -76,7 +83,7 @@ REFUSED_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "update": _OF_PAIMON,
     "write": {
-        "watermark": "keep the event time in a column, or in properties",
+        "watermark": _EVENT_TIME,
         "conflict": _BATCH,
         "read_snapshot": _BATCH,
     },

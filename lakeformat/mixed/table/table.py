@@ -19,6 +19,7 @@ from lakeformat.mixed.table.mixed_history import MixedHistory, MixedSnapshot, mi
 from lakeformat.mixed.table.not_here import NOT_HERE, REFUSED_ARGUMENTS
 from lakeformat.mixed.table.table_batches import TableBatches
 from lakeformat.mixed.table.table_following import TableFollowing
+from lakeformat.mixed.table.table_prepared import TablePrepared
 from lakeformat.tables.listed_history import ListedHistory
 from lakeformat.tables.position import AnyPosition, Position
 from lakeformat.tables.table import refuse_operation
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["MixedTable"]
 
 
-class MixedTable(TableBatches, TableFollowing, ListedHistory[MixedSnapshot]):
+class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[MixedSnapshot]):
     """A Mixed table: two Iceberg tables that are read as one; every call uses their newest
     metadata.
     """
@@ -257,11 +258,8 @@ class MixedTable(TableBatches, TableFollowing, ListedHistory[MixedSnapshot]):
         """
         from lakeformat.mixed.write.write_changes import write_changes
 
-        key = self.primary_key
-        if by is not None and (isinstance(by, str) or {*by} != {*key}):
-            raise InvalidRequestError(
-                f"by must be the key, {' and '.join(key)}, got {by!r}: leave it out"
-            )
+        if by is not None:
+            self._require_key("by", by)
         return write_changes(
             self._pair, data, kinds, replaces=True, commit=commit, properties=properties
         )

@@ -19,10 +19,11 @@ from lakeformat.mixed.write.changes import ChangesOf
 from lakeformat.mixed.write.node_writer import NodeWriter
 from lakeformat.rows.row_kinds import INSERT, Kinds
 
-__all__ = ["OWN_SEQUENCE", "ChangeWriter"]
+__all__ = ["CHANGE_BUCKETS", "DEFAULT_BUCKETS", "OWN_SEQUENCE", "ChangeWriter"]
 
-_BUCKETS = "change.file-index.hash-bucket"
-_DEFAULT_BUCKETS = 4
+CHANGE_BUCKETS = "change.file-index.hash-bucket"
+"""The table property with the number of nodes of new changes."""
+DEFAULT_BUCKETS = 4
 _LEVEL, _FAST = "write.parquet.compression-level", "1"
 OWN_SEQUENCE = 0
 """In a file's name: the transaction is the sequence number that the file gets at its commit."""
@@ -42,13 +43,13 @@ class ChangeWriter(NodeWriter):
         transaction: int = OWN_SEQUENCE,
     ) -> None:
         """Start a writer; with ``replaces`` a stored row first deletes its key."""
-        buckets = int_property(pair.base.metadata.properties, _BUCKETS, _DEFAULT_BUCKETS)
+        buckets = int_property(pair.base.metadata.properties, CHANGE_BUCKETS, DEFAULT_BUCKETS)
         super().__init__(
             _with_level(pair.change),
             environment,
             pair.key,
             buckets,
-            option=_BUCKETS,
+            option=CHANGE_BUCKETS,
             kind=FileKind.INSERT,
             transaction=transaction,
             more=(FILE_OFFSET,),

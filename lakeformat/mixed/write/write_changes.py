@@ -33,17 +33,20 @@ from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.kept_files import kept_if_published
 
 __all__ = [
+    "WRITTEN_ROWS",
     "BatchPlace",
     "Fill",
+    "added_changes",
     "change_handle",
     "change_report",
     "fill_given",
     "publish_changes",
+    "refuse_replacing",
     "require_changeable",
     "write_changes",
 ]
 
-_ROWS = "lake.written-rows"
+WRITTEN_ROWS = "lake.written-rows"
 """The member of a snapshot summary with the number of rows that ``write`` was given."""
 _WITH_SEQUENCES = 2
 """The first format version whose files have sequence numbers."""
@@ -102,11 +105,7 @@ def publish_changes(
     transaction, and end it.
     """
     given = checked_properties(properties)
-    if commit is not None and commit.replaces is not None:
-        raise UnsupportedError(
-            f"a commit to {pair.base.uri}, a Mixed table, cannot replace an earlier one: write the "
-            "corrected rows, which replace those of the same keys"
-        )
+    refuse_replacing(pair, commit)
     pair.base.pointer.require_writable()
     handle = change_handle(pair)
     loaded = pair.load_to_change()
@@ -122,9 +121,9 @@ def publish_changes(
     with kept_if_published(lambda: delete_files(loaded.change.places, paths)):
         published = publish_change(
             handle,
-            lambda base: _added(base, entries, batch),
+            lambda base: added_changes(base, entries, batch),
             commit=commit,
-            properties={**given, _ROWS: str(writer.changed_rows)},
+            properties={**given, WRITTEN_ROWS: str(writer.changed_rows)},
             planned=loaded.change,
         )
     if published.is_replayed:  # another process with the same identity published it meanwhile
@@ -151,6 +150,27 @@ def require_changeable(pair: LoadedPair) -> None:
     require_one_key_type((pair.base.metadata, pair.change.metadata), pair.key, "a write")
     _require_possible_record(pair)
     _require_same_partitions(pair)
+
+
+def added_changes(
+    base: Base, entries: pa.Table, batch: BatchPlace | None = None
+) -> FileChange | None:
+    """Return the change that adds files to the change store; those of a ``batch`` also end it."""
+    if batch is None:
+        return ChangedFiles([entries])(base)
+    batch.require(base, entries)
+    change = ChangedFiles([entries], is_recorded=True)(base)
+    assert change is not None
+    return replace(change, operation="append", more=batch.marks)
+
+
+def refuse_replacing(pair: StorePair, commit: CommitId | None) -> None:
+    """Raise ``UnsupportedError`` if a commit is to take the place of an earlier one."""
+    if commit is not None and commit.replaces is not None:
+        raise UnsupportedError(
+            f"a commit to {pair.base.uri}, a Mixed table, cannot replace an earlier one: write the "
+            "corrected rows, which replace those of the same keys"
+        )
 
 
 def change_handle(pair: StorePair) -> TableHandle:
@@ -199,18 +219,9 @@ def _written(writer: ChangeWriter, fill: Fill) -> pa.Table:
         raise
 
 
-def _added(base: Base, entries: pa.Table, batch: BatchPlace | None) -> FileChange | None:
-    if batch is None:
-        return ChangedFiles([entries])(base)
-    batch.require(base, entries)
-    change = ChangedFiles([entries], is_recorded=True)(base)
-    assert change is not None
-    return replace(change, operation="append", more=batch.marks)
-
-
 def change_report(table: str, published: PublishedChange) -> WriteReport:
     """Return the report of a write, in which ``rows`` counts the rows that it was given."""
     report, snapshot = write_report(table, published), published.snapshot
-    if snapshot is None or _ROWS not in snapshot.summary:
+    if snapshot is None or WRITTEN_ROWS not in snapshot.summary:
         return report
-    return replace(report, rows=snapshot.count(_ROWS))
+    return replace(report, rows=snapshot.count(WRITTEN_ROWS))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,9 @@ from lakeformat.paimon.partition_filter import PartitionFilter
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.distinct import number_distinct
 from lakeformat.rows.groups import Positions
+
+if TYPE_CHECKING:
+    from lakeformat.paimon.bucketing import BucketFunction
 
 __all__ = [
     "Assigner",
@@ -143,9 +146,15 @@ class PartitionNumbers:
 class Assigner:
     """Finds the place of each row by the bucket function of its key."""
 
-    def __init__(self, schema: TableSchema, partitions: PartitionNumbers) -> None:
+    def __init__(
+        self,
+        schema: TableSchema,
+        partitions: PartitionNumbers,
+        function: BucketFunction | None = None,
+    ) -> None:
+        """Find the buckets of a table; ``function`` replaces the bucket function of its schema."""
         self._partitions = partitions
-        self._bucket_count, self._buckets = _buckets(schema)
+        self._bucket_count, self._buckets = _buckets(schema, function)
         is_postponed = schema.table_options.bucket == POSTPONE_BUCKET
         self._only_bucket = POSTPONE_BUCKET if is_postponed else 0
 
@@ -202,7 +211,9 @@ def _counted(numbers: npt.NDArray[np.unsignedinteger]) -> tuple[Places, Position
     return present, counts[present]
 
 
-def _buckets(schema: TableSchema) -> tuple[int, Callable[[pa.RecordBatch], Places] | None]:
+def _buckets(
+    schema: TableSchema, given: BucketFunction | None
+) -> tuple[int, Callable[[pa.RecordBatch], Places] | None]:
     """Return the number of buckets per partition, and the function that returns the bucket of each
     row.
 
@@ -220,7 +231,7 @@ def _buckets(schema: TableSchema) -> tuple[int, Callable[[pa.RecordBatch], Place
     positions = [schema.column_names.index(name) for name in names]
     types = [schema.fields[position].type for position in positions]
 
-    function = bucket_function(options.bucket_function, types, count)
+    function = given or bucket_function(options.bucket_function, types, count)
 
     def buckets(rows: pa.RecordBatch) -> Places:
         return function([rows.column(position) for position in positions]).astype(np.int64)

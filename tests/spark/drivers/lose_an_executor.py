@@ -11,7 +11,7 @@ from pathlib import Path
 import lakeformat as lake
 import spark_jobs
 from spark_jobs.frames.publish import publish
-from spark_jobs.frames.routing import routed
+from spark_jobs.frames.routing import routed, routing_of
 from spark_jobs.frames.spark_write import write_in_tasks
 
 
@@ -30,7 +30,7 @@ def main() -> None:
             else:
                 time.sleep(600)
 
-    slow = routed(rows, table.schema).mapInArrow(wait_once, "id bigint, note string")
+    slow = routed(rows, routing_of(table)).mapInArrow(wait_once, "id bigint, note string")
     report = publish(table, write_in_tasks(slow, table))
     spark_jobs.write_table(rows.where("id < 10").selectExpr("id", "'b' AS note"), table)
     compacted = table.compact(executor=spark_jobs.SparkExecutor(spark))

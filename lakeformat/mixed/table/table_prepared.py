@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The methods of a Mixed table for writers in other processes, whose files one commit publishes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.mixed.table.table_upkeep import TableUpkeep
+
+if TYPE_CHECKING:
+    from lakeformat.mixed.write.message import MixedCommitMessage
+    from lakeformat.mixed.write.prepared_changes import PreparedChangeWriter
+    from lakeformat.mixed.write.writer_nodes import WriterNodes
+    from lakeformat.tables.commit_id import CommitId
+    from lakeformat.tables.write_report import WriteReport
+
+__all__ = ["TablePrepared"]
+
+
+class TablePrepared(TableUpkeep):
+    """The methods of a Mixed table for writers in other processes, whose files one commit
+    publishes.
+    """
+
+    def new_writer(
+        self, *, upsert_by: Sequence[str] | None = None, **options: Any
+    ) -> PreparedChangeWriter:
+        """Return a writer of changes whose messages are committed later, in this process or in
+        another one.
+
+        One writer must get all rows of a node, in their order; ``writer_buckets`` finds the node of
+        a key. With ``upsert_by``, which must be the key of the table, a stored row replaces that of
+        its key, also if the table property ``write.upsert.enabled`` is false.
+        """
+        from lakeformat.mixed.write.prepared_changes import PreparedChangeWriter
+
+        self._require_options("commit", self.new_writer, options)
+        if upsert_by is not None:
+            self._require_key("upsert_by", upsert_by)
+        return PreparedChangeWriter(self._pair, replaces=True if upsert_by is not None else None)
+
+    def commit(
+        self,
+        messages: Iterable[MixedCommitMessage],
+        *,
+        commit: CommitId | None = None,
+        properties: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> WriteReport:
+        """Publish the changes of prepared files in one commit of the change store, as ``write``
+        does; commit each message only once.
+
+        A message is refused if it belongs to another table, or if it names a file that is outside
+        of the directory of data files, missing, or already published. Messages of two writers with
+        rows of one node are refused, too. After an error the files are kept: call ``abort``, or
+        commit them again.
+        """
+        from lakeformat.mixed.write.message import check_messages
+        from lakeformat.mixed.write.prepared_changes import commit_changes
+
+        self._require_options("commit", self.commit, options)
+        return commit_changes(
+            self._pair, check_messages(messages), commit=commit, properties=properties
+        )
+
+    def abort(self, messages: Iterable[MixedCommitMessage]) -> list[str]:
+        """Delete the files of messages that will not be committed.
+
+        Return the URIs of files that could not be deleted. Raise InvalidRequestError if a snapshot
+        has one of the files. Call it only if no commit of these messages is in progress, and not
+        right after ``CommitOutcomeUnknownError``.
+        """
+        from lakeformat.mixed.write.message import check_messages
+        from lakeformat.mixed.write.prepared_changes import abort_changes
+
+        return abort_changes(self._pair, check_messages(messages))
+
+    def read_message(self, content: bytes) -> MixedCommitMessage:
+        """Return the message that ``to_bytes`` has encoded."""
+        from lakeformat.mixed.write.message import MixedCommitMessage
+
+        return MixedCommitMessage.from_bytes(content)
+
+    def writer_buckets(self) -> WriterNodes:
+        """Return the function that finds the node of each key; one writer must get all rows of a
+        node.
+        """
+        from lakeformat.mixed.write.prepared_changes import change_nodes
+
+        return change_nodes(self._pair)
+
+    def _require_key(self, argument: str, given: Sequence[str]) -> None:
+        key = self.key_columns
+        if isinstance(given, str) or {*given} != {*key}:
+            raise InvalidRequestError(
+                f"{argument} must be the key, {' and '.join(key)}, got {given!r}: leave it out"
+            )

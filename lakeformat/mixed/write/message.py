@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commit messages of a Mixed table: unpublished files of one writer, which any process can commit.
+
+All rows of a node must have one writer, because of several changes of a key the last one counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.iceberg.write.message import IcebergCommitMessage
+from lakeformat.mixed.file_names import FileKind, parse_file_name
+from lakeformat.mixed.stores.partition_path import partition_values
+from lakeformat.mixed.tree_node import TreeNode
+from lakeformat.tables.json_file import Member
+from lakeformat.tables.messages import require_messages
+
+__all__ = ["MixedCommitMessage", "check_messages", "require_names", "require_one_writer"]
+
+_ADVICE = (
+    "pass a list of the messages that writers of a Mixed table prepared, as in "
+    "commit(writer.prepare()); convert bytes with table.read_message"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixedCommitMessage(IcebergCommitMessage):
+    """New files of one store that are not published yet."""
+
+    given_rows: int
+    """The number of rows that the writer was given."""
+
+    _members: ClassVar[Sequence[Member]] = (
+        *IcebergCommitMessage._members,
+        Member("given-rows", "given_rows", int, required=True),
+    )
+
+    @property
+    def rows(self) -> int:
+        """The number of rows that the writer was given."""
+        return self.given_rows
+
+    @property
+    def upsert_by(self) -> None:
+        """None: the files themselves delete the stored rows of their keys."""
+
+
+def check_messages(messages: object) -> list[MixedCommitMessage]:
+    """Return the messages as a list; raise ``InvalidRequestError`` if they are not of this
+    class.
+    """
+    return require_messages(messages, MixedCommitMessage, _ADVICE)
+
+
+def require_names(
+    messages: Sequence[MixedCommitMessage],
+    table: str,
+    kinds: Sequence[FileKind],
+    transaction: int,
+) -> None:
+    """Raise ``InvalidRequestError`` if the name of a file has another kind or transaction."""
+    for path in (path for each in messages for path in each.paths):
+        name = parse_file_name(path)
+        if name.kind not in kinds or name.transaction != transaction:
+            raise InvalidRequestError(
+                f"the file {path} was not written for this commit to {table}: its name has the "
+                f"kind {name.kind} and the transaction {name.transaction}, not "
+                f"{' or '.join(kinds)} and {transaction}. Nothing was published: pass the messages "
+                "of writers of this commit, unchanged"
+            )
+
+
+def require_one_writer(messages: Sequence[MixedCommitMessage], table: str) -> None:
+    """Raise ``UnsupportedError`` if two messages have rows of one node of a partition."""
+    writers: dict[tuple[str, TreeNode], int] = {}
+    below: dict[tuple[str, TreeNode], set[int]] = {}
+    for number, message in enumerate(messages):
+        for partition, node in _places(message):
+            above = [(partition, each) for each in _ancestors(node)]
+            others = below.get((partition, node), set()) | {
+                writers.get(each, number) for each in [(partition, node), *above]
+            }
+            if others != {number}:
+                raise UnsupportedError(
+                    f"several writers have rows of node {node} of {table}, but one writer must "
+                    "have all rows of a node, so that the last row of a key counts. Nothing was "
+                    "published: in Spark write spark_jobs.by_bucket(rows, table), which gives each "
+                    "node to one task, or use spark_jobs.write_table"
+                )
+            writers[partition, node] = number
+            for each in above:
+                below.setdefault(each, set()).add(number)
+
+
+def _places(message: MixedCommitMessage) -> Iterator[tuple[str, TreeNode]]:
+    """Yield the partition and the node of each file."""
+    partitions = partition_values(message.entries) if len(message.entries) else []
+    for partition, path in zip(partitions, message.paths, strict=True):
+        yield partition, parse_file_name(path).node
+
+
+def _ancestors(node: TreeNode) -> Iterator[TreeNode]:
+    while (parent := node.parent) is not None:
+        yield parent
+        node = parent

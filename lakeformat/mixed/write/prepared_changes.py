@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes of rows whose files are published later, in this process or in another one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.properties import bool_property, int_property
+from lakeformat.iceberg.write.append import checked_properties, earlier_commit
+from lakeformat.iceberg.write.commit_prepared import (
+    PublishedOnce,
+    abort_messages,
+    no_entries,
+    with_unpublished,
+)
+from lakeformat.iceberg.write.foreign_entries import checked_entries, require_present
+from lakeformat.iceberg.write.prepared_writer import PreparedWriter
+from lakeformat.iceberg.write.publish import publish_change
+from lakeformat.mixed.file_names import FileKind
+from lakeformat.mixed.key_hash import require_hashable
+from lakeformat.mixed.stores.properties import UPSERT
+from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
+from lakeformat.mixed.write.change_writer import (
+    CHANGE_BUCKETS,
+    DEFAULT_BUCKETS,
+    OWN_SEQUENCE,
+    ChangeWriter,
+)
+from lakeformat.mixed.write.message import (
+    MixedCommitMessage,
+    require_names,
+    require_one_writer,
+)
+from lakeformat.mixed.write.write_changes import (
+    WRITTEN_ROWS,
+    added_changes,
+    change_handle,
+    change_report,
+    fill_given,
+    refuse_replacing,
+    require_changeable,
+)
+from lakeformat.mixed.write.writer_nodes import WriterNodes
+from lakeformat.tables.commit_id import CommitId
+from lakeformat.tables.table import offer_arguments
+from lakeformat.tables.write_report import WriteReport
+
+__all__ = ["PreparedChangeWriter", "abort_changes", "change_nodes", "commit_changes"]
+
+
+@offer_arguments
+class PreparedChangeWriter(PreparedWriter):
+    """Writes changes of rows; one writer must get all rows of a node.
+
+    Nothing is visible before the messages of ``prepare`` are committed. If a call raises an error,
+    or a ``with`` block ends with one, the writer deletes its files and cannot be used again.
+    """
+
+    def __init__(self, pair: StorePair, *, replaces: bool | None) -> None:
+        """Start a writer; with ``replaces`` a stored row replaces that of its key. If ``replaces``
+        is None, the table property ``write.upsert.enabled`` decides.
+        """
+        pair.base.pointer.require_writable()
+        handle = change_handle(pair)
+        super().__init__(handle)
+        loaded = pair.load()
+        require_changeable(loaded)
+        if replaces is None:
+            replaces = bool_property(loaded.base.metadata.properties, UPSERT, default=True)
+        self._changes = ChangeWriter(loaded, handle.environment, replaces=replaces)
+        self._writer = self._changes
+
+    def write(self, data: Any, kinds: Any = None, *, checked: bool = False) -> None:
+        """Add changes in their order, of which the last of a key counts: a pyarrow, pandas or
+        polars object, or an iterable of these.
+
+        ``kinds`` is the name of a column, or has one kind for each row, as in ``Table.write``.
+        ``checked`` has no effect, because this writer checks all rows.
+        """
+        self._require_unfinished()
+        try:
+            fill_given(self._changes, data, kinds)
+        except BaseException:
+            self.abort()
+            raise
+
+    def _message(self, entries: pa.Table) -> MixedCommitMessage:
+        return MixedCommitMessage(
+            table=self._uri,
+            table_uuid=self._uuid,
+            base_snapshot=self._base,
+            entries=entries,
+            given_rows=self._changes.changed_rows,
+        )
+
+
+def commit_changes(
+    pair: StorePair,
+    messages: Sequence[MixedCommitMessage],
+    *,
+    commit: CommitId | None,
+    properties: Mapping[str, str] | None,
+) -> WriteReport:
+    """Publish the changes of prepared files in one commit of the change store.
+
+    A repeated call with the same ``commit`` publishes nothing again. After an error the files are
+    kept: abort the messages, or commit them again.
+    """
+    given = checked_properties(properties)
+    refuse_replacing(pair, commit)
+    pair.base.pointer.require_writable()
+    handle, loaded = change_handle(pair), pair.load_to_change()
+    uri, store = pair.base.uri, loaded.change
+    entries = checked_entries(store, uri, messages)
+    if (earlier := earlier_commit(handle, store, commit)) is not None:
+        report = change_report(uri, earlier)
+        return with_unpublished(store, report, earlier.snapshot, entries)
+    require_changeable(loaded)
+    require_names(messages, uri, (FileKind.INSERT, FileKind.CHANGE_DELETE), OWN_SEQUENCE)
+    require_one_writer(messages, uri)
+    [added] = _of_one_spec(loaded, uri, entries)
+    require_present(store, uri, entries)
+    bases = {each.base_snapshot for each in messages}
+    published = publish_change(
+        handle,
+        PublishedOnce(uri, lambda base: added_changes(base, added), bases, entries),
+        commit=commit,
+        properties={**given, WRITTEN_ROWS: str(sum(each.rows for each in messages))},
+        planned=store,
+    )
+    report = change_report(uri, published)
+    if not published.is_replayed:
+        return report
+    return with_unpublished(handle.load(), report, published.snapshot, entries)
+
+
+def abort_changes(pair: StorePair, messages: Sequence[MixedCommitMessage]) -> list[str]:
+    """Delete the files of messages; return the URIs of files that could not be deleted.
+
+    Raise ``InvalidRequestError`` if a snapshot has one of the files; then no file is deleted.
+    """
+    return abort_messages(change_handle(pair), messages)
+
+
+def change_nodes(pair: StorePair) -> WriterNodes:
+    """Return the function that finds the node of a key in new changes; raise if the table cannot
+    be written.
+    """
+    loaded = pair.load_to_change()
+    require_changeable(loaded)
+    require_hashable(loaded.key)
+    buckets = int_property(loaded.base.metadata.properties, CHANGE_BUCKETS, DEFAULT_BUCKETS)
+    return WriterNodes(loaded.key, buckets, CHANGE_BUCKETS)
+
+
+def _of_one_spec(loaded: LoadedPair, uri: str, entries: Sequence[pa.Table]) -> tuple[pa.Table]:
+    """Return the entries as one table; raise ``InvalidRequestError`` if they have another
+    partition spec than that of new files.
+    """
+    found = entries or [no_entries(loaded.change)]
+    spec_id = loaded.change.metadata.default_spec_id
+    if len(found) > 1 or any(each["spec_id"][0].as_py() != spec_id for each in entries):
+        raise InvalidRequestError(
+            f"the partitions of {uri} were changed while its writers worked, so its changes would "
+            "not reach the stored rows of their keys. Nothing was published: write the rows again"
+        )
+    return (found[0],)

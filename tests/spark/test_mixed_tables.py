@@ -1,0 +1,163 @@
+"""Mixed tables in Spark: each node has one writer, each batch one commit, and keys are unique."""
+
+import json
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.mixed.file_names import parse_file_name
+from spark_jobs import by_bucket, ingest, write_stream_batch, write_table
+from spark_jobs.frames import spark_write
+from tests.sampling import SEED
+from tests.unit.spark_jobs.messages import ONE_STORY
+from tests.unit.spark_jobs.test_change_messages_on_iceberg import LAST
+
+COLUMNS = [("id", "BIGINT NOT NULL"), ("dt", "STRING NOT NULL"), ("note", "STRING")]
+ROW = "id long, dt string, note string"
+CHANGE = f"{ROW}, at int, op string"
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    made = lake.open_catalog(str(tmp_path / "lake"), format="iceberg")
+    made.create_database("shop")
+    return made
+
+
+@pytest.fixture
+def orders(catalog):
+    how = {"primary_key": ["id", "dt"], "partition_by": ["dt"]}
+    return catalog.create_table("shop.orders", COLUMNS, format="mixed", **how)
+
+
+def place_of(table):
+    return table.location.removeprefix("file://")
+
+
+def data_files(root):
+    return {*(root / "lake").rglob("*.parquet")}
+
+
+def contents(table):
+    rows = table.scan().to_arrow().to_pylist()
+    found = {(row["id"], row["dt"]): row["note"] for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def save(rows, table, mode="append", **options):
+    writer = by_bucket(rows, table).write.format("lake").mode(mode).options(**options)
+    writer.save(place_of(table))
+
+
+def test_writes_of_spark_and_of_python_in_turns_agree_with_a_dict(lake_spark, orders, monkeypatch):
+    chance, expected = random.Random(SEED), {}
+    for number in range(5):
+        changes = {}
+        for _ in range(12):
+            key = chance.randrange(9), chance.choice(["p", "q"])
+            changes[key] = (*key, f"{number}", chance.choice(["+I", "+U", "-D"]))
+        for *key, note, op in changes.values():
+            expected.pop(tuple(key), None)
+            if op != "-D":
+                expected[tuple(key)] = note
+        rows = [*changes.values()]
+        if number % 2:
+            columns = pa.table([*zip(*rows, strict=True)], names=["id", "dt", "note", "op"])
+            orders.write(columns, "op")
+            continue
+        frame = lake_spark.createDataFrame(rows, f"{ROW}, op string").repartition(3)
+        if number:  # rows reach their writers by the JVM's shuffle, else in files
+            monkeypatch.setattr(spark_write, "is_one_machine", lambda session: False)
+        if number == 4:
+            save(frame, orders, kinds="op")
+        else:
+            assert write_table(frame, orders, kinds="op").rows == len(rows)
+        assert contents(orders) == expected
+    assert len(orders.snapshots()) == 5
+
+
+def test_each_node_gets_one_file_of_a_kind_and_a_repeated_commit_publishes_once(spark, orders):
+    rows = spark.range(0, 60, 1, 3).selectExpr("id", "'p' AS dt", "'a' AS note")
+    commit = lake.CommitId("nightly", 1)
+    reports = [write_table(rows, orders, commit=commit) for _ in range(2)]
+    assert [(each.rows, each.files, each.replayed) for each in reports] == [
+        (60, 8, False),
+        (60, 8, True),
+    ]
+    paths = Path(orders.locations[1].removeprefix("file://")).rglob("*.parquet")
+    names = [parse_file_name(each.name) for each in paths]
+    assert len({(each.node, each.kind) for each in names}) == len(names) == 8
+    assert len(contents(orders)) == 60
+
+
+def test_changes_of_a_key_count_in_the_order_of_a_column(spark, orders):
+    rows = [(1, "p", "old", 1, "+I"), (1, "p", "new", 3, "+U"), (1, "p", "mid", 2, "-D")]
+    rows += [(2, "p", "x", 2, "-D"), (2, "p", "x", 1, "+I")]
+    frame = spark.createDataFrame(rows, CHANGE).repartition(3)
+    how = {"kinds": "op", "upsert_by": ["id", "dt"], "sequence_by": ["at"]}
+    write_table(frame, orders, **how)
+    assert contents(orders) == {(1, "p"): "new"}
+    with pytest.raises(
+        lake.InvalidRequestError, match=r"upsert_by must be the key of .*, id and dt"
+    ):
+        write_table(frame, orders, **how | {"upsert_by": ["id"]})
+
+
+def test_what_cannot_be_written_is_refused_and_leaves_nothing(lake_spark, orders, tmp_path):
+    rows = lake_spark.range(0, 20, 1, 2).selectExpr("id % 4 AS id", "'p' AS dt", "'a' AS note")
+    with pytest.raises(Exception, match=r"write spark_jobs\.by_bucket\(rows, table\)"):
+        rows.write.format("lake").mode("append").save(place_of(orders))
+    with pytest.raises(lake.InvalidRequestError, match="'dt' is required"):
+        write_table(rows.selectExpr("id", "nullif(dt, 'p') AS dt", "note"), orders)
+    with pytest.raises(lake.InvalidRequestError, match="nme"):
+        write_table(rows.withColumnRenamed("note", "nme"), orders)
+    assert (orders.snapshots(), data_files(tmp_path)) == ([], set())
+
+
+def test_each_batch_of_a_stream_is_one_commit(lake_spark, orders, tmp_path):
+    for number in (1, 2):
+        rows = lake_spark.range(number, number + 2).selectExpr(
+            "id", "'p' AS dt", f"'{number}' note"
+        )
+        rows.write.json(str(tmp_path / f"in/{number}"))
+        stream = lake_spark.readStream.schema(ROW).json(str(tmp_path / "in/*"))
+        writer = by_bucket(stream, orders).writeStream.format("lake")
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer.trigger(availableNow=True).start(place_of(orders)).awaitTermination()
+    users = {each.commit_user for each in orders.snapshots()}
+    assert contents(orders) == {(1, "p"): "1", (2, "p"): "2", (3, "p"): "2"}
+    assert (len(orders.snapshots()), len(users)) == (2, 1)
+    batch = write_stream_batch(orders, query="mine")
+    for _ in range(2):  # Spark repeats a batch of which it does not know the outcome
+        batch(lake_spark.createDataFrame([(3, "p", "last")], ROW), 0)
+    assert contents(orders)[3, "p"] == "last"
+    assert len(orders.snapshots()) == 3
+
+
+def test_the_job_applies_messages_and_files_in_tasks_once(spark, catalog, tmp_path):
+    columns = [("sku", "STRING NOT NULL"), ("pieces", "INT")]
+    stock = catalog.create_table("shop.stock", columns, format="mixed", primary_key=["sku"])
+    lines = [each if isinstance(each, str) else json.dumps(each) for each in ONE_STORY["debezium"]]
+    for number, line in enumerate(lines):  # files of one task each, in the order of their names
+        (tmp_path / f"{number:02}.json").write_text(line + "\n")
+    request = {
+        "warehouse": str(tmp_path / "lake"),
+        "catalog_options": {"format": "iceberg"},
+        "table": "shop.stock",
+        "source": str(tmp_path / "*.json"),
+        "format": "debezium-json",
+        "engine": "spark",
+        "commit_user": "run",
+        "commit_identifier": 1,
+    }
+    first, again = ingest.run(request, spark), ingest.run(request, spark)
+    assert sorted(tuple(each.values()) for each in stock.scan().to_arrow().to_pylist()) == LAST
+    assert (first["replayed"], again["replayed"], len(stock.snapshots())) == (False, True, 1)
+    (tmp_path / "a.csv").write_text("sku,pieces\nnew,1\n")
+    more = {"source": str(tmp_path / "a.csv"), "format": "csv", "commit_identifier": 2}
+    ingest.run(request | more | {"upsert_by": ["sku"]}, spark)
+    assert stock.scan(where="sku = 'new'").count() == 1
