@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from lakeformat.environment import Environment
 from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
 from lakeformat.iceberg.health import IcebergHealthReport
 from lakeformat.iceberg.health.settings import settings_of
 from lakeformat.iceberg.maintain.maintain import maintain_by_steps
-from lakeformat.iceberg.maintain.stalled import Consumers, find_stalled
+from lakeformat.iceberg.maintain.stalled import Consumers
 from lakeformat.iceberg.maintain.steps import NOT_OURS, expire_step, ignored
+from lakeformat.iceberg.maintain.subject import Maintained
 from lakeformat.iceberg.orphans.remove import OrphanOptions
 from lakeformat.mixed.compact.compact import compact_mixed
 from lakeformat.mixed.compact.plan import LoadState, plan_merge
@@ -24,7 +23,6 @@ from lakeformat.mixed.health import check_mixed_health
 from lakeformat.mixed.orphans import remove_mixed_orphans
 from lakeformat.mixed.stores.store_pair import StorePair
 from lakeformat.tables.consumers.report import ConsumerState
-from lakeformat.tables.health.verdict import Reason
 from lakeformat.tables.maintain.maintain_report import (
     COMPACT,
     EXPIRE,
@@ -37,7 +35,6 @@ from lakeformat.tables.maintain.maintain_report import (
 from lakeformat.tables.maintain.orphans import of_orphans
 from lakeformat.tables.maintain.request import MaintainRequest
 from lakeformat.tables.maintain.run import Step, not_needed, of_compaction
-from lakeformat.tables.maintain.time_travel import files_for_time_travel
 
 __all__ = ["MixedProgress", "maintain_mixed"]
 
@@ -54,47 +51,17 @@ class MixedProgress(MaintainProgress):
 
 
 @dataclass(frozen=True, slots=True)
-class _Subject:
-    """The table to maintain."""
+class MaintainedPair(Maintained):
+    """A Mixed table; ``handle`` is that of its base store."""
 
     pair: StorePair
     load: LoadState
-    consumers: Consumers
 
-    @property
-    def table(self) -> str:
-        return self.pair.base.uri
-
-    @property
-    def argument(self) -> str:
-        return shlex.quote(self.table)
-
-    @property
-    def environment(self) -> Environment:
-        return self.pair.base.environment
-
-    def require_writable(self) -> None:
-        self.pair.base.pointer.require_writable()
+    kept_by = "'change.data.ttl.minutes' and 'snapshot.keep.duration'"
 
     def health(self, *, time_travel: bool = False) -> IcebergHealthReport:
+        """Return the health report for the newest state of both stores."""
         return check_mixed_health(self.pair, self.load, self.table, time_travel=time_travel)
-
-    def stalled(self, steps: Sequence[StepReport], request: MaintainRequest) -> dict[str, Reason]:
-        now_millis = self.environment.now_millis()
-        return find_stalled(self.consumers, self.argument, now_millis, steps, request)
-
-    def note(
-        self, health: IcebergHealthReport | None, steps: Sequence[StepReport], *, dry_run: bool
-    ) -> str | None:
-        storage = None if health is None else health.storage
-        what = files_for_time_travel(storage, steps, dry_run=dry_run)
-        if what is None:
-            return None
-        return (
-            f"{what}: their snapshots are kept by 'change.data.ttl.minutes' and "
-            f"'snapshot.keep.duration'. Once these have expired, lake maintain {self.argument} "
-            "deletes the files"
-        )
 
     def refusal(self) -> str | None:
         """Return the reason why no file of the table may be deleted; None if files may be."""
@@ -111,10 +78,10 @@ def maintain_mixed(
 
     Each step does only work that is due. After an interruption, call this function again.
     """
-    return maintain_by_steps(_Subject(pair, load, consumers), _STEPS, request)
+    return maintain_by_steps(MaintainedPair(pair.base, consumers, pair, load), _STEPS, request)
 
 
-def _compact(subject: _Subject, request: MaintainRequest) -> StepReport:
+def _compact(subject: MaintainedPair, request: MaintainRequest) -> StepReport:
     """Merge the changes and small files that are due by the table properties."""
     if request.dry_run:
         now_millis = subject.environment.now_millis()
@@ -141,7 +108,7 @@ def _compact(subject: _Subject, request: MaintainRequest) -> StepReport:
     return of_compaction(report, report.reason)
 
 
-def _expire(subject: _Subject, request: MaintainRequest) -> StepReport:
+def _expire(subject: MaintainedPair, request: MaintainRequest) -> StepReport:
     """Delete consumers as requested, and expire both stores by the table properties."""
 
     def expire(expired: Collection[ConsumerState]) -> IcebergExpireReport:
@@ -161,7 +128,7 @@ def _expire(subject: _Subject, request: MaintainRequest) -> StepReport:
     return expire_step(subject.consumers, subject.argument, request, expire, refusal)
 
 
-def _orphans(subject: _Subject, request: MaintainRequest) -> StepReport:
+def _orphans(subject: MaintainedPair, request: MaintainRequest) -> StepReport:
     """Remove orphan files of both stores that are older than the default age limit."""
     refusal = subject.refusal()
     if refusal is not None:
@@ -175,7 +142,7 @@ def _orphans(subject: _Subject, request: MaintainRequest) -> StepReport:
     return of_orphans(report, request, subject.argument, usual_age="three days")
 
 
-_STEPS: Final[dict[str, Step[_Subject]]] = {
+_STEPS: Final[dict[str, Step[MaintainedPair]]] = {
     COMPACT: _compact,
     EXPIRE: _expire,
     ORPHANS: _orphans,

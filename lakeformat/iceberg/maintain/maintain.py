@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Mapping
+from typing import TypeVar
 
-from lakeformat.environment import Environment
 from lakeformat.errors import LakeError
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.health import IcebergHealthReport
 from lakeformat.iceberg.maintain.stalled import Consumers
 from lakeformat.iceberg.maintain.steps import STEPS
-from lakeformat.iceberg.maintain.subject import Subject
+from lakeformat.iceberg.maintain.subject import Maintained, Subject
 from lakeformat.tables.health.verdict import Reason
 from lakeformat.tables.maintain.figures import expected, with_dead_files
 from lakeformat.tables.maintain.maintain_report import Figures, MaintainReport, StepReport
@@ -24,37 +23,6 @@ from lakeformat.tables.maintain.run import HEALTH, Step, StepRunner, failed_step
 __all__ = ["maintain", "maintain_by_steps"]
 
 _log = logging.getLogger(__name__)
-
-
-class Maintained(Protocol):
-    """A table with a health report of Iceberg, as the maintenance sees it."""
-
-    @property
-    def table(self) -> str:
-        """The URI of the table."""
-
-    @property
-    def argument(self) -> str:
-        """The URI of the table, quoted for a command line."""
-
-    @property
-    def environment(self) -> Environment:
-        """The clock of the table."""
-
-    def require_writable(self) -> None:
-        """Raise if the table cannot be changed."""
-
-    def health(self, *, time_travel: bool = False) -> IcebergHealthReport:
-        """Return the health report for the newest state."""
-
-    def stalled(self, steps: Sequence[StepReport], request: MaintainRequest) -> dict[str, Reason]:
-        """Return a problem for each consumer that keeps snapshots and makes no progress."""
-
-    def note(
-        self, health: IcebergHealthReport | None, steps: Sequence[StepReport], *, dry_run: bool
-    ) -> str | None:
-        """Return a sentence about the files that only older snapshots need; None without any."""
-
 
 M = TypeVar("M", bound=Maintained)
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table that is maintained, with its consumers."""
+"""The tables that are maintained, with their consumers."""
 
 from __future__ import annotations
 
 import shlex
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from lakeformat.environment import Environment
 from lakeformat.iceberg.commit.handle import TableHandle
@@ -18,15 +20,18 @@ from lakeformat.tables.maintain.maintain_report import StepReport
 from lakeformat.tables.maintain.request import MaintainRequest
 from lakeformat.tables.maintain.time_travel import files_for_time_travel
 
-__all__ = ["Subject"]
+__all__ = ["Maintained", "Subject"]
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """The table to maintain."""
+class Maintained(ABC):
+    """A table with a health report of Iceberg, and its consumers, as the maintenance sees it."""
 
     handle: TableHandle
     consumers: Consumers
+
+    kept_by: ClassVar[str]
+    """The settings and references that keep snapshots, for the note about their files."""
 
     @property
     def table(self) -> str:
@@ -41,28 +46,15 @@ class Subject:
     @property
     def argument(self) -> str:
         """The URI of the table, quoted for a command line."""
-        return shlex.quote(self.handle.uri)
-
-    @property
-    def settings(self) -> HealthSettings:
-        """The table properties that decide what is due."""
-        return settings_of(self.handle.load().metadata.properties)
-
-    def health(self, *, time_travel: bool = False) -> IcebergHealthReport:
-        """Return the health report for the newest snapshot of the branch."""
-        loaded = self.handle.load()
-        head = loaded.metadata.references.get(self.handle.branch)
-        return check_health(
-            loaded,
-            None if head is None else loaded.metadata.snapshot(head.snapshot_id),
-            Cures(self.handle.uri),
-            self.handle.environment.now_millis(),
-            time_travel=time_travel,
-        )
+        return shlex.quote(self.table)
 
     def require_writable(self) -> None:
         """Raise if the table cannot be changed."""
         self.handle.pointer.require_writable()
+
+    @abstractmethod
+    def health(self, *, time_travel: bool = False) -> IcebergHealthReport:
+        """Return the health report for the newest state."""
 
     def stalled(self, steps: Sequence[StepReport], request: MaintainRequest) -> dict[str, Reason]:
         """Return a problem for each consumer that keeps snapshots and makes no progress."""
@@ -80,7 +72,33 @@ class Subject:
         if what is None:
             return None
         return (
-            f"{what}: their snapshots are kept by 'history.expire.max-snapshot-age-ms', "
-            "'history.expire.min-snapshots-to-keep', tags and branches. Once these have expired, "
+            f"{what}: their snapshots are kept by {self.kept_by}. Once these have expired, "
             f"lake maintain {self.argument} deletes the files"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Subject(Maintained):
+    """A branch of an Iceberg table."""
+
+    kept_by = (
+        "'history.expire.max-snapshot-age-ms', 'history.expire.min-snapshots-to-keep', tags and "
+        "branches"
+    )
+
+    @property
+    def settings(self) -> HealthSettings:
+        """The table properties that decide what is due."""
+        return settings_of(self.handle.load().metadata.properties)
+
+    def health(self, *, time_travel: bool = False) -> IcebergHealthReport:
+        """Return the health report for the newest snapshot of the branch."""
+        loaded = self.handle.load()
+        head = loaded.metadata.references.get(self.handle.branch)
+        return check_health(
+            loaded,
+            None if head is None else loaded.metadata.snapshot(head.snapshot_id),
+            Cures(self.handle.uri),
+            self.handle.environment.now_millis(),
+            time_travel=time_travel,
         )
