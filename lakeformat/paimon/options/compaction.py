@@ -59,7 +59,7 @@ class CompactionOptions:
         whole_number(0, 1_000_000),
         "200",
         "All runs of a bucket are compacted into one if the runs before the last one together "
-        "exceed this percentage of its size.",
+        "exceed this percentage of the size of the last one.",
         group=Group.PERFORMANCE,
     )
     compaction_size_ratio = Option(

@@ -39,7 +39,7 @@ class AggregateOptions:
         "fields.<column>.ignore-retract",
         BOOLEAN,
         "false",
-        "Deletes and update-befores do not change the column.",
+        "Rows of the kinds -D and -U do not change the column.",
         mutable=False,
     )
     list_agg_delimiter = ColumnOption(
@@ -130,7 +130,7 @@ class MergeOptions(AggregateOptions):
         "ignore-delete",
         BOOLEAN,
         "false",
-        "Deletes and update-befores are ignored, when written and when merged; tables of older "
+        "Rows of the kinds -D and -U are ignored, when written and when merged; tables of older "
         "releases set it as deduplicate.ignore-delete, first-row.ignore-delete or "
         "partial-update.ignore-delete.",
         mutable=False,
@@ -144,7 +144,7 @@ class MergeOptions(AggregateOptions):
         "ignore-update-before",
         BOOLEAN,
         "false",
-        "Update-befores are ignored when written.",
+        "Rows of the kind -U (before an update) are ignored when written.",
     )
     remove_record_on_delete_of_partial_update = Option(
         "partial-update.remove-record-on-delete",
@@ -164,7 +164,7 @@ class MergeOptions(AggregateOptions):
         "aggregation.remove-record-on-delete",
         BOOLEAN,
         "false",
-        "A delete removes the row of its key; if false, it is retracted column by column.",
+        "A delete removes the row of its key; if false, its values are retracted column by column.",
         mutable=False,
     )
     sequence_group = ColumnOption(
