@@ -25,6 +25,7 @@ from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.properties import bool_property, int_property
+from lakeformat.iceberg.types import Field
 from lakeformat.mixed.stores.alter_record import ALTERED, AlterRecord, adopted_columns
 from lakeformat.mixed.stores.file_offset import FILE_OFFSET
 from lakeformat.mixed.stores.properties import (
@@ -34,8 +35,14 @@ from lakeformat.mixed.stores.properties import (
     TABLE_FORMAT,
     TABLE_STORE,
     UPSERT,
+    VERSION_FIELD,
 )
 from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
+from lakeformat.mixed.stores.version_field import (
+    OPTIMIZED_BY_AMORO,
+    is_wider_version,
+    require_properties_with_version,
+)
 from lakeformat.mixed.tree_node import bucket_mask
 
 __all__ = ["alter_pair"]
@@ -140,7 +147,11 @@ def _is_as_planned(plan: LoadedPair, base: LoadedMetadata, change: LoadedMetadat
 
 
 def _require_allowed(table: str, loaded: LoadedPair, alteration: Alteration) -> None:
-    """Raise for a change by which keys would have other hashes, or the stores no longer a pair."""
+    """Raise for a change by which keys would have other hashes, rows another order, or the stores
+    be no longer a pair.
+    """
+    if loaded.version is not None:
+        _require_kept_version(table, loaded.version, alteration)
     key = {each.name for each in loaded.key}
     for change in alteration.columns:
         name = change.path[0]
@@ -159,6 +170,11 @@ def _require_allowed(table: str, loaded: LoadedPair, alteration: Alteration) -> 
             raise InvalidRequestError(
                 f"the property {name!r} of {table} cannot be changed, because it makes the two "
                 "stores one Mixed table: leave it out. rename_table renames both stores"
+            )
+        if name == VERSION_FIELD:
+            raise InvalidRequestError(
+                f"the property {name!r} of {table} cannot be changed, because older changes lack "
+                "the versions: set it for a new table, and copy the rows to that"
             )
         if name in _BUCKETS and value is not None:
             bucket_mask(int_property({name: value}, name, 1), name)
@@ -180,6 +196,27 @@ def _require_kept_key(table: str, change: object) -> None:
             f"the key column {change.path[0]!r} of {table} cannot {found[0]}, because {found[1]}: "
             "copy the rows to a new table with the wanted key"
         )
+
+
+def _require_kept_version(table: str, version: Field, alteration: Alteration) -> None:
+    """Raise for a change after which the versions of rows would be missing or have another
+    order.
+    """
+    for change in alteration.columns:
+        if change.path != (version.name,):
+            continue
+        is_lost = isinstance(change, DroppedColumn | RenamedColumn)
+        if is_lost or (isinstance(change, WiderColumn) and not is_wider_version(change.type)):
+            raise InvalidRequestError(
+                f"column {version.name!r} of {table} cannot be dropped, renamed or get this type, "
+                f"because the property {VERSION_FIELD!r} names it and its values order the rows of "
+                "a key: copy the rows to a new table"
+            )
+    given = {**alteration.properties}
+    if given.get(OPTIMIZED_BY_AMORO, "false") is None:
+        given[OPTIMIZED_BY_AMORO] = "true"  # Amoro's default
+    set_ones = {name: value for name, value in given.items() if value is not None}
+    require_properties_with_version(set_ones, version.name)
 
 
 def _require_not_named(table: str, metadata: TableMetadata, path: Path) -> None:

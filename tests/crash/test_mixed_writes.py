@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import pyarrow as pa
 import pytest
 
@@ -26,7 +29,9 @@ CHANGES = (
 """The values that each commit stores by id; None for a delete."""
 
 
-def new_pair() -> CrashableStorage:
+def new_pair(
+    columns: pa.Schema = COLUMNS, properties: Mapping[str, str] = MappingProxyType({})
+) -> CrashableStorage:
     storage = CrashableStorage()
     key = {"mixed-format.primary-key-fields": "id", "change.file-index.hash-bucket": "2"}
     for store, more in (
@@ -35,8 +40,8 @@ def new_pair() -> CrashableStorage:
     ):
         metadata = new_table_metadata(
             location_at(storage, store),
-            COLUMNS,
-            properties={**key, **more},
+            columns,
+            properties={**key, **more, **properties},
             environment=simulated(),
         )
         create_at_path(storage, store, metadata)

@@ -7,7 +7,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from lakeformat.catalog.iceberg.created_format import is_mixed, require_no_role
+from lakeformat.catalog.iceberg.created_format import (
+    is_mixed,
+    require_no_role,
+    require_no_version_field,
+)
 from lakeformat.catalog.iceberg.databases import IcebergDatabases
 from lakeformat.catalog.iceberg.metastore import Describe
 from lakeformat.catalog.iceberg.pair_stores import (
@@ -126,6 +130,7 @@ class IcebergCatalog(IcebergDatabases):
             columns = required_keys(columns, primary_key)
             is_made = make_pair(self._metastore, parsed, primary_key, described)
         else:
+            require_no_version_field(properties)
             is_made = self._metastore.make_table(parsed, described({}))
         if not is_made and not exist_ok:
             raise AlreadyExistsError(
@@ -134,8 +139,9 @@ class IcebergCatalog(IcebergDatabases):
         found = self._open_any(parsed)
         if is_pair:
             from lakeformat.catalog.iceberg.new_pair import require_same_key
+            from lakeformat.mixed.stores.properties import VERSION_FIELD
 
-            require_same_key(found, name, primary_key)
+            require_same_key(found, name, primary_key, properties.get(VERSION_FIELD))
         return found
 
     def alter_table(self, name: str, *changes: SchemaChange) -> IcebergTable | MixedTable:

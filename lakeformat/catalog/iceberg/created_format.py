@@ -11,9 +11,10 @@ from lakeformat.mixed.stores.properties import (
     PRIMARY_KEY,
     RENAMED_TO,
     TABLE_STORE,
+    VERSION_FIELD,
 )
 
-__all__ = ["is_mixed", "require_no_role"]
+__all__ = ["is_mixed", "require_no_role", "require_no_version_field"]
 
 
 def is_mixed(table_format: object) -> bool:
@@ -35,3 +36,12 @@ def require_no_role(properties: Mapping[str, str]) -> None:
                 "a store of a Mixed table: leave it out. A Mixed table is created with "
                 "format='mixed' and primary_key"
             )
+
+
+def require_no_version_field(properties: Mapping[str, str]) -> None:
+    """Refuse the property that only Mixed tables have."""
+    if VERSION_FIELD in properties:
+        raise InvalidRequestError(
+            f"{VERSION_FIELD!r} orders the changes of Mixed tables, and an Iceberg table has none: "
+            "pass format='mixed' and primary_key, or leave the property out"
+        )

@@ -29,7 +29,9 @@ from lakeformat.mixed.stores.properties import (
     TABLE_FORMAT,
     TABLE_STORE,
     UPSERT,
+    VERSION_FIELD,
 )
+from lakeformat.mixed.stores.version_field import new_version_properties
 from lakeformat.mixed.table import MixedTable
 from lakeformat.types.closest import closest
 
@@ -79,6 +81,7 @@ def make_pair(
     _require_sequences(given.format_version)
     if UPSERT not in given.properties:
         shared[UPSERT] = "true"  # so that Amoro's writers keep keys unique, too
+    shared |= new_version_properties(given.properties, given.schema, key)
     described = describe({**shared, TABLE_STORE: CHANGE})
     require_hashable([each for each in given.schema.fields if each.name in key])
     if not metastore.make_table(change, described):
@@ -96,10 +99,19 @@ def make_pair(
     return metastore.make_table(name, describe(base))
 
 
-def require_same_key(found: IcebergTable | MixedTable, name: str, key: Sequence[str]) -> None:
-    """Raise ``AlreadyExistsError`` unless an existing table is a Mixed table with this key."""
+def require_same_key(
+    found: IcebergTable | MixedTable, name: str, key: Sequence[str], version: str | None
+) -> None:
+    """Raise ``AlreadyExistsError`` unless an existing table is a Mixed table with this key and
+    version field.
+    """
     if isinstance(found, MixedTable) and found.primary_key == [*key]:
-        return
+        if (there_version := found.properties.get(VERSION_FIELD)) == version:
+            return
+        raise AlreadyExistsError(
+            f"table {name!r} exists, but its property {VERSION_FIELD!r} is {there_version!r}, not "
+            f"{version!r}, and cannot be changed: choose another name, or drop it"
+        )
     there = "a Mixed table" if isinstance(found, MixedTable) else "no Mixed table"
     more = f" with the key {', '.join(found.primary_key)}" if isinstance(found, MixedTable) else ""
     raise AlreadyExistsError(

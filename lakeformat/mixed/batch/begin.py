@@ -200,4 +200,5 @@ def _state(pair: LoadedPair, begin: Snapshot) -> MixedState:
         key=pair.key,
         merged=optimized_sequences(base, newest),
         position=Position((begin.sequence_number, number), MAIN_BRANCH, identity, base.places.uri),
+        version=pair.version,
     )

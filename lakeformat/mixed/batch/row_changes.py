@@ -23,6 +23,7 @@ from lakeformat.mixed.batch.moved_rows import MovedRows
 from lakeformat.mixed.read.node_splits import NodeSplit
 from lakeformat.mixed.read.scan import MixedScan
 from lakeformat.mixed.read.state import MixedState
+from lakeformat.mixed.stores.version_field import require_no_smaller_version
 from lakeformat.mixed.write.change_writer import ChangeWriter
 from lakeformat.mixed.write.write_changes import BatchPlace, publish_changes
 from lakeformat.rows.assignments import NewValues
@@ -132,7 +133,7 @@ class _RowWork:
             for old in self.scan.read(split):
                 self.rows += old.num_rows
                 for changed, kinds in self._changed(split, old):
-                    writer.change(changed, kinds)
+                    writer.change(changed, kinds, of_stored=True)
         self._report_progress(len(splits))
 
     def place(self) -> BatchPlace:
@@ -154,6 +155,8 @@ class _RowWork:
             yield old, np.full(old.num_rows, DELETE, np.int8)
             return
         new = self.update(old).cast(old.schema)
+        if (version := self.batch.state.version) is not None:
+            require_no_smaller_version(old.column(version.name), new.column(version.name))
         self._moved.add(split, old, new)
         both = pa.Table.from_batches([old, new])
         pairs = np.arange(2 * old.num_rows).reshape(2, -1).T.ravel()

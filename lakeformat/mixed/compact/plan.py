@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -64,6 +64,8 @@ class MergeUnit:
     """The base files among them, by path."""
     nodes: int
     """The number of nodes, which are hash buckets, of the new base files of the partition."""
+    base_versions: tuple[StoreFile, ...] = ()
+    """The base files whose rows may have larger versions than inserts among ``rewritten``."""
 
     @property
     def files(self) -> tuple[StoreFile, ...]:
@@ -282,6 +284,12 @@ def _units(
             if split.partition == partition.partition
             for file in split.files
         ]
+        versions = {
+            file.path: split.base_versions
+            for split in splits
+            for file in split.files
+            if split.base_versions and file.in_change
+        }
         nodes = node_count(stored, settings, partition.decision.type)
         for task in partition.tasks:
             deletes = (*task.replaced_deletes, *task.kept_deletes)
@@ -294,7 +302,12 @@ def _units(
                 tuple(files[each] for each in deletes if each in files),
                 {each: of_base[each] for each in paths if each in of_base},
                 nodes,
+                _unique(file for each in paths for file in versions.get(each, ())),
             )
+
+
+def _unique(files: Iterable[StoreFile]) -> tuple[StoreFile, ...]:
+    return tuple({each.path: each for each in files}.values())
 
 
 def _base_files(base: TableState) -> dict[str, FileToChange]:

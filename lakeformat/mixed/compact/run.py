@@ -83,8 +83,14 @@ class MergeWork:
             raise
 
     def _split(self, unit: MergeUnit, files: Sequence[StoreFile]) -> NodeSplit:
+        has_inserts = any(each.in_change for each in files)
         return NodeSplit(
-            self.state.snapshot_ids, unit.partition, unit.task.node, tuple(files), unit.key_deletes
+            self.state.snapshot_ids,
+            unit.partition,
+            unit.task.node,
+            tuple(files),
+            unit.key_deletes,
+            unit.base_versions if has_inserts else (),
         )
 
     def _deletes(self, unit: MergeUnit, scan: MixedScan) -> list[pa.Table]:

@@ -3,7 +3,8 @@
 
 A change has a log sequence number (LSN): its transaction, then its offset in the transaction. A row
 is deleted by its key if the key has a delete with a larger LSN. An update has a delete and an
-insert with one LSN, so an equal LSN deletes nothing.
+insert with one LSN, so an equal LSN deletes nothing. In a table with a version field, the version
+comes before the LSN.
 """
 
 from __future__ import annotations
@@ -25,25 +26,40 @@ _Numbers = NDArray[np.int64]
 class KeyDeletes:
     """Deleted keys, each with the largest LSN of its deletes."""
 
-    def __init__(self, keys: Sequence[pa.Array], transactions: _Numbers, offsets: _Numbers) -> None:
-        """Build the index from the key columns of all deletes, and the LSN of each."""
+    def __init__(
+        self,
+        keys: Sequence[pa.Array],
+        transactions: _Numbers,
+        offsets: _Numbers,
+        versions: _Numbers | None = None,
+    ) -> None:
+        """Build the index from the key columns of all deletes, the LSN of each, and in a table with
+        a version field the version of each.
+        """
         ranks = np.arange(len(offsets))
-        if not _is_ascending(transactions, offsets):
-            order = np.lexsort((offsets, transactions))
+        if versions is not None or not _is_ascending(transactions, offsets):
+            by = (offsets, transactions) if versions is None else (offsets, transactions, versions)
+            order = np.lexsort(by)
             transactions, offsets = transactions[order], offsets[order]
+            versions = None if versions is None else versions[order]
             ranks[order] = np.arange(len(order))
+        self._versions = versions
         self._transactions = transactions
         self._offsets = offsets
         self._keys = EqualityKeys(keys, ranks)
 
     def deleted(
-        self, keys: Sequence[pa.Array], transactions: int | _Numbers, offsets: _Numbers | None
+        self,
+        keys: Sequence[pa.Array],
+        transactions: int | _Numbers,
+        offsets: _Numbers | None,
+        versions: _Numbers | None = None,
     ) -> Mask:
         """Return a mask of the rows that are deleted.
 
         ``transactions`` has the transaction of each row, or is the one of all rows. Without
         ``offsets`` the rows come after all changes of their transaction, as rows of the base store
-        do.
+        do. ``versions`` are those of the rows in a table with a version field.
         """
         rows, ranks = self._keys.matches(keys)
         own = transactions if isinstance(transactions, int) else transactions[rows]
@@ -51,6 +67,10 @@ class KeyDeletes:
         is_deleted = newest > own
         if offsets is not None:
             is_deleted |= (newest == own) & (self._offsets[ranks] > offsets[rows])
+        if self._versions is not None:
+            assert versions is not None
+            newest, own = self._versions[ranks], versions[rows]
+            is_deleted = (newest > own) | ((newest == own) & is_deleted)
         mask: Mask = np.zeros(len(keys[0]), np.bool_)
         mask[rows[is_deleted]] = True
         return mask

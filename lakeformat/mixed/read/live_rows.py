@@ -18,6 +18,7 @@ from lakeformat.mixed.read.key_deletes import KeyDeletes
 from lakeformat.mixed.read.node_deletes import DeletePart, offsets_of
 from lakeformat.mixed.read.store_files import StoreFile
 from lakeformat.mixed.stores.file_offset import FILE_OFFSET
+from lakeformat.mixed.stores.version_field import version_numbers
 from lakeformat.rows.prune import Mask
 from lakeformat.types.arrow_memory import array_of
 
@@ -36,14 +37,17 @@ def live_rows(
     key: Sequence[Field],
     wanted: Sequence[Field],
     read: ReadFields,
+    *,
+    version: Field | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the wanted columns of the live rows of some files.
+    """Stream the wanted columns of the live rows of some files; ``version`` is the version field of
+    the table.
 
     The keys of all rows are read once for each part of the deletes; the other columns are read
     once. Memory holds one part of the deletes, and the positions of the rows that earlier parts
     delete.
     """
-    rows = _NodeRows(files, tuple(key), read)
+    rows = _NodeRows(files, tuple(key), version, read)
     for part in parts:
         if part.is_last:
             yield from rows.live(part.deletes, wanted)
@@ -68,6 +72,7 @@ class _Rows:
 class _NodeRows:
     files: Sequence[StoreFile]
     key: Sequence[Field]
+    version: Field | None
     read: ReadFields
     left_out: dict[str, DeletionVector] = field(default_factory=dict)
     """The positions of the rows that earlier parts of the deletes delete, by path of the file."""
@@ -95,7 +100,8 @@ class _NodeRows:
 
     def _fields(self, wanted: Sequence[Field]) -> list[Field]:
         """Return the columns to read of a change: the wanted ones first, the offset last."""
-        needed = (*self.key, *((POSITION,) if self.left_out else ()))
+        versions = () if self.version is None else (self.version,)
+        needed = (*self.key, *versions, *((POSITION,) if self.left_out else ()))
         fields = {each.id: each for each in wanted}
         fields |= {each.id: each for each in needed if each.id not in fields}
         return [*fields.values(), FILE_OFFSET]
@@ -112,7 +118,10 @@ class _NodeRows:
     def _deleted(self, rows: _Rows, deletes: KeyDeletes, fields: Sequence[Field]) -> Mask:
         places = {each.id: place for place, each in enumerate(fields)}
         keys = [rows.batch.column(places[each.id]) for each in self.key]
-        return deletes.deleted(keys, rows.transactions, rows.offsets)
+        versions = None
+        if self.version is not None:
+            versions = version_numbers(rows.batch.column(places[self.version.id]))
+        return deletes.deleted(keys, rows.transactions, rows.offsets, versions)
 
 
 def _kept(positions: pa.Array, left_out: DeletionVector) -> Mask:

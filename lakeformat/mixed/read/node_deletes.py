@@ -15,10 +15,12 @@ import pyarrow as pa
 
 from lakeformat.errors import CorruptTableError
 from lakeformat.iceberg.read.file_rows import file_rows_of
+from lakeformat.mixed.read.base_versions import BEFORE_ALL, base_versions
 from lakeformat.mixed.read.key_deletes import KeyDeletes
 from lakeformat.mixed.read.state import MixedState
 from lakeformat.mixed.read.store_files import StoreFile
 from lakeformat.mixed.stores.file_offset import FILE_OFFSET
+from lakeformat.mixed.stores.version_field import version_numbers
 from lakeformat.tables.scan_report import ScanReport
 
 __all__ = ["DeletePart", "NodeDeletes", "offsets_of"]
@@ -47,21 +49,26 @@ class NodeDeletes:
     _known: dict[str, pa.Table] = field(default_factory=dict)
     """The deletes of the last node by path, if they fitted into memory."""
 
-    def parts(self, files: Sequence[StoreFile]) -> Iterator[DeletePart]:
-        """Yield the deletes of some files; no part if the files have no rows."""
+    def parts(
+        self, files: Sequence[StoreFile], base_files: Sequence[StoreFile] = ()
+    ) -> Iterator[DeletePart]:
+        """Yield the deletes of some files; no part if the files have no rows.
+
+        In a table with a version field, rows of ``base_files`` delete rows with smaller versions.
+        """
         held: list[tuple[StoreFile, pa.Table]] = []
         size, is_whole = 0, True
         for file, rows in self._rows(files):
             if not rows.num_rows:
                 continue
             if held and size + rows.nbytes > _MOST_BYTES:
-                yield DeletePart(_index(held), is_last=False)
+                yield DeletePart(self._index(held, base_files), is_last=False)
                 held, size, is_whole = [], 0, False
             held.append((file, rows))
             size += rows.nbytes
         self._keep(held if is_whole else [])
         if held:
-            yield DeletePart(_index(held), is_last=True)
+            yield DeletePart(self._index(held, base_files), is_last=True)
 
     def _keep(self, held: Sequence[tuple[StoreFile, pa.Table]]) -> None:
         found: dict[str, list[pa.Table]] = {}
@@ -83,7 +90,8 @@ class NodeDeletes:
     def _read(self, file: StoreFile) -> Iterator[pa.RecordBatch]:
         state, stored = self.state, file.split.file
         self.report.opened(stored.size_bytes)
-        fields = (*state.key, FILE_OFFSET)
+        versions = () if state.version is None else (state.version,)
+        fields = (*state.key, *versions, FILE_OFFSET)
         files = file_rows_of(state.change.places, state.change.metadata.properties)
         yield from files.read(
             stored.path,
@@ -93,13 +101,22 @@ class NodeDeletes:
             constants=dict(stored.constants),
         )
 
-
-def _index(held: Sequence[tuple[StoreFile, pa.Table]]) -> KeyDeletes:
-    numbers = np.array([file.transaction for file, _ in held], np.int64)
-    transactions = np.repeat(numbers, [rows.num_rows for _, rows in held])
-    rows = pa.concat_tables([rows for _, rows in held]).combine_chunks()
-    *keys, offsets = [column.combine_chunks() for column in rows.columns]
-    return KeyDeletes(keys, transactions, offsets.to_numpy())
+    def _index(
+        self, held: Sequence[tuple[StoreFile, pa.Table]], base_files: Sequence[StoreFile]
+    ) -> KeyDeletes:
+        state = self.state
+        numbers = np.array([file.transaction for file, _ in held], np.int64)
+        transactions = np.repeat(numbers, [rows.num_rows for _, rows in held])
+        rows = pa.concat_tables([rows for _, rows in held])
+        if state.version is not None:
+            of_base = base_versions(state, base_files, rows, self.report)
+            before = np.full(len(of_base), BEFORE_ALL, np.int64)
+            transactions = np.concatenate([transactions, before])
+            rows = pa.concat_tables([rows, of_base])
+        columns = [column.combine_chunks() for column in rows.combine_chunks().columns]
+        keys, offsets = columns[: len(state.key)], columns[-1].to_numpy()
+        versions = None if state.version is None else version_numbers(columns[-2])
+        return KeyDeletes(keys, transactions, offsets, versions)
 
 
 def offsets_of(column: pa.Array, path: str) -> np.ndarray[Any, np.dtype[np.int64]]:

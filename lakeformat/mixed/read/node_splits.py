@@ -48,6 +48,9 @@ class NodeSplit:
     """The files with rows: base files and inserts."""
     deletes: tuple[StoreFile, ...]
     """The files whose rows are deleted, if they may delete rows of ``files``."""
+    base_versions: tuple[StoreFile, ...] = ()
+    """The base files whose rows may have larger versions than inserts among ``files``; empty in a
+    table without a version field."""
 
     @property
     def size_bytes(self) -> int:
@@ -102,14 +105,21 @@ def plan_nodes(state: MixedState, conditions: Conjunction) -> MixedPlan:
         if is_newer and each.kind is FileKind.CHANGE_DELETE:
             deletes.append(each)
     rows = [*base_files(state.base, base), *inserts]
+    versions: list[StoreFile] = []
+    if state.version is not None and inserts:
+        of_base = base if only_keys else plan_files(state.base, of_keys)
+        versions = [*base_files(state.base, of_base)]
     _require_one_spec(state, (base, change, all_deletes))
     nodes = NodeFilter.of(state.key, conditions)
     if has_changed_key_type((state.base.metadata, state.change.metadata), state.key):
         # The nodes in names of files do not fit together.
         nodes = NodeFilter(None)
-        rows, deletes = ([replace(each, node=ROOT) for each in of] for of in (rows, deletes))
+        rows, deletes, versions = (
+            [replace(each, node=ROOT) for each in of] for of in (rows, deletes, versions)
+        )
     kept = [each for each in rows if nodes.may_have_keys(each.node)]
-    splits = sorted(_splits(state, kept, deletes), key=lambda each: (each.partition, each.node))
+    made = _splits(state, kept, deletes, versions)
+    splits = sorted(made, key=lambda each: (each.partition, each.node))
     return MixedPlan(base, change, merged, len(rows) - len(kept), splits)
 
 
@@ -140,7 +150,8 @@ def plan_all_nodes(state: MixedState, select: SelectChanges) -> NodesToMerge:
     deletes = [each for each in newer if each.kind is FileKind.CHANGE_DELETE]
     _require_own_paths(state, (*rows, *deletes), "they cannot be optimized: read the table")
     _require_one_path(state, (*rows, *deletes))
-    splits = [*_splits(state, rows, deletes, keep_old=True)]
+    versions = [each for each in rows if state.version is not None and not each.in_change]
+    splits = [*_splits(state, rows, deletes, versions, keep_old=True)]
     applied = {each.path for split in splits for each in split.deletes}
     return NodesToMerge(splits, [each for each in deletes if each.path not in applied])
 
@@ -206,22 +217,42 @@ def _splits(
     state: MixedState,
     rows: Iterable[StoreFile],
     deletes: Iterable[StoreFile],
+    versions: Iterable[StoreFile],
     *,
     keep_old: bool = False,
 ) -> Iterator[NodeSplit]:
+    keep_old = keep_old or state.version is not None  # an old delete may have a large version
     nodes: dict[tuple[str, str, TreeNode], list[StoreFile]] = {}
     for each in rows:
         nodes.setdefault((each.partition, each.values, each.node), []).append(each)
-    of_nodes: dict[str, dict[TreeNode, list[StoreFile]]] = {}
-    for each in deletes:
-        of_nodes.setdefault(each.values, {}).setdefault(each.node, []).append(each)
+    of_nodes = _by_node(deletes)
+    versions_of_nodes = _by_node(versions)
     for (partition, values, node), files in nodes.items():
         oldest = min(each.transaction for each in files)
         applied = [
             each
-            for other, listed in of_nodes.get(values, {}).items()
-            if node.may_share_keys(other)
-            for each in listed
+            for each in _sharing_keys(of_nodes, values, node)
             if keep_old or each.transaction >= oldest
         ]
-        yield NodeSplit(state.snapshot_ids, partition, node, tuple(files), tuple(applied))
+        has_inserts = any(each.in_change for each in files)
+        older = _sharing_keys(versions_of_nodes, values, node) if has_inserts else ()
+        ids = state.snapshot_ids
+        yield NodeSplit(ids, partition, node, tuple(files), tuple(applied), tuple(older))
+
+
+_ByNode: TypeAlias = dict[str, dict[TreeNode, list[StoreFile]]]
+
+
+def _by_node(files: Iterable[StoreFile]) -> _ByNode:
+    """Return files by the values of their partition and by their node."""
+    found: _ByNode = {}
+    for each in files:
+        found.setdefault(each.values, {}).setdefault(each.node, []).append(each)
+    return found
+
+
+def _sharing_keys(files: _ByNode, values: str, node: TreeNode) -> Iterator[StoreFile]:
+    """Yield the files of a partition that may have keys of a node."""
+    for other, listed in files.get(values, {}).items():
+        if node.may_share_keys(other):
+            yield from listed

@@ -152,5 +152,6 @@ class MixedScan(Results):
         def read(file: StoreFile, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
             return self._scan_of(file).read_fields(file.split, fields)
 
-        parts = self._deletes.parts(split.deletes)
-        return live_rows(split.files, parts, self._state.key, wanted, read)
+        state = self._state
+        parts = self._deletes.parts(split.deletes, split.base_versions)
+        return live_rows(split.files, parts, state.key, wanted, read, version=state.version)

@@ -25,6 +25,9 @@ class MixedState:
     merged: OptimizedSequences
     """The changes that are merged into the base store at its snapshot."""
     position: Position
+    version: Field | None = None
+    """The column whose larger value makes a row of a key the newer one; None if transactions alone
+    order the changes."""
 
     @property
     def schema(self) -> Schema:

@@ -18,6 +18,7 @@ __all__ = [
     "TABLE_FORMAT",
     "TABLE_STORE",
     "UPSERT",
+    "VERSION_FIELD",
     "change_store_name",
     "is_keyed_store",
 ]
@@ -36,6 +37,9 @@ TABLE_FORMAT = "table-format"
 UPSERT = "write.upsert.enabled"
 """With false, a written row does not delete older rows of its key; default: true, and false in
 Amoro."""
+VERSION_FIELD = "lake.version-field"
+"""The column whose larger value makes a row of a key the newer one; a property of this library,
+which Amoro does not know."""
 BASE, CHANGE = "base", "change"
 
 

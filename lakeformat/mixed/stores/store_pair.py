@@ -18,7 +18,9 @@ from lakeformat.mixed.stores.properties import (
     PRIMARY_KEY,
     RENAMED_TO,
     TABLE_STORE,
+    VERSION_FIELD,
 )
+from lakeformat.mixed.stores.version_field import version_field
 
 __all__ = ["LoadedPair", "StorePair"]
 
@@ -49,6 +51,14 @@ class LoadedPair:
                 + (f", which names {unknown[0]!r}" if names else "")
             )
         return tuple(found[name] for name in names)
+
+    @property
+    def version(self) -> Field | None:
+        """The column whose larger value makes a row of a key the newer one; None if transactions
+        alone order the changes.
+        """
+        metadata = self.base.metadata
+        return version_field(metadata.properties, metadata.schema, self.base.places.uri)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +123,14 @@ class StorePair:
                 f"the stores of the Mixed table {self.base.uri} have different keys: "
                 f"{', '.join(keys[0])} in the base store, {', '.join(keys[1])} in "
                 f"{self.change.uri}. Correct the property {PRIMARY_KEY!r} of one of them"
+            )
+        versions = [each.metadata.properties.get(VERSION_FIELD) for each in (base, change)]
+        if versions[0] != versions[1]:
+            raise CorruptTableError(
+                f"the stores of the Mixed table {self.base.uri} have different version fields: "
+                f"{versions[0]!r} in the base store, {versions[1]!r} in {self.change.uri}. The "
+                f"property {VERSION_FIELD!r} is set when a table is created, and cannot be changed "
+                "later: undo the change in that store"
             )
 
     def _require_same_columns(self, pair: LoadedPair) -> None:

@@ -170,4 +170,4 @@ def _changes_of(
 ) -> Iterator[pa.RecordBatch]:
     change = pair.change
     state = TableState(change.places, change.metadata, snapshot.of_store.snapshot, asked.schema)
-    return commit_changes(state, pair.key, asked)
+    return commit_changes(state, pair.key, pair.version, asked)

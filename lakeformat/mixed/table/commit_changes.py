@@ -3,7 +3,8 @@
 
 A delete and an insert with one offset and one key are an update. If a late batch has a lower
 transaction than commits before it, its changes of keys that these have changed have no effect, and
-are left out.
+are left out. In a table with a version field, they are left out if their version is not larger, and
+the changes of a commit are in the order of versions.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from lakeformat.iceberg.arrow_types import to_arrow_field
 from lakeformat.iceberg.read.asked_rows import AskedRows
@@ -23,6 +25,7 @@ from lakeformat.mixed.file_names import FileKind, parse_file_name
 from lakeformat.mixed.read.key_deletes import KeyDeletes
 from lakeformat.mixed.read.store_files import StoreFile, change_files
 from lakeformat.mixed.stores.file_offset import FILE_OFFSET
+from lakeformat.mixed.stores.version_field import version_numbers
 from lakeformat.mixed.write.changes import equals_the_one_before, optional_columns
 from lakeformat.rows.prune import Mask
 from lakeformat.types.arrow_memory import array_of
@@ -34,7 +37,7 @@ _DELETED, _INSERTED, _BEFORE, _AFTER = range(4)
 
 
 def commit_changes(
-    state: TableState, key: Sequence[Field], asked: AskedRows
+    state: TableState, key: Sequence[Field], version: Field | None, asked: AskedRows
 ) -> Iterator[pa.RecordBatch]:
     """Yield the changes of the commit that made the snapshot of ``state``, a state of the change
     store; memory holds those of one node.
@@ -43,12 +46,14 @@ def commit_changes(
     files = [*change_files(state, plan_added_files(state, [state.snapshot]))]
     late = [each for each in files if each.transaction < state.snapshot.sequence_number]
     listed = [*change_files(state, plan_files(state))] if late else []
+    versions = () if version is None else (version,)
     # Deletes have values in the columns that were required when they were written.
     then = replace(
         state.metadata, current_schema_id=state.metadata.schema_at(state.snapshot).schema_id
     )
-    optional = frozenset(optional_columns(then, key))
-    reader = _NodeChangesReader(Scan(state, None, None), asked, tuple(key), optional, listed)
+    optional = frozenset(optional_columns(then, (*key, *versions)))
+    scan = Scan(state, None, None)
+    reader = _NodeChangesReader(scan, asked, tuple(key), optional, listed, version)
     groups: dict[tuple[object, ...], list[StoreFile]] = {}
     for each in files:
         groups.setdefault(_writer(each), []).append(each)
@@ -76,6 +81,8 @@ class _NodeChangesReader:
     """The columns that a delete can lack."""
     listed: Sequence[StoreFile]
     """All files of the change store, if the commit has files with a lower transaction."""
+    version: Field | None
+    """None in a table without a version field."""
 
     def read(self, files: Sequence[StoreFile]) -> Iterator[pa.RecordBatch]:
         """Yield the changes of files of one writer, node and transaction."""
@@ -95,7 +102,9 @@ class _NodeChangesReader:
             yield found
 
     def _in_order(self, files: Sequence[StoreFile]) -> tuple[pa.RecordBatch, Mask]:
-        """Return the rows of files by offset, the deletes first, and a mask of the inserts."""
+        """Return the rows of files by version and offset, the deletes first, and a mask of the
+        inserts.
+        """
         fields = (*self.asked.schema.fields, FILE_OFFSET)
         deletes, inserts = (
             self._rows([each for each in files if each.kind is kind], fields)
@@ -103,10 +112,20 @@ class _NodeChangesReader:
         )
         rows = pa.concat_tables([deletes, inserts]).combine_chunks()
         is_insert = np.arange(len(rows)) >= len(deletes)
-        order = np.lexsort((is_insert, rows.column(FILE_OFFSET.name).to_numpy()))
+        numbers = [is_insert, rows.column(FILE_OFFSET.name).to_numpy()]
+        if (versions := self._versions(rows)) is not None:
+            numbers.append(versions)
+        order = np.lexsort(numbers)
         ordered = rows.take(pa.array(order))
         [batch] = ordered.to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)]
         return batch, is_insert[order]
+
+    def _versions(self, rows: pa.Table | pa.RecordBatch) -> NDArray[np.int64] | None:
+        if self.version is None:
+            return None
+        column = rows.column(self.version.name)
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        return np.concatenate([np.zeros(0, np.int64), *map(version_numbers, chunks)])
 
     def _rows(self, files: Sequence[StoreFile], fields: Sequence[Field]) -> pa.Table:
         schema = pa.schema([to_arrow_field(each) for each in fields])
@@ -124,13 +143,16 @@ class _NodeChangesReader:
         ]
         if not newer:
             return np.zeros(rows.num_rows, np.bool_)
-        tables = [self._rows([each], (*self.key, FILE_OFFSET)) for each in newer]
+        versions = () if self.version is None else (self.version,)
+        fields = (*self.key, FILE_OFFSET, *versions)
+        tables = [self._rows([each], fields) for each in newer]
         numbers = np.array([each.transaction for each in newer], np.int64)
         transactions = np.repeat(numbers, [len(each) for each in tables])
         every = pa.concat_tables(tables).combine_chunks()
-        *keys, offsets = [column.combine_chunks() for column in every.columns]
-        changed = KeyDeletes(keys, transactions, offsets.to_numpy())
-        return changed.deleted([rows.column(each.name) for each in self.key], of.transaction, None)
+        *keys, offsets = [column.combine_chunks() for column in every.columns[: len(self.key) + 1]]
+        changed = KeyDeletes(keys, transactions, offsets.to_numpy(), self._versions(every))
+        keys = [rows.column(each.name) for each in self.key]
+        return changed.deleted(keys, of.transaction, None, self._versions(rows))
 
     def _kinds(
         self, rows: pa.RecordBatch, is_insert: Mask

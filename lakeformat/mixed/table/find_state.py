@@ -80,6 +80,7 @@ def _state(
         key=pair.key,
         merged=merged,
         position=position,
+        version=pair.version,
     )
 
 

@@ -55,20 +55,27 @@ class ChangeWriter(NodeWriter):
             more=(FILE_OFFSET,),
         )
         self._of_table = GivenRows(pair.change.metadata.schema)
-        self._changes = ChangesOf(pair.change.metadata, self._key, replaces=replaces)
+        self._changes = ChangesOf(
+            pair.change.metadata, self._key, replaces=replaces, version=pair.version
+        )
         self._offset = 1
         self.columns = [each.name for each in pair.base.metadata.schema.fields]
         """The names of the columns of the table."""
         self.changed_rows = 0
         """The number of rows that were given so far."""
 
-    def change(self, batch: pa.RecordBatch, kinds: Kinds | None) -> None:
-        """Add rows to store, or to delete if their kind is ``-U`` or ``-D``."""
+    def change(
+        self, batch: pa.RecordBatch, kinds: Kinds | None, *, of_stored: bool = False
+    ) -> None:
+        """Add rows to store, or to delete if their kind is ``-U`` or ``-D``.
+
+        With ``of_stored`` the rows to delete are those of the table, which may lack a version.
+        """
         numbers = range(self.changed_rows, self.changed_rows + batch.num_rows)
         if kinds is None:
             kinds = np.full(len(numbers), INSERT, np.int8)
         rows = self._of_table(batch, numbers)
-        made = self._changes(rows, kinds, numbers, self._offset)
+        made = self._changes(rows, kinds, numbers, self._offset, of_stored=of_stored)
         self.changed_rows, self._offset = numbers.stop, made.next_offset
         for kind, changed in (
             (FileKind.CHANGE_DELETE, made.deletes),

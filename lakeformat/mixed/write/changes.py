@@ -21,6 +21,7 @@ from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.types import Field, Type, inner_fields
 from lakeformat.iceberg.write.partitioned_rows import Splitter
 from lakeformat.mixed.stores.file_offset import FILE_OFFSET
+from lakeformat.mixed.stores.version_field import require_version_of_deletes
 from lakeformat.rows.prune import Mask
 from lakeformat.rows.row_kinds import UPDATE_AFTER, UPDATE_BEFORE, Kinds, is_retract
 from lakeformat.types.arrow_memory import array_of
@@ -48,18 +49,37 @@ class Changes:
 class ChangesOf:
     """Makes the changes of batches of a table."""
 
-    def __init__(self, metadata: TableMetadata, key: Sequence[Field], *, replaces: bool) -> None:
-        """Start; with ``replaces`` an inserted row first deletes the rows with its key."""
+    def __init__(
+        self,
+        metadata: TableMetadata,
+        key: Sequence[Field],
+        *,
+        replaces: bool,
+        version: Field | None = None,
+    ) -> None:
+        """Start; with ``replaces`` an inserted row first deletes the rows with its key. In a table
+        with a ``version`` field it always does, and its delete has its version.
+        """
+        self._version = None if version is None else version.name
         self._key = [each.name for each in key]
-        self._replaces = replaces
+        self._replaces = replaces or version is not None
         spec = metadata.spec_of(metadata.default_spec_id)
         self._splitter = Splitter(spec, metadata.schema, partition_type(metadata, spec))
-        self._optional = optional_columns(metadata, key)
+        self._optional = optional_columns(metadata, [*key, *([version] if version else [])])
 
     def __call__(
-        self, rows: pa.RecordBatch, kinds: Kinds, numbers: range, first_offset: int
+        self,
+        rows: pa.RecordBatch,
+        kinds: Kinds,
+        numbers: range,
+        first_offset: int,
+        *,
+        of_stored: bool = False,
     ) -> Changes:
-        """Return the changes of a batch; ``numbers`` has the number of each row, for errors."""
+        """Return the changes of a batch; ``numbers`` has the number of each row, for errors.
+
+        With ``of_stored`` the rows to delete are those of the table, which may lack a version.
+        """
         require_keys(rows, self._key, numbers)
         retracts = is_retract(kinds)
         pairs = np.zeros(len(kinds), np.bool_)
@@ -67,7 +87,14 @@ class ChangesOf:
         offsets = first_offset - 1 + np.cumsum(~pairs, dtype=np.int64)
         deleting = retracts
         if self._replaces:
-            deleting = ~self._deleted_by_its_pair(rows, pairs)
+            paired = self._deleted_by_its_pair(rows, pairs)
+            if self._version is None:
+                deleting = ~paired
+            else:  # the delete of an update needs the version of the new row
+                deleting = ~np.append(paired[1:], np.zeros(min(1, len(paired)), np.bool_))
+                if not of_stored:
+                    versions = rows.column(self._version)
+                    require_version_of_deletes(versions, retracts & deleting, numbers.start)
         return Changes(
             _with_offsets(_chosen(rows, ~retracts), offsets[~retracts]),
             _with_offsets(self._deletes(rows, retracts, deleting), offsets[deleting]),

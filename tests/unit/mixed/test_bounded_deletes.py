@@ -57,13 +57,13 @@ def test_rows_are_the_same_and_no_part_exceeds_the_limit(changed, monkeypatch):
     table, known = changed
     parts: list[tuple[int, int]] = []
 
-    def index(held: Any) -> KeyDeletes:
+    def index(self: Any, held: Any, base_files: Any) -> KeyDeletes:
         parts.append((len(held), sum(rows.nbytes for _, rows in held)))
-        return whole(held)
+        return whole(self, held, base_files)
 
-    whole = node_deletes._index
+    whole = node_deletes.NodeDeletes._index
     live = positions(table)
-    monkeypatch.setattr(node_deletes, "_index", index)
+    monkeypatch.setattr(node_deletes.NodeDeletes, "_index", index)
     assert contents(table) == known
     undivided = len(parts)
     for most in (1, 300):

@@ -45,3 +45,26 @@ def test_rows_are_deleted_by_larger_lsns_only():
             assert found.deleted(keys, transaction, of_rows).tolist() == wanted
             after_all = [largest.get(key, nothing)[0] > transaction for key in rows]
             assert found.deleted(keys, transaction, None).tolist() == after_all
+
+
+def test_a_version_comes_before_the_lsn():
+    seed = random.randrange(1 << 30)
+    print(f"SEED={seed}")
+    draw = random.Random(seed)
+    for _ in range(60):
+        deletes = [[draw.randrange(5) for _ in range(4)] for _ in range(draw.choice([1, 4, 40]))]
+        columns = [np.array(each, np.int64) for each in zip(*deletes, strict=True)]
+        largest: dict[int, tuple[int, int, int]] = {}
+        for key, transaction, offset, version in deletes:
+            known = largest.get(key, (-9, 0, 0))
+            largest[key] = max(known, (version - 2, transaction, offset))
+        found = KeyDeletes([pa.array(columns[0])], columns[1], columns[2], columns[3] - 2)
+        rows = [[draw.randrange(7) for _ in range(3)] for _ in range(20)]
+        keys, offsets, versions = (np.array(each, np.int64) for each in zip(*rows, strict=True))
+        for transaction in range(-1, 6):
+            wanted = [
+                largest.get(key, (-9, 0, 0)) > (version - 3, transaction, offset)
+                for key, offset, version in rows
+            ]
+            mask = found.deleted([pa.array(keys)], transaction, offsets, versions - 3)
+            assert mask.tolist() == wanted

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the versions of base rows that inserted rows of the same keys must exceed.
+
+In a table with a version field, a late insert can be older than a row of the base store, whose own
+delete is merged and no longer read. So this row counts as a delete with its version, before all
+transactions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.iceberg.read.equality_keys import EqualityKeys
+from lakeformat.iceberg.read.scan import Scan
+from lakeformat.mixed.read.state import MixedState
+from lakeformat.mixed.read.store_files import StoreFile
+from lakeformat.tables.scan_report import ScanReport
+from lakeformat.types.arrow_memory import array_of
+
+__all__ = ["BEFORE_ALL", "base_versions"]
+
+BEFORE_ALL = -1
+"""A transaction that is lower than every other one."""
+
+
+def base_versions(
+    state: MixedState, files: Sequence[StoreFile], deletes: pa.Table, report: ScanReport
+) -> pa.Table:
+    """Return the base rows whose keys are among those of the deletes, as deletes with their
+    versions; memory holds only these.
+
+    The columns are those of ``deletes``: the key, the version and the offset.
+    """
+    assert state.version is not None
+    if not files:
+        return deletes.slice(0, 0)
+    base = Scan(state.base, None, None)
+    base.report = report
+    keys = [column.combine_chunks() for column in deletes.columns[: len(state.key)]]
+    wanted = EqualityKeys(keys, np.zeros(len(deletes), np.int64))
+    found = []
+    for file in files:
+        for batch in base.read_fields(file.split, (*state.key, state.version)):
+            rows, _ = wanted.matches(batch.columns[: len(keys)])
+            if len(rows):
+                offsets = array_of(np.zeros(len(rows), np.int64))
+                columns = [*batch.take(array_of(rows)).columns, offsets]
+                found.append(pa.RecordBatch.from_arrays(columns, schema=deletes.schema))
+    return pa.Table.from_batches(found, deletes.schema)

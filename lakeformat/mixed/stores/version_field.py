@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The version field of a Mixed table: a column whose larger value decides which row of a key is
+newer.
+
+Changes of such a table are ordered by version, then by transaction, then by offset. Amoro has no
+such property: its readers know only the last two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from lakeformat.errors import CorruptTableError, InvalidRequestError
+from lakeformat.iceberg.properties import bool_property
+from lakeformat.iceberg.schema import Schema
+from lakeformat.iceberg.types import Field, PrimitiveType
+from lakeformat.mixed.stores.properties import UPSERT, VERSION_FIELD
+from lakeformat.types.arrow_memory import null_mask, numbers
+from lakeformat.types.closest import closest
+
+__all__ = [
+    "OPTIMIZED_BY_AMORO",
+    "is_wider_version",
+    "new_version_properties",
+    "require_no_smaller_version",
+    "require_properties_with_version",
+    "require_version_of_deletes",
+    "version_field",
+    "version_numbers",
+]
+
+_OF_PAIMON = "sequence.field"
+OPTIMIZED_BY_AMORO = "self-optimizing.enabled"
+"""With false, Amoro does not optimize the table; default: true."""
+_NUMBERS = frozenset({"int", "long", "date", "timestamp", "timestamptz"})
+_MOST_DIGITS = 18
+_SMALLEST = np.iinfo(np.int64).min
+
+
+def version_field(properties: Mapping[str, str], schema: Schema, uri: str) -> Field | None:
+    """Return the version field of a table; None if it has none."""
+    name = properties.get(VERSION_FIELD)
+    if name is None:
+        return None
+    for field in schema.fields:
+        if field.name == name and _has_order(field):
+            return field
+    columns = ", ".join(f"{each.name} {each.type}" for each in schema.fields)
+    raise CorruptTableError(
+        f"the property {VERSION_FIELD!r} of {uri} is {name!r}, which names no column that can hold "
+        f"versions, but the columns are {columns}: give the column this name again in both stores"
+    )
+
+
+def new_version_properties(
+    properties: Mapping[str, str], schema: Schema, key: Sequence[str]
+) -> dict[str, str]:
+    """Return the properties that a new table with these ones needs in addition; raise
+    ``InvalidRequestError`` if its version field cannot order changes.
+    """
+    if _OF_PAIMON in properties:
+        raise InvalidRequestError(
+            f"{_OF_PAIMON!r} is a property of Paimon tables; in a Mixed table {VERSION_FIELD!r} "
+            "names the column whose larger value wins: use that"
+        )
+    name = properties.get(VERSION_FIELD)
+    if name is None:
+        return {}
+    _require_order(name, schema, key)
+    require_properties_with_version(properties, name)
+    return {OPTIMIZED_BY_AMORO: "false"}
+
+
+def require_properties_with_version(properties: Mapping[str, str], name: str) -> None:
+    """Raise ``InvalidRequestError`` if a table with the version field ``name`` would lose rows with
+    these properties.
+    """
+    if not bool_property(properties, UPSERT, default=True):
+        raise InvalidRequestError(
+            f"{UPSERT!r} is false, but rows of a table with a version field, {name!r}, always "
+            "replace those of their key: leave the property out"
+        )
+    if bool_property(properties, OPTIMIZED_BY_AMORO, default=False):
+        raise InvalidRequestError(
+            f"{OPTIMIZED_BY_AMORO!r} is true, but Amoro's optimizer does not know the version "
+            f"field {name!r}, and would keep the last written row of a key: leave the property out"
+        )
+
+
+def is_wider_version(kind: pa.DataType) -> bool:
+    """Return True for a new type of a version field in which the versions keep their order."""
+    if pa.types.is_decimal(kind):
+        return bool(kind.precision <= _MOST_DIGITS)
+    return bool(pa.types.is_int64(kind))
+
+
+def version_numbers(column: pa.Array) -> NDArray[np.int64]:
+    """Return versions as numbers in their order; a null is the smallest one."""
+    found = numbers(column)
+    if found.ndim > 1:  # decimals, whose low half has all of their digits
+        found = found[:, 0].view(np.int64)
+    found = found.astype(np.int64)
+    nulls = null_mask(column)
+    return found if nulls is None else np.where(nulls, _SMALLEST, found)
+
+
+def require_version_of_deletes(column: pa.Array, deletes: NDArray[np.bool_], row: int) -> None:
+    """Raise ``InvalidRequestError`` if a deleted row has no version; ``row`` is the number of the
+    first row.
+    """
+    nulls = null_mask(column)
+    if nulls is not None and (nulls & deletes).any():
+        number = row + int(np.argmax(nulls & deletes))
+        raise InvalidRequestError(
+            f"row {number} deletes a key without a version, so it would delete no row that has "
+            "one: give it the version of the delete, or delete rows by a condition with "
+            "table.delete(where), which uses the version of each row"
+        )
+
+
+def require_no_smaller_version(old: pa.Array, new: pa.Array) -> None:
+    """Raise ``InvalidRequestError`` if an UPDATE makes a version smaller."""
+    versions = [version_numbers(each) for each in (old, new)]
+    if (is_smaller := versions[1] < versions[0]).any():
+        row = int(np.argmax(is_smaller))
+        raise InvalidRequestError(
+            f"the UPDATE sets the version {new[row].as_py()!r} in a row that has "
+            f"{old[row].as_py()!r}, so the old row would win over the new one. Nothing was "
+            "changed: set a larger version, or leave the version as it is"
+        )
+
+
+def _require_order(name: str, schema: Schema, key: Sequence[str]) -> None:
+    fields = {each.name: each for each in schema.fields}
+    if name not in fields:
+        raise InvalidRequestError(
+            f"{VERSION_FIELD!r} names {name!r}, but the columns are {', '.join(fields)}"
+            f"{closest(name, fields)}"
+        )
+    if name in key:
+        raise InvalidRequestError(
+            f"{VERSION_FIELD!r} names {name!r}, a key column, so all rows of a key have one "
+            "version: name another column"
+        )
+    if not _has_order(fields[name]):
+        raise InvalidRequestError(
+            f"{VERSION_FIELD!r} names {name!r} of type {fields[name].type}, but a version must be "
+            f"of {', '.join(sorted(_NUMBERS))}, or decimal of at most {_MOST_DIGITS} digits: name "
+            "another column"
+        )
+
+
+def _has_order(field: Field) -> bool:
+    kind = field.type
+    if not isinstance(kind, PrimitiveType):
+        return False
+    return kind.name in _NUMBERS or (kind.name == "decimal" and kind.precision <= _MOST_DIGITS)
