@@ -111,7 +111,7 @@ class LakeStreamReader(DataSourceStreamReader):
         newest = table.position()
         position = self._position
         if position is not None and newest < position:
-            raise self._another_history(position, f"its newest is {newest.number}")
+            raise self._another_history(position, f"its newest is {_named(newest)}")
         if position is None and found:  # a stream that begins now
             position = self._place_of(found[_BEGAN])
         if self._most is not None and position is not None:
@@ -231,11 +231,11 @@ class LakeStreamReader(DataSourceStreamReader):
                 )
         start, end = map(self._place_of, offsets)
         if end < start:
-            raise self._another_history(start, f"its newest is {end.number}")
+            raise self._another_history(start, f"its newest is {_named(end)}")
 
     def _another_history(self, position: Position, found: str) -> lake.NotFoundError:
         return lake.NotFoundError(
-            f"the stream has read {self._table.location} up to snapshot {position.number}, "
+            f"the stream has read {self._table.location} up to {_named(position)}, "
             f"but {found}: the table was rolled back or recreated. The stream stops here: start a "
             "new one, with a checkpoint of its own"
         )
@@ -291,7 +291,13 @@ def _shown(position: Position | None) -> str:
     """Return the position of a stream as text for errors."""
     if position is None:
         return ""
-    return f" after snapshot {position.number}" if position.number else " before its first snapshot"
+    return f" after {_named(position)}" if any(position.numbers) else " before its first snapshot"
+
+
+def _named(position: Position) -> str:
+    """Return the snapshot at a position, or the numbers of a position that has several."""
+    numbers = ".".join(map(str, position.numbers))
+    return f"{'snapshot' if len(position.numbers) == 1 else 'position'} {numbers}"
 
 
 def _mode(options: Mapping[str, str]) -> str:

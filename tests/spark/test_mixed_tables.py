@@ -2,6 +2,7 @@
 
 import json
 import random
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -161,3 +162,62 @@ def test_the_job_applies_messages_and_files_in_tasks_once(spark, catalog, tmp_pa
     more = {"source": str(tmp_path / "a.csv"), "format": "csv", "commit_identifier": 2}
     ingest.run(request | more | {"upsert_by": ["sku"]}, spark)
     assert stock.scan(where="sku = 'new'").count() == 1
+
+
+def copied(spark, source, target, checkpoint, **options):
+    """Copy what a stream of the source delivers; return the numbers of rows of its batches."""
+    rows = spark.readStream.format("lake").option("rowkind", "true").options(**options)
+    writer = by_bucket(rows.load(place_of(source)), target).writeStream.format("lake")
+    writer = writer.options(kinds="rowkind", checkpointLocation=str(checkpoint))
+    query = writer.trigger(availableNow=True).start(place_of(target))
+    query.awaitTermination()
+    return [progress["numInputRows"] for progress in query.recentProgress]
+
+
+def change(table, *rows):
+    """Write rows, each with its kind, in one commit."""
+    columns = pa.table([*zip(*rows, strict=True)], names=["id", "dt", "note", "op"])
+    table.write(columns, "op")
+
+
+def test_a_stream_has_all_rows_and_then_each_change_once(lake_spark, catalog, orders, tmp_path):
+    how = {"primary_key": ["id", "dt"], "options": {"write.upsert.enabled": "false"}}
+    copy = catalog.create_table("shop.copy", COLUMNS, format="mixed", **how)
+    change(orders, (1, "p", "a", "+I"), (2, "p", "a", "+I"))
+    orders.compact(strategy="full")
+    change(orders, (1, "p", "b", "+U"), (3, "q", "b", "+I"))
+    read = partial(copied, lake_spark, orders, copy, tmp_path / "checkpoint")
+    stream = {"consumer-id": "mirror"}
+    assert sum(read(**stream)) == 3  # merged rows
+    assert contents(copy) == contents(orders) == {(1, "p"): "b", (2, "p"): "a", (3, "q"): "b"}
+    change(orders, (1, "p", "b", "-U"), (1, "p", "c", "+U"), (2, "p", None, "-D"))
+    orders.compact(strategy="full")
+    change(orders, (4, "p", "d", "+I"))
+    orders.expire_snapshots(older_than="0 s")
+    assert sum(read(**stream)) == 4
+    assert contents(copy) == contents(orders) == {(1, "p"): "c", (3, "q"): "b", (4, "p"): "d"}
+    assert sum(read(**stream)) == 0
+    [consumer] = orders.consumers.list()
+    assert (consumer.id, consumer.behind) == ("mirror", 0)
+
+
+def test_a_stream_stops_where_an_overwrite_has_no_changes(lake_spark, orders, tmp_path):
+    change(orders, (1, "p", "a", "+I"))
+    stream = lake_spark.readStream.format("lake").option("rowkind", "false").load(place_of(orders))
+    found = []
+
+    def run():
+        writer = stream.writeStream.foreachBatch(lambda rows, _: found.extend(rows.collect()))
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer.trigger(availableNow=True).start().awaitTermination()
+
+    run()
+    assert [row.note for row in found] == ["a"]
+    orders.write(pa.table({"id": [7], "dt": ["p"], "note": ["z"]}), overwrite="table")
+    with pytest.raises(Exception, match="overwrote rows of the base store") as stopped:
+        run()
+    assert "In Spark start a new stream, with a checkpoint of its own" in str(stopped.value)
+    with pytest.raises(Exception, match="set option\\('rowkind', 'true'\\)"):
+        lake_spark.readStream.format("lake").load(place_of(orders)).writeStream.format(
+            "noop"
+        ).start().awaitTermination()

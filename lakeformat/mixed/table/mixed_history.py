@@ -194,6 +194,16 @@ class MixedHistory:
             )
         return self._require_readable(found)
 
+    def state(self, position: AnyPosition) -> MixedSnapshot | None:
+        """Return the newest snapshot at a position; None if it has expired, or does not exist
+        yet.
+        """
+        try:
+            given = self.parse(position)
+        except NotFoundError:
+            return None
+        return self._state(given.numbers)
+
     def at_time(self, as_of: Moment) -> MixedSnapshot:
         """Return the newest snapshot that the table had at a time."""
         millis = to_millis(as_of)

@@ -14,10 +14,6 @@ _OPTIMIZE = (
 )
 _PARTITIONS = "delete the rows with kinds, or let Amoro's expiry of data drop partitions"
 _HISTORY = "the stores have histories of their own; scan(as_of=…) reads an earlier state"
-_STREAM = (
-    "streams of Spark do not read Mixed tables in this version; table.stream(consumer=…) and "
-    "table.changes(position) do, in Python"
-)
 _CHANGES = "the change store is the changelog: table.changes(position) reads it"
 
 NOT_HERE: Final[Mapping[str, str]] = {
@@ -38,10 +34,8 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "rescale": "set the property 'change.file-index.hash-bucket' or 'base.file-index.hash-bucket' "
     "with catalog.alter_table(name, set_option(…)): existing files remain valid",
     "rollback": _HISTORY,
-    "snapshot": _STREAM,
     "snapshot_change": "system_table('files') has the files of both stores",
     "staged": _STAGED,
-    "state_scan": _STREAM,
     "tags": _HISTORY,
     "watermarks": "check the age of the newest time in a column, with check(freshness=…)",
 }

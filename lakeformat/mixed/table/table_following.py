@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
@@ -15,8 +16,10 @@ from lakeformat.tables.table import offering_arguments
 
 if TYPE_CHECKING:
     from lakeformat.iceberg.read.asked_rows import AskedRows
+    from lakeformat.mixed.read.scan import MixedScan
     from lakeformat.mixed.table.change_stream import MixedChangeStream
     from lakeformat.mixed.table.consumers import MixedConsumers
+    from lakeformat.mixed.table.mixed_history import MixedSnapshot
     from lakeformat.rows.conditions.filter import Where
     from lakeformat.tables.arguments import Partitions, WindowEnd
     from lakeformat.tables.moment import Moment
@@ -96,6 +99,34 @@ class TableFollowing(TableUpkeep):
         if snapshot is not None:
             snapshot = mixed_history(pair).at(snapshot).snapshot_id
         return MixedChangeStream(self._pair, StreamStart(mode, snapshot, as_of), asked, consumer)
+
+    def snapshot(self, number: AnyPosition) -> MixedSnapshot | None:
+        """Return the newest snapshot at a position, or that of either store with an id; None if it
+        has expired, or does not exist yet.
+        """
+        return mixed_history(self._pair.load()).state(number)
+
+    def state_scan(
+        self,
+        snapshot: AnyPosition,
+        *,
+        columns: Sequence[str] | None = None,
+        where: Where | None = None,
+    ) -> MixedScan:
+        """Return a scan of the rows that a stream delivers first if it starts at a snapshot.
+
+        The rows have the columns that the table has now, as the changes after them.
+        """
+        from lakeformat.iceberg.read.where import row_filter
+        from lakeformat.mixed.read.scan import MixedScan
+        from lakeformat.mixed.table.find_state import find_state
+
+        pair = self._pair.load()
+        schema = pair.base.metadata.schema
+        found = find_state(pair, mixed_history(pair), snapshot=snapshot)
+        base, change = (replace(each, schema=schema) for each in (found.base, found.change))
+        state = replace(found, base=base, change=change)
+        return MixedScan(state, columns, row_filter(base.metadata, schema, where, None))
 
     @property
     def consumers(self) -> MixedConsumers:
