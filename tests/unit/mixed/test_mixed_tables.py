@@ -149,9 +149,11 @@ def test_a_mixed_table_has_the_operations_that_it_can_do_and_refuses_the_others_
     assert table.operations == {
         "changes",
         "check",
+        "commit",
         "compact",
         "consumers",
         "drop_partitions",
+        "end_batch",
         "expire_snapshots",
         "health",
         "maintain",
