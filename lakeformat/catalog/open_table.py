@@ -13,7 +13,6 @@ from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import InvalidRequestError, LakeError, NotFoundError
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.options.commit import PUBLISHED_PREFIX
-from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.schema_changes.changes import SchemaChange
 from lakeformat.paimon.table import Table, load_table
 from lakeformat.storage import ExternalRoots, Storage, open_storage
@@ -128,8 +127,9 @@ def alter_table_at(
     options: Mapping[str, str] | None = None,
     branch: str = MAIN_BRANCH,
     environment: Environment = SYSTEM,
-) -> TableSchema:
-    """Change the schema of the Paimon table at a path or URI, and return the new schema.
+    external_roots: Iterable[str] = (),
+) -> None:
+    """Change the schema of the table of any format at a path or URI.
 
     It takes no lock of a catalog. Changes of ``data-file.external-paths`` raise
     ``InvalidRequestError``.
@@ -144,7 +144,14 @@ def alter_table_at(
             "--warehouse"
         )
     storage, root = open_storage(location, options)
-    layout = TableLayout(root, branch)
-    return alter_schema_of(
-        within(storage, root), layout, changes, environment, IcebergPublication()
-    )
+    layout, there = TableLayout(root, branch), within(storage, root)
+    try:
+        alter_schema_of(there, layout, changes, environment, IcebergPublication())
+    except NotFoundError:
+        if not is_iceberg(there, root):
+            raise
+        from lakeformat.catalog.iceberg.alter import alter_opened, alteration_of
+
+        roots = ExternalRoots.of(external_roots)
+        found = _iceberg_table(storage, root, roots, branch, environment)
+        alter_opened(found, alteration_of(location, changes))

@@ -12,10 +12,6 @@ _DAMAGE = (
     "`lake scan TABLE` names the first missing file, and `lake rollback TABLE --snapshot ID` "
     "returns to a snapshot without it"
 )
-_PROPERTIES = (
-    "change the properties of the table in Spark, with ALTER TABLE … SET TBLPROPERTIES or UNSET "
-    "TBLPROPERTIES; `lake options TABLE` shows them"
-)
 _COPY = (
     "make another table with `lake create-table`, and copy the rows with `lake scan TABLE --output "
     "rows.parquet` and `lake write`; or make a second history over the same files with `lake "
@@ -46,12 +42,10 @@ INSTEAD: Final[Mapping[str, str]] = {
     "rewrite-file-index": "scans skip files by the bounds of columns; `lake compact TABLE "
     "--order-by COLUMN` narrows these bounds",
     "schemas": "`lake scan TABLE --limit 1` shows the columns; in Python, table.schema has them",
-    "set-option": _PROPERTIES,
     "statistics": "`lake files TABLE --json` shows the statistics of files; `lake analyze TABLE` "
     "counts the distinct values of columns",
     "tag create-due": "create tags by a schedule of your own: `lake tag create TABLE TAG "
     "--retain '30 d'`",
-    "unset-option": _PROPERTIES,
 }
 """The advice for Iceberg tables by command, which is written without ``lake``."""
 

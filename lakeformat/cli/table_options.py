@@ -12,12 +12,15 @@ import lakeformat as lake
 from lakeformat.cli.output import AsJson, print_json
 from lakeformat.cli.warehouse import (
     WarehouseOption,
-    altered_table_at,
-    existing_catalog,
-    named_table,
+    alter_table_at_path,
+    existing_catalog_of_any_format,
+    named_table_of_any_format,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from lakeformat import SchemaChange
 
 __all__ = ["option_named", "register"]
@@ -35,6 +38,7 @@ SettingsArgument = Annotated[
 KeysArgument = Annotated[
     list[str], typer.Argument(metavar="KEY", help="An option, such as snapshot.time-retained.")
 ]
+"""The options of Iceberg and Mixed tables are their table properties."""
 
 
 def register(app: typer.Typer) -> None:
@@ -61,9 +65,10 @@ def set_option(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set options of a table: all of them in one new schema, or none.
+    """Set options of a table, or properties of an Iceberg table: all of them, or none.
 
-    `lake options` shows the options that are set. Existing files do not change.
+    `lake options` shows the options that are set. Existing files do not change. Of a Mixed table
+    both stores get them.
 
     An example: lake set-option shop.orders snapshot.time-retained='7 d'
     """
@@ -94,19 +99,26 @@ def _alter(
     *,
     as_json: bool,
 ) -> None:
+    before = _options(named_table_of_any_format(context, table))
     if "/" in table:
-        before = named_table(context, table).schema.options
-        schema = altered_table_at(context, table, changes)
+        alter_table_at_path(context, table, changes)
     else:
-        catalog = existing_catalog(context)
-        before = catalog.table(table).schema.options
-        schema = catalog.alter_table(table, *changes).schema
-    was, now = ({key: found.get(key) for key in keys} for found in (before, schema.options))
+        existing_catalog_of_any_format(context).alter_table(table, *changes)
+    altered = named_table_of_any_format(context, table)
+    was, now = ({key: found.get(key) for key in keys} for found in (before, _options(altered)))
     if as_json:
-        print_json([{"table": table, "schema_id": schema.id, "options": now, "before": was}])
+        number = altered.schema_id
+        print_json([{"table": table, "schema_id": number, "options": now, "before": was}])
         return
     for key in now:
         typer.echo(f"option {key!r} of {table}: {_shown(was[key])} before, {_shown(now[key])} now")
+
+
+def _options(table: Any) -> Mapping[str, str]:
+    """Return the options of a Paimon table, or the properties of a table of another format."""
+    found: Mapping[str, str]
+    found = table.properties if hasattr(table, "properties") else table.schema.options
+    return found
 
 
 def _shown(value: str | None) -> str:

@@ -32,7 +32,7 @@ __all__ = [
     "MetastoreOption",
     "UriOption",
     "WarehouseOption",
-    "altered_table_at",
+    "alter_table_at_path",
     "catalog_of_any_format",
     "existing_catalog",
     "existing_catalog_of_any_format",
@@ -261,17 +261,18 @@ def _table_at(context: typer.Context, name: str) -> Any:
     )
 
 
-def altered_table_at(
-    context: typer.Context, name: str, changes: Sequence[SchemaChange]
-) -> lake.TableSchema:
-    """Change the schema of the table in directory ``name``, and return the new schema.
-
-    No lock of a catalog is taken.
-    """
+def alter_table_at_path(context: typer.Context, name: str, changes: Sequence[SchemaChange]) -> None:
+    """Change the schema of the table in directory ``name``; no lock of a catalog is taken."""
     from lakeformat.catalog.open_table import alter_table_at
 
     location, branch = _address(context, name)
-    return alter_table_at(location, changes, options=_storage_options(context), branch=branch)
+    alter_table_at(
+        location,
+        changes,
+        options=_storage_options(context),
+        branch=branch,
+        external_roots=external_roots(context),
+    )
 
 
 def _address(context: typer.Context, name: str) -> tuple[str, str]:

@@ -245,8 +245,6 @@ ARGUMENTS = {
     "partition drop": ["dt=1"],
     "partition expire": ["--older-than", "1 d"],
     "rescale": ["--bucket", "4"],
-    "set-option": ["a=b"],
-    "unset-option": ["a"],
 }
 OF_CATALOGS = ("clone-database", "migrate", "orphans", "repair")
 
@@ -265,10 +263,18 @@ def test_a_command_without_meaning_is_refused_with_what_to_do(tmp_path, command)
     assert message.endswith(INSTEAD[command])
 
 
-def test_an_option_of_a_table_in_a_catalog_is_refused_with_what_to_do(warehouse):
+def test_properties_are_set_and_removed_as_options_by_name_and_by_path(warehouse):
     named = ["--warehouse", warehouse, "--format", "iceberg"]
-    message = refusal(*named, "set-option", "shop.orders", "a=b")
-    assert "SET TBLPROPERTIES" in message
+    path = f"{warehouse}/shop/orders"
+    assert show(*named, "set-option", "shop.orders", "a=b") == (
+        "option 'a' of shop.orders: not set before, 'b' now\n"
+    )
+    [report] = json.loads(show("set-option", path, "a=c", "d=e", "--json"))
+    assert (report["before"], report["options"]) == ({"a": "b", "d": None}, {"a": "c", "d": "e"})
+    assert show("unset-option", path, "a") == f"option 'a' of {path}: 'c' before, not set now\n"
+    refused = runner.invoke(app, ["set-option", path, "x=y", "format-version=3"])
+    assert "'format-version' of" in str(refused.exception)
+    assert "x" not in lake.open_table(path).properties
 
 
 @pytest.mark.parametrize("command", INSTEAD)

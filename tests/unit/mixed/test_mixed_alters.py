@@ -10,9 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyiceberg.table import StaticTable
+from typer.testing import CliRunner
 
 import lakeformat as lake
 from lakeformat.catalog.iceberg.alter import alteration_of
+from lakeformat.cli.app import app
 from lakeformat.mixed.alter import alter_pair
 from lakeformat.mixed.stores.alter_record import ALTERED
 from lakeformat.mixed.stores.store_pair import StorePair
@@ -20,6 +22,7 @@ from tests.golden.mixed import mixed_copy
 from tests.sampling import SEED, count, sample
 from tests.unit.mixed.edited_stores import edit, newest_metadata
 
+runner = CliRunner()
 COLUMNS = [("id", "INT"), ("day", "INT"), ("a", "INT"), ("b", "STRING NOT NULL"), ("c", "STRING")]
 
 
@@ -339,6 +342,18 @@ def test_a_record_that_cannot_be_read_is_named(catalog, table, tmp_path):
     edit(tmp_path / "db/t_change_", properties={ALTERED: '{"id": 1}'})
     with pytest.raises(lake.CorruptTableError, match="which is no record of an alter"):
         catalog.table("db.t")
+
+
+def test_commands_set_properties_of_both_stores(table, tmp_path):
+    path = str(tmp_path / "db/t")
+    named = ["--format", "iceberg", "--warehouse", str(tmp_path)]
+    runner.invoke(app, [*named, "set-option", "db.t", "a=b", "c=d"], catch_exceptions=False)
+    runner.invoke(app, ["unset-option", path, "a"], catch_exceptions=False)
+    for each in stores(tmp_path):
+        assert "a" not in each["properties"]
+        assert each["properties"]["c"] == "d"
+    refused = runner.invoke(app, ["set-option", f"{path}_change_", "a=b"])
+    assert "is the change store of a Mixed table" in str(refused.exception)
 
 
 # Random histories
