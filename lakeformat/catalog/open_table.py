@@ -112,9 +112,10 @@ def _iceberg_table(
 
     parent = root.rpartition("/")[0]
 
-    def beside(name: str) -> DirectoryPointer:
-        if is_link(storage, f"{parent}/{name}"):
-            refuse_link(parent, f"{parent}/{name}")
+    def beside(name: str, database: str) -> DirectoryPointer:
+        for each in (f"{parent}/{name}", root):
+            if is_link(storage, each):
+                refuse_link(parent, each)
         return pointer(f"{parent}/{name}")
 
     return open_stored(handle, beside)

@@ -37,6 +37,7 @@ from lakeformat.types.closest import closest
 if TYPE_CHECKING:
     from lakeformat.catalog.iceberg.columns import Columns
     from lakeformat.catalog.iceberg.drop_plan import IcebergDropPlan
+    from lakeformat.iceberg.commit.pointer import MetadataPointer
     from lakeformat.iceberg.table.system_table import IcebergSystemTable
     from lakeformat.mixed.table import MixedTable
     from lakeformat.mixed.table.system_table import MixedSystemTable
@@ -258,10 +259,11 @@ class IcebergCatalog(IcebergDatabases):
             return found
         from lakeformat.mixed.table import open_stored  # a plain Iceberg table does not need it
 
-        return open_stored(
-            self._handle(name),
-            lambda store: self._metastore.pointer_beside(TableName(name.database, store)),
-        )
+        def beside(table: str, database: str) -> MetadataPointer:
+            change = self._metastore.beside(name, table, database)
+            return self._metastore.pointer_beside(change, name)
+
+        return open_stored(self._handle(name), beside)
 
     def _require_no_store(self, name: TableName) -> None:
         """Refuse to rename or alter one store of a Mixed table."""

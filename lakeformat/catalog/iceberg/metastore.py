@@ -59,9 +59,15 @@ class Metastore(ABC):
         exists.
         """
 
-    def pointer_beside(self, name: TableName) -> MetadataPointer:
-        """Return ``pointer`` of a change store; raise ``InvalidRequestError`` if a link is there,
-        which can lead to another table.
+    def beside(self, base: TableName, table: str, database: str) -> TableName:
+        """Return the name of the change store ``table`` of a base store; ``database`` is the one
+        that the base store names, "" if it names none.
+        """
+        return TableName(database or base.database, table)
+
+    def pointer_beside(self, name: TableName, base: TableName) -> MetadataPointer:
+        """Return ``pointer`` of the change store of a base store; raise ``InvalidRequestError`` if
+        one of them is a link, which can lead to another table.
         """
         return self.pointer(name)
 

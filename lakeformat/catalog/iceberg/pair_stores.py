@@ -19,6 +19,7 @@ from lakeformat.mixed.stores.properties import (
     CHANGE,
     PRIMARY_KEY,
     TABLE_STORE,
+    change_store_database,
     change_store_name,
 )
 
@@ -41,8 +42,9 @@ def without_change_stores(
 ) -> list[str]:
     """Return the tables of a database without the change stores that their base stores name.
 
-    Only the metadata of base stores is read: of a table ``t`` beside a table ``t_change_``. A
-    change store without its base store is kept, and also one whose base store cannot be read.
+    Only the metadata of a table ``t`` and of a table ``t_change_`` beside it is read. A change
+    store without its base store is kept, also one whose base store cannot be read, and a plain
+    table with such a name.
     """
     names = {*tables}
 
@@ -54,7 +56,8 @@ def without_change_stores(
             found = _change_store(metastore, TableName(database, base))
         except (CorruptTableError, AccessDeniedError, UnsupportedError):
             return False
-        return found is not None and found.table == table
+        name = TableName(database, table)
+        return found == name and _may_be_change_store(metastore, name)
 
     return [table for table in tables if not is_hidden(table)]
 
@@ -84,7 +87,7 @@ def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
             f"or renamed alone: drop '{base}', which drops both stores"
         )
     change = _change_store(metastore, name)
-    if change is None or change.table not in metastore.tables(name.database):
+    if change is None or not _exists(metastore, change):
         return [name]
     if _is_own(metastore, change, name):
         return [name, change]
@@ -118,9 +121,9 @@ def _is_own(metastore: Metastore, change: TableName, base: TableName) -> bool:
     Tables whose name is not that of ``base`` with the suffix can belong to any table of the
     database, so the metadata of all of them is read.
     """
-    has_usual_name = change.table == f"{base.table}{CHANGE_SUFFIX}"
+    has_usual_name = change == TableName(base.database, f"{base.table}{CHANGE_SUFFIX}")
     try:
-        found = metastore.pointer_beside(change).load().metadata.properties
+        found = metastore.pointer_beside(change, base).load().metadata.properties
     except NotFoundError:
         return False
     except CorruptTableError as damaged:
@@ -135,10 +138,13 @@ def _is_own(metastore: Metastore, change: TableName, base: TableName) -> bool:
     key = _properties(metastore, base).get(PRIMARY_KEY)
     if found.get(TABLE_STORE) != CHANGE or found.get(PRIMARY_KEY) != key:
         return False
+    others = (
+        TableName(database, table)
+        for database in {base.database, change.database}
+        for table in metastore.tables(database)
+    )
     return has_usual_name or not any(
-        _change_store(metastore, TableName(base.database, other)) == change
-        for other in metastore.tables(base.database)
-        if other != base.table
+        _change_store(metastore, each) == change for each in others if each != base
     )
 
 
@@ -151,7 +157,19 @@ def _change_store(metastore: Metastore, name: TableName) -> TableName | None:
         found = change_store_name(properties, str(name))
     except CorruptTableError:
         return None
-    return None if found is None else TableName(name.database, found)
+    if found is None:
+        return None
+    return metastore.beside(name, found, change_store_database(properties))
+
+
+def _exists(metastore: Metastore, name: TableName) -> bool:
+    return metastore.has_database(name.database) and name.table in metastore.tables(name.database)
+
+
+def _may_be_change_store(metastore: Metastore, name: TableName) -> bool:
+    """Return True for a change store, and for a table whose metadata cannot be read."""
+    properties = _properties(metastore, name)
+    return not properties or properties.get(TABLE_STORE) == CHANGE
 
 
 def _properties(metastore: Metastore, name: TableName) -> Mapping[str, str]:

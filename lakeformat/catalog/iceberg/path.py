@@ -165,11 +165,18 @@ class PathMetastore(Metastore):
             within(self._storage, root), root, self._external_roots, self._environment
         )
 
-    def pointer_beside(self, name: TableName) -> DirectoryPointer:
-        """Return ``pointer``; raise ``InvalidRequestError`` if the directory is a link."""
-        root = self._root_of(name)
-        if is_link(self._storage, root):
-            refuse_link(self._directory(name.database), root)
+    def beside(self, base: TableName, table: str, database: str) -> TableName:
+        """Return the name of the directory beside the base store: directories can be copied, but
+        the property still has the old database.
+        """
+        return TableName(base.database, table)
+
+    def pointer_beside(self, name: TableName, base: TableName) -> DirectoryPointer:
+        """Return ``pointer``; raise ``InvalidRequestError`` if one of the directories is a link."""
+        for each in (name, base):
+            root = self._root_of(each)
+            if is_link(self._storage, root):
+                refuse_link(self._directory(each.database), root)
         return self.pointer(name)
 
     def require_removable(self, name: TableName, *, purge: bool) -> None:

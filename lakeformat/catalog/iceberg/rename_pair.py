@@ -17,7 +17,12 @@ from lakeformat.errors import AccessDeniedError, AlreadyExistsError, InvalidRequ
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.metadata.updates import remove_properties, set_properties
-from lakeformat.mixed.stores.properties import CHANGE_IDENTIFIER, RENAMED_TO, change_store_name
+from lakeformat.mixed.stores.properties import (
+    CHANGE_IDENTIFIER,
+    RENAMED_TO,
+    change_store_database,
+    change_store_name,
+)
 from lakeformat.mixed.stores.store_pair import StorePair
 
 __all__ = ["rename_pair"]
@@ -82,8 +87,8 @@ def _rename_change_store(rename: _Rename) -> None:
     metastore, old = rename.metastore, rename.old
     properties = rename.base(old).load().metadata.properties
     name = change_store_name(properties, str(old)) or ""
-    change = TableName(old.database, name)
-    is_there = name in metastore.tables(old.database)
+    change = metastore.beside(old, name, change_store_database(properties))
+    is_there = name in metastore.tables(change.database)
     if not is_there and rename.is_recorded(with_identifier=False):
         return
     StorePair(rename.base(old), metastore.pointer(change)).load()  # raises if it is no pair

@@ -19,6 +19,7 @@ __all__ = [
     "TABLE_STORE",
     "UPSERT",
     "VERSION_FIELD",
+    "change_store_database",
     "change_store_name",
     "is_keyed_store",
 ]
@@ -63,3 +64,8 @@ def change_store_name(properties: Mapping[str, str], uri: str) -> str | None:
             f"{identifier!r}, which names no table beside it: correct the property"
         )
     return name
+
+
+def change_store_database(properties: Mapping[str, str]) -> str:
+    """Return the database of the change store, as the base store names it; "" if it names none."""
+    return properties.get(CHANGE_IDENTIFIER, "").rpartition(".")[0]

@@ -9,7 +9,12 @@ from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.commit.pointer import MetadataPointer
 from lakeformat.iceberg.table.table import IcebergTable
-from lakeformat.mixed.stores.properties import CHANGE, TABLE_STORE, change_store_name
+from lakeformat.mixed.stores.properties import (
+    CHANGE,
+    TABLE_STORE,
+    change_store_database,
+    change_store_name,
+)
 from lakeformat.mixed.stores.read_only import read_only_store
 from lakeformat.mixed.stores.store_pair import StorePair
 from lakeformat.mixed.table.table import MixedTable
@@ -19,10 +24,10 @@ __all__ = ["open_stored"]
 
 
 def open_stored(
-    handle: TableHandle, beside: Callable[[str], MetadataPointer]
+    handle: TableHandle, beside: Callable[[str, str], MetadataPointer]
 ) -> MixedTable | IcebergTable:
     """Return the Mixed table whose base store ``handle`` opens; ``beside`` finds the change store
-    by its name.
+    by its name and its database, which is "" if the base store does not name it.
 
     A change store alone is read-only. A table without a key has no change store: it is a plain
     Iceberg table.
@@ -38,6 +43,7 @@ def open_stored(
             f"{handle.uri} is a Mixed table, whose stores have the branch {MAIN_BRANCH!r} only, "
             f"not {handle.branch!r}: open it without a branch"
         )
-    table = MixedTable(StorePair(handle, beside(name)))
+    database = change_store_database(properties)
+    table = MixedTable(StorePair(handle, beside(name, database)))
     table.snapshots()
     return table

@@ -63,6 +63,8 @@ def test_a_drop_keeps_a_table_that_is_not_the_change_store_of_the_table(
     named, drop, catalog, caplog
 ):
     catalog.create_table("shop.plain", COLUMNS)
+    catalog.create_database("other")
+    catalog.create_table("other.plain", COLUMNS)
     create_mixed(catalog, "shop.orders")
     catalog.create_table("shop.evil", COLUMNS)
     pretend_base_store(catalog, "shop.evil", named)
@@ -70,6 +72,7 @@ def test_a_drop_keeps_a_table_that_is_not_the_change_store_of_the_table(
     more = {"purge": True} if drop == "drop_table" else {}
     assert getattr(catalog, drop)("shop.evil", **more) is not False
     assert catalog.list_tables("shop") == ["orders", "plain"]
+    assert catalog.list_tables("other") == ["plain"]
     assert catalog.table("shop.orders").scan().to_arrow().to_pylist() == ROWS.to_pylist()
     assert "is not a change store of this table alone: it is kept" in caplog.text
 
