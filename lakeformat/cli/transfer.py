@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,7 +16,13 @@ from lakeformat.cli.arguments import DryRun
 from lakeformat.cli.many_tables import outcome_text
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import files_done
-from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_catalog, named_table
+from lakeformat.cli.warehouse import (
+    WarehouseOption,
+    catalog_of_any_format,
+    existing_catalog,
+    named_catalog,
+    named_table_to_clone,
+)
 from lakeformat.errors import InvalidRequestError, LakeError, NotFoundError
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
@@ -127,7 +133,13 @@ def clone(
     new: NewTableArgument,
     to: ToOption = None,
     full: FullOption = False,
-    snapshot: Annotated[int | None, typer.Option(help="Copy the state of this snapshot.")] = None,
+    snapshot: Annotated[
+        str | None,
+        typer.Option(
+            help="Copy the state of this snapshot; of a Mixed table also a position, such as "
+            "main/8.11@…."
+        ),
+    ] = None,
     tag: Annotated[str | None, typer.Option(help="Copy the state of this tag.")] = None,
     dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
@@ -135,12 +147,14 @@ def clone(
 ) -> None:
     """Copy a table to another name or warehouse, file by file. Default: its newest state.
 
-    To resume an interrupted clone, run the command again.
+    Of a Mixed table, the merged rows of one state become a new Mixed table. To resume an
+    interrupted clone, run the command again.
 
     An example: lake clone shop.orders shop.orders --to s3://backup/warehouse --full
     """
-    found = named_table(context, table)
-    target = _target(context, to)
+    found = named_table_to_clone(context, table)
+    target = _target(context, to, found.cloned_into)
+    number = int(snapshot) if snapshot is not None and snapshot.isdecimal() else snapshot
     if to is not None:
         _require_database(target, new.partition(".")[0], to)
     with files_done() as on_progress:
@@ -148,7 +162,7 @@ def clone(
             found,
             target,
             new,
-            snapshot=snapshot,
+            snapshot=number,
             tag=tag,
             full=full,
             dry_run=dry_run,
@@ -192,7 +206,7 @@ def clone_database(
             found = lake.clone_database(
                 existing_catalog(context),
                 database,
-                _target(context, to),
+                _target(context, to, "paimon"),
                 to=new,
                 including=including,
                 excluding=excluding,
@@ -225,26 +239,27 @@ def _sentence(report: CloneReport) -> str:
     return f"{report.what} to {report.target}, {size(report.bytes)}: {report.reason}"
 
 
-def _target(context: typer.Context, to: str | None) -> lake.Catalog:
-    """Return the catalog of --to, a filesystem catalog with the storage options of this one.
+def _target(context: typer.Context, to: str | None, table_format: str | None) -> Any:
+    """Return the catalog of --to, a catalog of directories with the storage options of this one.
 
     None returns the catalog of the source.
     """
     if to is None:
-        return named_catalog(context)
+        return catalog_of_any_format(context)
     from lakeformat.storage import is_storage_option
 
     given = _pairs("--catalog-option", context.find_root().params.get("catalog_option"))
     options = {key: value for key, value in given.items() if is_storage_option(key)}
-    return lake.open_catalog(to, options=options)
+    return lake.open_catalog(to, format=table_format, options=options)
 
 
-def _require_database(target: lake.Catalog, name: str, to: str) -> None:
+def _require_database(target: Any, name: str, to: str) -> None:
     """Raise ``NotFoundError`` if the target has no database ``name``; it names the command
     to run.
     """
     if name not in target.list_databases():
-        made = shlex.join(["lake", "-w", to, "create-database", name])
+        of = [] if isinstance(target, lake.Catalog) else ["--format", "iceberg"]
+        made = shlex.join(["lake", *of, "-w", to, "create-database", name])
         raise NotFoundError(f"database {name!r} does not exist in {to}: create it with `{made}`")
 
 

@@ -40,6 +40,7 @@ __all__ = [
     "named_catalog",
     "named_table",
     "named_table_of_any_format",
+    "named_table_to_clone",
     "named_warehouse",
     "repairable_catalog",
 ]
@@ -209,6 +210,16 @@ def named_table_of_any_format(
     found: Any = _table_at(context, name) if "/" in name else _table_in_catalog(context, name)
     has_rows = isinstance(found, Table) and not found.shows_metadata
     return found if has_rows else _refuse_system_table(name)  # type: ignore[no-any-return]
+
+
+def named_table_to_clone(context: typer.Context, name: str) -> Any:
+    """Return the table ``name``; raise ``UnsupportedError`` if ``clone_table`` copies none of its
+    format.
+    """
+    found: Any = named_table_of_any_format(context, name)
+    if found.cloned_into is None:
+        raise _refuse_format(context, found)
+    return found
 
 
 def external_roots(context: typer.Context) -> list[str]:

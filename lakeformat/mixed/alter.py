@@ -30,6 +30,7 @@ from lakeformat.mixed.stores.alter_record import ALTERED, AlterRecord, adopted_c
 from lakeformat.mixed.stores.file_offset import FILE_OFFSET
 from lakeformat.mixed.stores.properties import (
     CHANGE_IDENTIFIER,
+    CLONING,
     PRIMARY_KEY,
     RENAMED_TO,
     TABLE_FORMAT,
@@ -47,7 +48,7 @@ from lakeformat.mixed.tree_node import bucket_mask
 
 __all__ = ["alter_pair"]
 
-_OWN = (TABLE_STORE, PRIMARY_KEY, CHANGE_IDENTIFIER, RENAMED_TO, TABLE_FORMAT, ALTERED)
+_OWN = (TABLE_STORE, PRIMARY_KEY, CHANGE_IDENTIFIER, RENAMED_TO, TABLE_FORMAT, ALTERED, CLONING)
 _BUCKETS = ("change.file-index.hash-bucket", "base.file-index.hash-bucket")
 _FLAGS = (UPSERT, "lake.auto-buckets")
 _OF_COLUMNS = ("table.event-time-field", "data-expire.field")

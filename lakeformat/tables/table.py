@@ -121,10 +121,7 @@ class Table(ABC):
     numbers_snapshots: ClassVar[bool] = True
     """True if snapshot ids are numbers in the order of commits, without gaps, as in Paimon."""
     instead: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """The advice for each operation that the format lacks, by its name.
-
-    Some names are kinds of work without a method, such as ``changelog``.
-    """
+    """The advice by the name of each operation, or kind of work, that the format lacks."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -135,6 +132,8 @@ class Table(ABC):
     is_skipped_by_arguments: ClassVar[bool] = False
     """True if a run over many tables skips tables that lack one of its arguments; else it fails."""
 
+    cloned_into: ClassVar[str | None] = None
+    """The ``format`` of catalogs into which ``clone_table`` copies the table; None: it does not."""
     shows_metadata: ClassVar[bool] = False
     """True if the rows are metadata of another table, as in ``shop.orders$files``."""
 

@@ -52,6 +52,8 @@ def test_a_fault_at_any_storage_call_leaves_each_alter_whole_and_the_next_comple
         alter_twice(recovered, [], reached)
         assert state(recovered) == len(ALTERS), str(trial)
         table = table_in(recovered)
+        alter_opened(table, alteration_of("t", [lake.set_option("b", "1")]))
         base, change = table.base, table.change
         assert base.schema.fields == change.schema.fields, str(trial)
         assert "a" not in {**base.properties, **change.properties}, str(trial)
+        assert base.properties["b"] == change.properties["b"] == "1", str(trial)

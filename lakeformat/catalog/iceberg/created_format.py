@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from lakeformat.errors import InvalidRequestError
 from lakeformat.mixed.stores.properties import (
     CHANGE_IDENTIFIER,
+    CLONING,
     PRIMARY_KEY,
     RENAMED_TO,
     TABLE_STORE,
@@ -29,7 +30,7 @@ def is_mixed(table_format: object) -> bool:
 
 def require_no_role(properties: Mapping[str, str]) -> None:
     """Refuse properties that make a table a store of a Mixed table."""
-    for name in (TABLE_STORE, CHANGE_IDENTIFIER, PRIMARY_KEY, RENAMED_TO):
+    for name in (TABLE_STORE, CHANGE_IDENTIFIER, PRIMARY_KEY, RENAMED_TO, CLONING):
         if name in properties:
             raise InvalidRequestError(
                 f"the property {name!r} cannot be set for a new table, because it makes the table "

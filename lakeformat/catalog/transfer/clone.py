@@ -13,7 +13,7 @@ import logging
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from lakeformat.catalog.base import Catalog
 from lakeformat.catalog.leftovers import has_leftovers, refuse_another_kind
@@ -45,6 +45,11 @@ from lakeformat.types.count_text import counted
 from lakeformat.types.sentence import sentence
 from lakeformat.types.type_rules import holds_blobs
 
+if TYPE_CHECKING:
+    from lakeformat.catalog.iceberg import IcebergCatalog
+    from lakeformat.mixed.table import MixedTable
+    from lakeformat.tables.position import AnyPosition
+
 __all__ = ["CLONE_MARK", "OnFiles", "clone_table"]
 
 _log = logging.getLogger(__name__)
@@ -63,11 +68,11 @@ OnFiles: TypeAlias = Callable[[int, int], None]
 @renamed_argument("tell", "on_progress")
 @offering_arguments
 def clone_table(
-    source: Table,
-    catalog: Catalog,
+    source: Table | MixedTable,
+    catalog: Catalog | IcebergCatalog,
     name: str,
     *,
-    snapshot: int | None = None,
+    snapshot: AnyPosition | str | None = None,
     tag: str | None = None,
     full: bool = False,
     dry_run: bool = False,
@@ -79,10 +84,27 @@ def clone_table(
     default: the newest snapshot. ``full`` copies all snapshots, tags, branches and changelogs, but
     not the progress of consumers. The source is only read.
 
+    Of a Mixed table, the merged rows of one state become a new Mixed table in a catalog of Iceberg
+    tables; ``snapshot`` is a position or a snapshot id of either store.
+
     To resume an interrupted clone, repeat the call: existing files are compared and kept. If the
     source's snapshots may expire during the copy, create a tag and clone the tag. ``dry_run`` only
     counts the files.
     """
+    if not isinstance(source, Table):
+        return _clone_mixed(
+            source, catalog, name, snapshot, tag, full, dry_run=dry_run, on_progress=on_progress
+        )
+    if not isinstance(catalog, Catalog):
+        raise InvalidRequestError(
+            f"{catalog.location} is a catalog of Iceberg tables, but the source is a Paimon table: "
+            "open the target with format='paimon'"
+        )
+    if snapshot is not None and type(snapshot) is not int:
+        raise InvalidRequestError(
+            f"snapshot must be the id of a snapshot of {source.location}, got {snapshot!r}: "
+            "snapshots() lists them"
+        )
     if isinstance(source, ReadOnlyTable):
         raise InvalidRequestError(
             "cannot clone a system table: pass the table itself, opened without '$…'"
@@ -110,6 +132,40 @@ def clone_table(
     report = run.report(head, full=full, dry_run=dry_run)
     _log.info("clone %s", report)
     return report
+
+
+def _clone_mixed(
+    source: MixedTable,
+    catalog: Catalog | IcebergCatalog,
+    name: str,
+    snapshot: AnyPosition | str | None,
+    tag: str | None,
+    full: bool,
+    *,
+    dry_run: bool,
+    on_progress: OnFiles | None,
+) -> CloneReport:
+    """Clone a Mixed table; raise for a table of any other format, and for other arguments."""
+    if source.cloned_into is None:
+        raise UnsupportedError(
+            f"{source.location} is {source.kind}, which clone_table does not copy: create another "
+            "table, and write the rows of scan() to it"
+        )
+    if tag is not None or full:
+        raise UnsupportedError(
+            f"{source.location} is a Mixed table, which has no tags, and whose clone has one state:"
+            " leave out 'tag' and 'full', and choose the state with 'snapshot', a position"
+        )
+    if isinstance(catalog, Catalog):
+        raise InvalidRequestError(
+            f"{catalog.location} is a catalog of Paimon tables, but the source is a Mixed table: "
+            "open the target with format='iceberg'"
+        )
+    from lakeformat.catalog.transfer.clone_pair import clone_pair  # Paimon tables do not need it
+
+    return clone_pair(
+        source, catalog, name, snapshot=snapshot, dry_run=dry_run, on_progress=on_progress
+    )
 
 
 def _require_blobs_named(handle: TableHandle) -> None:

@@ -13,6 +13,7 @@ __all__ = [
     "BASE",
     "CHANGE",
     "CHANGE_IDENTIFIER",
+    "CLONING",
     "PRIMARY_KEY",
     "RENAMED_TO",
     "TABLE_FORMAT",
@@ -35,6 +36,8 @@ RENAMED_TO = "lake.renamed-to"
 store."""
 TABLE_FORMAT = "table-format"
 """The mark of a store for programs that read only properties: ``MIXED_ICEBERG``."""
+CLONING = "lake.cloning"
+"""The source of an unfinished clone, in both of its stores; no table is opened with it."""
 UPSERT = "write.upsert.enabled"
 """With false, a written row does not delete older rows of its key; default: true, and false in
 Amoro."""

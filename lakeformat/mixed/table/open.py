@@ -11,6 +11,7 @@ from lakeformat.iceberg.commit.pointer import MetadataPointer
 from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.mixed.stores.properties import (
     CHANGE,
+    CLONING,
     TABLE_STORE,
     change_store_database,
     change_store_name,
@@ -44,6 +45,11 @@ def open_stored(
             f"not {handle.branch!r}: open it without a branch"
         )
     database = change_store_database(properties)
+    if CLONING in properties:
+        raise UnsupportedError(
+            f"{handle.uri} is an unfinished clone, {properties[CLONING]}: repeat the clone, which "
+            "completes it, or drop the table"
+        )
     table = MixedTable(StorePair(handle, beside(name, database)))
     table.snapshots()
     return table

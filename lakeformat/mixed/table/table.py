@@ -46,6 +46,7 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
     """
 
     format = "mixed"
+    cloned_into = "iceberg"
     numbers_snapshots = False
     instead = MappingProxyType({**NOT_HERE})
     refused_arguments = MappingProxyType({**REFUSED_ARGUMENTS})

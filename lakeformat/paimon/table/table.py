@@ -97,6 +97,7 @@ class Table(
     """
 
     format = "paimon"
+    cloned_into = "paimon"
     instead = MappingProxyType(
         {
             "analyze_partitions": "analyze(columns) counts rows and values of the whole table",
