@@ -21,6 +21,7 @@ from lakeformat.mixed.stores.store_pair import StorePair
 from tests.golden.mixed import mixed_copy
 from tests.sampling import SEED, count, sample
 from tests.unit.mixed.edited_stores import edit, newest_metadata
+from tests.unit.mixed.test_mixed_compaction import meanwhile
 
 runner = CliRunner()
 COLUMNS = [("id", "INT"), ("day", "INT"), ("a", "INT"), ("b", "STRING NOT NULL"), ("c", "STRING")]
@@ -286,6 +287,24 @@ def test_an_interrupted_alter_is_read_as_made_and_completed_by_the_next_change(
         wanted[0]["last"] = None
     assert contents(opened) == wanted
     require_same_stores(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["add", "drop", "rename", "widen"])
+def test_work_that_runs_during_an_alter_is_published_after_it(
+    catalog, table, tmp_path, kind, monkeypatch
+):
+    row = {"id": 1, "day": 1, "a": 1, "b": "b", "c": "c"}
+    store([row], table)
+    meanwhile(monkeypatch, lambda: catalog.alter_table("db.t", *CHANGES[kind]))
+    table.compact(strategy="full", executor="serial")
+    wanted = [expected(row, kind)]
+    assert contents(table) == contents(table.base) == wanted
+    with table.begin() as batch:
+        catalog.alter_table("db.t", lake.rename_column("b", "text"))
+        wanted[0]["text"] = wanted[0].pop("b")
+        rows = [{**wanted[0], "id": 2}]
+        batch.overwrite(pa.Table.from_pylist(rows, schema=table.schema.arrow_schema()), "table")
+    assert contents(table) == contents(table.base) == rows
 
 
 def test_an_alter_of_amoro_that_reached_only_the_base_store_is_completed(catalog, table, tmp_path):
