@@ -14,7 +14,7 @@ import lakeformat as lake
 from lakeformat.types.types import STRING, DataType, TypeName, atomic
 from spark_jobs.cdc.changes import MessageChanges, SourceTable, field_of
 from spark_jobs.cdc.declared import Declared, declared_of
-from spark_jobs.cdc.maxwell import TABLE_NAMES, keys_of, row_changes, table_names
+from spark_jobs.cdc.maxwell import TypedMessages, keys_of, row_changes
 
 __all__ = ["Canal"]
 
@@ -46,12 +46,13 @@ _TEXTS = {"text", "tinytext", "mediumtext", "longtext", "json", "enum", "set", "
 _TIMES = {"datetime": T.TIMESTAMP, "timestamp": T.TIMESTAMP}
 
 
-class Canal:
+class Canal(TypedMessages):
     """Reads ``data``, ``old`` and ``type``; ignores DDL messages, because later rows show new
     columns.
     """
 
     name = "canal-json"
+    program = "Canal"
     texts_hold_all = True
     has_rows_before = False
 
@@ -68,29 +69,14 @@ class Canal:
         rows = [("data", pa.list_(row)), ("old", pa.list_(keys_of(row, keys)))]
         return pa.schema([*rows, ("isDdl", pa.bool_()), ("type", pa.string()), *self.of_tables()])
 
-    def of_tables(self) -> pa.Schema:
-        """Return the schema with which only the names of database and table are parsed."""
-        return TABLE_NAMES
-
-    def tables(self, messages: pa.Table) -> pa.Array | None:
-        """Return the source table of each message as ``database.table``; null for a message without
-        these names, None if no message has them.
-        """
-        return table_names(messages)
-
     def changes(
         self, messages: pa.Table, keys: Sequence[str], only: SourceTable, path: str
     ) -> list[MessageChanges]:
         """Return the rows that the messages of the table ``only`` change, by kind; ``path`` names
         the file in errors.
         """
-        kind, data = field_of(messages, "type"), field_of(messages, "data")
-        if kind is None or kind.null_count:
-            raise lake.InvalidRequestError(
-                f"{path} has a line without 'type', so it is not a message of Canal: check key "
-                "'format'"
-            )
-        meant = only.mask(table_names(messages), path)
+        kind, data = self._kinds(messages, path), field_of(messages, "data")
+        meant = only.mask(self.tables(messages), path)
         truncated = pc.equal(kind, "TRUNCATE")
         if pc.any(truncated if meant is None else pc.and_(truncated, meant)).as_py():
             raise lake.InvalidRequestError(

@@ -13,12 +13,9 @@ import lakeformat as lake
 from spark_jobs.cdc.changes import MessageChanges, SourceTable, field_of, updates_of
 from spark_jobs.cdc.declared import Declared
 
-__all__ = ["TABLE_NAMES", "Maxwell", "keys_of", "row_changes", "table_names"]
+__all__ = ["Maxwell", "TypedMessages", "keys_of", "row_changes"]
 
-TABLE_NAMES = pa.schema([("database", pa.string()), ("table", pa.string())])
-"""The schema with which only the names of database and table are parsed from messages of Canal and
-Maxwell.
-"""
+_TABLE_NAMES = pa.schema([("database", pa.string()), ("table", pa.string())])
 
 _INSERTS = ["insert", "bootstrap-insert"]
 _NO_ROWS = [
@@ -31,10 +28,40 @@ _NO_ROWS = [
 ]
 
 
-class Maxwell:
+class TypedMessages:
+    """Messages with the members ``type``, ``database`` and ``table``, as of Canal and Maxwell."""
+
+    program: str
+    """The name of the program that writes the messages, for errors."""
+
+    def of_tables(self) -> pa.Schema:
+        """Return the schema with which only the names of database and table are parsed."""
+        return _TABLE_NAMES
+
+    def tables(self, messages: pa.Table) -> pa.Array | None:
+        """Return the source table of each message as ``database.table``; null for a message without
+        these names, None if no message has them.
+        """
+        parts = [field_of(messages, name) for name in _TABLE_NAMES.names]
+        found = [part for part in parts if part is not None]
+        return pc.binary_join_element_wise(*found, ".", null_handling="skip") if found else None
+
+    def _kinds(self, messages: pa.Table, path: str) -> pa.Array:
+        """Return the ``type`` of each message; raise ``InvalidRequestError`` if one has none."""
+        kind = field_of(messages, "type")
+        if kind is None or kind.null_count:
+            raise lake.InvalidRequestError(
+                f"{path} has a line without 'type', so it is not a message of {self.program}: "
+                "check key 'format'"
+            )
+        return kind
+
+
+class Maxwell(TypedMessages):
     """Reads ``data``, ``old`` and ``type``."""
 
     name = "maxwell-json"
+    program = "Maxwell"
     texts_hold_all = False
     has_rows_before = False
 
@@ -49,29 +76,14 @@ class Maxwell:
         rows = [("data", row), ("old", keys_of(row, keys))]
         return pa.schema([*rows, ("type", pa.string()), *self.of_tables()])
 
-    def of_tables(self) -> pa.Schema:
-        """Return the schema with which only the names of database and table are parsed."""
-        return TABLE_NAMES
-
-    def tables(self, messages: pa.Table) -> pa.Array | None:
-        """Return the source table of each message as ``database.table``; null for a message without
-        these names, None if no message has them.
-        """
-        return table_names(messages)
-
     def changes(
         self, messages: pa.Table, keys: Sequence[str], only: SourceTable, path: str
     ) -> list[MessageChanges]:
         """Return the rows that the messages of the table ``only`` change, by kind; ``path`` names
         the file in errors.
         """
-        kind, data = field_of(messages, "type"), field_of(messages, "data")
-        if kind is None or kind.null_count:
-            raise lake.InvalidRequestError(
-                f"{path} has a line without 'type', so it is not a message of Maxwell: check key "
-                "'format'"
-            )
-        meant = only.mask(table_names(messages), path)
+        kind, data = self._kinds(messages, path), field_of(messages, "data")
+        meant = only.mask(self.tables(messages), path)
         known = pa.array([*_INSERTS, "update", "delete"])
         strange = kind.filter(pc.invert(pc.is_in(kind, pa.array([*known.to_pylist(), *_NO_ROWS]))))
         if len(strange):
@@ -91,13 +103,6 @@ class Maxwell:
             keys,
             path,
         )
-
-
-def table_names(messages: pa.Table) -> pa.Array | None:
-    """Return ``database.table`` of each message; None if no message has these two members."""
-    parts = [field_of(messages, name) for name in ("database", "table")]
-    found = [part for part in parts if part is not None]
-    return pc.binary_join_element_wise(*found, ".", null_handling="skip") if found else None
 
 
 def keys_of(row: pa.StructType, keys: Sequence[str]) -> pa.StructType:
