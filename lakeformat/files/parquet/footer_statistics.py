@@ -25,7 +25,7 @@ from lakeformat.types.arrow_types import to_arrow_schema, to_arrow_type
 from lakeformat.types.types import AtomicType, DataField, DataType, TypeName
 from lakeformat.types.values import Value
 
-__all__ = ["FooterStatistics"]
+__all__ = ["WIDEST_IN_FOOTER", "FooterStatistics"]
 
 Bounds = tuple[Value, Value]
 

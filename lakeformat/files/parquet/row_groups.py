@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from lakeformat.files.parquet.sound_statistics import SoundStatistics
 from lakeformat.types.arrow_memory import decimal_array
 
-__all__ = ["CountGroups", "Footer", "PickGroups", "stored_size"]
+__all__ = ["CountGroups", "Footer", "PickGroups", "bounds_of", "stored_size"]
 
 
 class Footer:
@@ -50,9 +50,7 @@ class Footer:
         found = [self._statistics(group, column) for group in range(len(self))]
         is_same = column in self._leaves and self._schema.field(column).type == kind
         known = [s if is_same and s is not None and s.has_min_max else None for s in found]
-        least = [None if s is None else _value(s.min_raw, kind) for s in known]
-        most = [None if s is None else _value(s.max_raw, kind) for s in known]
-        return _as_array(least, kind), _as_array(most, kind)
+        return bounds_of(known, kind)
 
     def size_bytes(self, groups: Sequence[int], columns: Sequence[str]) -> int:
         """Return the stored size of ``columns`` in the row groups with the numbers ``groups``, in
@@ -89,6 +87,17 @@ def stored_size(metadata: pq.FileMetaData, groups: Sequence[int], columns: Seque
         for group in groups
         for n in picked
     )
+
+
+def bounds_of(
+    statistics: Sequence[pq.Statistics | None], kind: pa.DataType
+) -> tuple[pa.Array, pa.Array]:
+    """Return the least and the greatest value of column chunks, as values of their type ``kind``;
+    null for a chunk without statistics, which are None.
+    """
+    least = [None if s is None else _value(s.min_raw, kind) for s in statistics]
+    most = [None if s is None else _value(s.max_raw, kind) for s in statistics]
+    return _as_array(least, kind), _as_array(most, kind)
 
 
 def _value(raw: Any, kind: pa.DataType) -> Any:

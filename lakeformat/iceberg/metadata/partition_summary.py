@@ -30,7 +30,8 @@ def least_and_most(values: pa.Array) -> pa.Array | None:
     if pa.types.is_null(values.type):
         return None
     if pa.types.is_floating(values.type):
-        values = values.filter(pc.invert(pc.is_nan(values)))
+        is_nan = pc.is_nan(values)
+        values = values.filter(pc.invert(is_nan)) if pc.any(is_nan).as_py() else values
     ends = pc.min_max(values)
     if not ends["min"].is_valid:
         return None

@@ -7,9 +7,8 @@ from contextlib import ExitStack
 
 import pyarrow as pa
 
-from lakeformat.files.parquet.arrow_file import ParquetLayout
+from lakeformat.files.parquet.arrow_file import ArrowFile, ParquetLayout
 from lakeformat.files.parquet.dictionary_columns import pick_dictionary_columns
-from lakeformat.files.parquet.writer import OpenFile, new_file
 from lakeformat.iceberg.file_places import FilePlaces
 from lakeformat.iceberg.types import Field
 from lakeformat.iceberg.write.file_metrics import FileMetrics
@@ -38,7 +37,7 @@ class DataFile:
         self._schema = parquet_schema(fields)
         self._metrics = FileMetrics(parquet_fields(fields), settings.modes)
         self._rows = 0
-        self._file: OpenFile | None = None
+        self._file: ArrowFile | None = None
         self._opened = ExitStack()
         storage, path = places.place(uri)
         self._stream = self._opened.enter_context(storage.open_output(path))
@@ -61,7 +60,7 @@ class DataFile:
                 change_footer=None,
                 times_in_utc=False,
             )
-            self._file = new_file(self._stream, layout, stored)
+            self._file = ArrowFile(self._stream, layout)
         self._metrics.add(plain)
         self._file.write(stored)
         self._rows += rows.num_rows

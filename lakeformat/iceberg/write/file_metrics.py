@@ -7,7 +7,7 @@ list or a map only the size is stored, as in Java.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakeformat.files.column_statistics import Detail, StatisticsMode, cut_upwards
+from lakeformat.files.parquet.footer_statistics import WIDEST_IN_FOOTER
+from lakeformat.files.parquet.row_groups import bounds_of
+from lakeformat.iceberg.arrow_types import to_arrow_type
 from lakeformat.iceberg.metadata.partition_summary import least_and_most
 from lakeformat.iceberg.metadata.single_value_bytes import single_value_bytes
 from lakeformat.iceberg.read.entry_columns import EntryColumns
@@ -26,6 +29,13 @@ __all__ = ["FileMetrics"]
 
 _BOUNDS = ("lower_bounds", "upper_bounds")
 _WITHOUT_BOUNDS = ("variant", "geometry", "geography", "unknown")
+_IN_FOOTER = frozenset(
+    {
+        *("int", "long", "float", "double", "decimal", "date", "time", "string"),
+        *("timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"),
+    }
+)
+"""The types whose bounds in a footer are those of Iceberg."""
 
 
 @dataclass(slots=True)
@@ -41,6 +51,8 @@ class _Leaf:
     nans: int | None = 0
     """The number of NaN; None if it is unknown."""
     bounds: list[pa.Array] = field(default_factory=list)
+    is_in_footer: bool = False
+    """True if bounds of rows without ``bounds`` are in the footer."""
     unknown: set[str] = field(default_factory=set)
     """The names of bounds (``lower_bounds``, ``upper_bounds``) that are unknown although a row has
     a value.
@@ -54,10 +66,12 @@ class _Leaf:
             values = pc.struct_field(values, [*self.path[1:]])
         if pa.types.is_floating(values.type):
             self.nans = (self.nans or 0) + (pc.sum(pc.is_nan(values)).as_py() or 0)
-        if self._has_bounds:
-            ends = least_and_most(values)
-            if ends is not None:
-                self.bounds.append(ends)
+        if not self._has_bounds:
+            return
+        if self.kind.name in _IN_FOOTER and not _may_be_wide(values):
+            self.is_in_footer = True
+        elif (ends := least_and_most(values)) is not None:
+            self.bounds.append(ends)
 
     def add_files(self, entries: EntryColumns) -> None:
         """Add the statistics of whole files from their manifest entries."""
@@ -89,9 +103,15 @@ class _Leaf:
     def _has_bounds(self) -> bool:
         return self.mode.detail is Detail.BOUNDS and self.kind.name not in _WITHOUT_BOUNDS
 
-    def ends(self) -> tuple[bytes | None, bytes | None]:
-        """Return the lower and the upper bound, each None if there is none."""
-        found = least_and_most(pa.concat_arrays(self.bounds)) if self.bounds else None
+    def ends(self, statistics: Sequence[pq.Statistics]) -> tuple[bytes | None, bytes | None]:
+        """Return the lower and the upper bound, each None if there is none; ``statistics`` are
+        those of the column in the footer.
+        """
+        bounds = [*self.bounds]
+        if self.is_in_footer:
+            known = [each for each in statistics if each.has_min_max]
+            bounds += bounds_of(known, to_arrow_type(self.kind))
+        found = least_and_most(pa.concat_arrays(bounds)) if bounds else None
         if found is None:
             return None, None
         lower, upper = single_value_bytes(found).to_pylist()
@@ -109,6 +129,14 @@ def _cut(kind: str, lower: bytes, upper: bytes, length: int) -> tuple[bytes, byt
     if kind in ("binary", "fixed"):
         return lower[:length], cut_upwards(upper, length)
     return lower, upper
+
+
+def _may_be_wide(values: pa.Array) -> bool:
+    """Return True if a value may be too long for a bound in a footer."""
+    if not pa.types.is_string(values.type):
+        return False
+    longest = pc.max(pc.binary_length(values)).as_py()
+    return longest is not None and longest > WIDEST_IN_FOOTER
 
 
 class FileMetrics:
@@ -162,12 +190,12 @@ def _describe(
     if leaf.path is None:
         return
     found["value_counts"][leaf.id] = sum(chunk.num_values for chunk in chunks)
-    statistics = [chunk.statistics for chunk in chunks]
-    if all(each is not None and each.has_null_count for each in statistics):
+    statistics = [each for each in (chunk.statistics for chunk in chunks) if each is not None]
+    if len(statistics) == len(chunks) and all(each.has_null_count for each in statistics):
         found["null_value_counts"][leaf.id] = sum(each.null_count for each in statistics)
     if leaf.nans is not None and leaf.kind.name in ("float", "double"):
         found["nan_value_counts"][leaf.id] = leaf.nans
-    lower, upper = leaf.ends()
+    lower, upper = leaf.ends(statistics)
     if lower is not None:
         found["lower_bounds"][leaf.id] = lower
     if upper is not None:
