@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +39,7 @@ class _NodeAndKind:
         return cls(TreeNode.of_id(int(node)), FileKind(kind))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Nodes:
     """The rows of a batch, grouped by the node of their key."""
 
@@ -48,12 +48,28 @@ class _Nodes:
     """The rows by node; those of a node keep their order."""
     sizes: NDArray[np.int64]
     """The number of rows of each node."""
+    _known: list[tuple[pa.ChunkedArray, pa.ChunkedArray]] = field(default_factory=list)
+    """The columns that were grouped last: as they were, and grouped."""
 
     @classmethod
     def of(cls, fields: Sequence[Field], key: Sequence[pa.Array], mask: int) -> _Nodes:
         # The smallest type of numbers is the fastest one to sort.
         nodes = (hash_keys(fields, key) & mask).astype(np.min_scalar_type(mask))
         return cls(key, np.argsort(nodes, kind="stable"), np.bincount(nodes))
+
+    def together(self, rows: pa.Table) -> pa.Table:
+        """Return the rows by node. Columns that have only nulls are not copied, nor those that the
+        rows before had, too: the deletes of an upsert have keys and offsets of its inserts.
+        """
+        order, columns = array_of(self.order), []
+        for column in rows.columns:
+            if column.null_count == len(column):
+                columns.append(column)
+                continue
+            shared = (grouped for given, grouped in self._known if _is_same(given, column))
+            columns.append(next(shared, None) or column.take(order))
+        self._known = [*zip(rows.columns, columns, strict=True)]
+        return pa.Table.from_arrays(columns, schema=rows.schema)
 
 
 class NodeWriter(TableWriter):
@@ -96,7 +112,7 @@ class NodeWriter(TableWriter):
         ends = np.cumsum(found.sizes)
         used = np.flatnonzero(found.sizes).tolist()
         if len(used) > 1:
-            rows = _taken(rows, array_of(found.order))
+            rows = found.together(rows)
         for index in used:
             place = _NodeAndKind(TreeNode(self._mask, index), self._kind)
             of_node = rows.slice(int(ends[index] - found.sizes[index]), int(found.sizes[index]))
@@ -110,10 +126,15 @@ class NodeWriter(TableWriter):
         )
 
 
-def _taken(rows: pa.Table, order: pa.Array) -> pa.Table:
-    """Return the rows in another order; columns that have only nulls are not copied."""
-    columns = [
-        column if column.null_count == len(column) else column.take(order)
-        for column in rows.columns
-    ]
-    return pa.Table.from_arrays(columns, schema=rows.schema)
+def _is_same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> bool:
+    """Return True if both columns are the same memory."""
+    if left.type != right.type or left.num_chunks != right.num_chunks:
+        return False
+    return all(map(_has_same_memory, left.chunks, right.chunks))
+
+
+def _has_same_memory(left: pa.Array, right: pa.Array) -> bool:
+    if pa.types.is_nested(left.type) or (left.offset, len(left)) != (right.offset, len(right)):
+        return False
+    addresses = ([each and each.address for each in array.buffers()] for array in (left, right))
+    return next(addresses) == next(addresses)
