@@ -17,8 +17,18 @@ from lakeformat.errors import UnsupportedError
 from lakeformat.files.column_choice import ColumnChoice, chosen_columns
 from lakeformat.files.nested_arrays import map_entries
 from lakeformat.files.parquet.dictionary_columns import repeating_texts
-from lakeformat.files.parquet.row_groups import CountGroups, Footer, PickGroups, stored_size
-from lakeformat.files.parquet.sound_footer import require_sound_footer
+from lakeformat.files.parquet.row_groups import (
+    CountGroups,
+    Footer,
+    PickGroups,
+    leaves_of,
+    stored_size,
+)
+from lakeformat.files.parquet.sound_footer import (
+    require_sound_footer,
+    require_sound_rows,
+    require_sound_types,
+)
 from lakeformat.files.parquet.sound_statistics import read_footer
 from lakeformat.types.casts.floor_division import floor_divide
 
@@ -53,6 +63,8 @@ def read_parquet(
     columns = chosen_columns(columns, file.schema_arrow)
     if encoded or pick is not None:
         require_sound_footer(file.metadata, stream.seek(0, io.SEEK_END))
+    elif count is not None:
+        require_sound_rows(file.metadata)
     if few := repeating_texts(file.metadata, file.schema_arrow, encoded):
         file = _open(stream, metadata=file.metadata, read_dictionary=few)
     picked = (
@@ -70,10 +82,9 @@ def read_parquet(
             yield position, batch
             position += batch.num_rows
     if count is not None:  # pyarrow can safely describe the chunks that it has read
-        count(
-            file.metadata.num_row_groups,
-            stored_size(file.metadata, _groups_with_rows(file.metadata), columns),
-        )
+        groups, leaves = _groups_with_rows(file.metadata), leaves_of(file.metadata, columns)
+        require_sound_types(file.metadata, groups, leaves)
+        count(file.metadata.num_row_groups, stored_size(file.metadata, groups, leaves))
     if picked is not None and not picked.all():  # an empty batch marks the end of the file
         nothing = file.schema_arrow.empty_table().select(columns).combine_chunks()
         yield (

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from lakeformat.files.parquet.sound_statistics import SoundStatistics
 from lakeformat.types.arrow_memory import decimal_array
 
-__all__ = ["CountGroups", "Footer", "PickGroups", "bounds_of", "stored_size"]
+__all__ = ["CountGroups", "Footer", "PickGroups", "bounds_of", "leaves_of", "stored_size"]
 
 
 class Footer:
@@ -56,7 +56,7 @@ class Footer:
         """Return the stored size of ``columns`` in the row groups with the numbers ``groups``, in
         bytes.
         """
-        return stored_size(self._metadata, groups, columns)
+        return stored_size(self._metadata, groups, leaves_of(self._metadata, columns))
 
     def _statistics(self, group: int, column: str) -> Any:
         leaf = self._leaves.get(column)
@@ -75,18 +75,19 @@ columns that were read, in bytes.
 """
 
 
-def stored_size(metadata: pq.FileMetaData, groups: Sequence[int], columns: Sequence[str]) -> int:
-    """Return the stored size of ``columns`` in the row groups with the numbers ``groups``, in
+def leaves_of(metadata: pq.FileMetaData, columns: Collection[str]) -> list[int]:
+    """Return the numbers of the leaves of some columns."""
+    leaves = metadata.schema
+    tops = (leaves.column(n).path.partition(".")[0] for n in range(len(leaves)))
+    return [n for n, top in enumerate(tops) if top in columns]
+
+
+def stored_size(metadata: pq.FileMetaData, groups: Iterable[int], leaves: Sequence[int]) -> int:
+    """Return the stored size of some leaves in the row groups with the numbers ``groups``, in
     bytes.
     """
-    leaves = metadata.schema
-    tops = [leaves.column(n).path.partition(".")[0] for n in range(len(leaves))]
-    picked = [n for n, top in enumerate(tops) if top in columns]
-    return sum(
-        int(metadata.row_group(group).column(n).total_compressed_size)
-        for group in groups
-        for n in picked
-    )
+    chunks = (metadata.row_group(group).column(leaf) for group in groups for leaf in leaves)
+    return sum(int(chunk.total_compressed_size) for chunk in chunks)
 
 
 def bounds_of(

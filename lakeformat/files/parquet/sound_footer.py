@@ -9,11 +9,12 @@ of that code. So this module starts a read of an object that has the size of the
 from __future__ import annotations
 
 import io
+from collections.abc import Collection, Iterable
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-__all__ = ["require_sound_footer"]
+__all__ = ["require_sound_footer", "require_sound_rows", "require_sound_types"]
 
 _BUFFER = 4096
 """The size of the reader's buffer in bytes; any size works, because nothing is read into it."""
@@ -24,15 +25,29 @@ def require_sound_footer(metadata: pq.FileMetaData, size: int) -> None:
     size.
     """
     _require_sound_chunks(metadata, size)
-    schema = metadata.schema
-    leaves = [schema.column(number).physical_type for number in range(len(schema))]
-    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    counts = [group.num_rows for group in groups]
+    require_sound_rows(metadata)
+    groups = range(metadata.num_row_groups)
+    require_sound_types(metadata, groups, range(len(metadata.schema)))
+
+
+def require_sound_rows(metadata: pq.FileMetaData) -> None:
+    """Raise ``OSError`` if a footer has another number of rows than its row groups together."""
+    counts = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
     if min(counts, default=0) < 0 or sum(counts) != metadata.num_rows:
         raise OSError(f"its footer counts {metadata.num_rows} rows, but {counts} in its row groups")
+
+
+def require_sound_types(
+    metadata: pq.FileMetaData, groups: Iterable[int], leaves: Collection[int]
+) -> None:
+    """Raise ``OSError`` if a column chunk has another type than its column in the schema.
+
+    Only for chunks that pyarrow can safely describe: in a sound footer, or already read.
+    """
     for group in groups:
-        for number, expected in enumerate(leaves):
-            if (found := group.column(number).physical_type) != expected:
+        for number in leaves:
+            expected = metadata.schema.column(number).physical_type
+            if (found := metadata.row_group(group).column(number).physical_type) != expected:
                 raise OSError(
                     f"column {number} is {expected} in its schema, but {found} in a row group"
                 )
