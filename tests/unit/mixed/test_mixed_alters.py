@@ -19,6 +19,7 @@ from lakeformat.mixed.alter import alter_pair
 from lakeformat.mixed.stores.alter_record import ALTERED
 from lakeformat.mixed.stores.store_pair import StorePair
 from tests.golden.mixed import mixed_copy
+from tests.iceberg_rest_server import rest_server
 from tests.sampling import SEED, count, sample
 from tests.unit.mixed.edited_stores import edit, newest_metadata
 from tests.unit.mixed.test_mixed_compaction import meanwhile
@@ -186,6 +187,23 @@ def test_deletes_from_before_a_column_could_be_null_are_no_old_values(catalog, t
     store([{"id": 1, "day": 1, "a": 1, "b": "b", "c": "c"}], table)
     catalog.alter_table("db.t", lake.update_column_nullability("b", nullable=True))
     assert table.changes(0).to_arrow()["rowkind"].to_pylist() == ["+U"]
+
+
+@pytest.mark.parametrize("metastore", ["sql", "rest"])
+def test_a_catalog_service_gets_the_changes_of_both_stores(metastore, tmp_path):
+    with rest_server() as server:
+        server.warehouse = f"file://{tmp_path}"
+        uri = server.uri if metastore == "rest" else f"jdbc:sqlite:{tmp_path}/catalog.db"
+        catalog = lake.open_catalog(str(tmp_path), format="iceberg", metastore=metastore, uri=uri)
+        catalog.create_database("db")
+        made = catalog.create_table("db.t", COLUMNS, format="mixed", primary_key=["id"])
+        store([{"id": 1, "day": 1, "a": 1, "b": "b", "c": "c"}], made)
+        interrupted(made, lake.rename_column("a", "z"), lake.set_option("x", "1"))
+        altered = catalog.alter_table("db.t", lake.rename_column("z", "a"), lake.drop_column("c"))
+        assert contents(altered) == [{"id": 1, "day": 1, "a": 1, "b": "b"}]
+        for each in (altered.base, altered.change):
+            assert each.schema.column_names == ["id", "day", "a", "b"]
+            assert each.properties["x"] == "1"
 
 
 # Refused changes
