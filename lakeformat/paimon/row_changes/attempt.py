@@ -216,7 +216,7 @@ class ChangeAttempt:
         )
         with kept_if_published(lambda: delete_written(self.handle, messages)):
             if self.changes is not None:
-                self.changes.require_no_batch(touched_by(messages))
+                self.changes.require_no_batch(touched_by(messages), request.commit)
             report = commit_messages(self.handle, messages, options)
         if report.replayed:  # another attempt with this identity was faster
             delete_written(self.handle, messages)

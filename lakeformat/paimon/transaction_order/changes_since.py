@@ -30,6 +30,7 @@ from lakeformat.rows.groups import Mask
 from lakeformat.rows.repeated_values import in_full_columns
 from lakeformat.rows.row_hashes import Hashes, row_hashes
 from lakeformat.rows.row_kinds import is_retract
+from lakeformat.tables.commit_id import CommitId
 
 __all__ = [
     "ChangedKeys",
@@ -67,17 +68,43 @@ class ChangesSince:
         chosen = (files.filter(touches(files.partition.to_arrow())) for files in self.added)
         return replace(self, added=tuple(files for files in chosen if len(files)), batches=())
 
-    def require_no_batch(self, touches: Touches) -> None:
-        """Raise CommitConflictError if another batch changed the same partitions."""
+    def require_no_batch(
+        self, touches: Touches, commit: CommitId | None = None, *, replaces: bool = False
+    ) -> None:
+        """Raise CommitConflictError if another batch changed the same partitions.
+
+        If the batch ``replaces`` partitions, an earlier batch of the user of ``commit`` that was
+        computed from the same snapshot is allowed: the batch does its work again.
+        """
         for snapshot, files in self.batches:
             touched = files.filter(touches(files.partition.to_arrow()))
-            if len(touched):
-                raise final(
-                    f"this batch on {self.handle.uri} was computed from {_text_of(self.base)}, but "
-                    f"{named(snapshot)} is another batch that changed the same partitions since: "
-                    f"{described(self.handle, touched)}. Nothing was published; read the table "
-                    "again and repeat the work, and let only one batch at a time write a partition"
+            is_own = commit is not None and snapshot.commit_user == commit.user
+            if not len(touched) or (is_own and replaces and self._has_same_base(snapshot)):
+                continue
+            where = described(self.handle, touched)
+            if is_own:
+                what = f"is an earlier commit of the same user {snapshot.commit_user!r}"
+                advice = (
+                    "Only an overwrite replaces the rows of its earlier commit. Nothing was "
+                    "published; read the table again, and pass the new position. If an Airflow "
+                    "task was cleared, clear the task that read the table, too, or set "
+                    "on_clear='skip'"
                 )
+            else:
+                what = "is another batch"
+                advice = (
+                    "Nothing was published; read the table again and repeat the work, and let only "
+                    "one batch at a time write a partition"
+                )
+            raise final(
+                f"this batch on {self.handle.uri} was computed from {_text_of(self.base)}, but "
+                f"{named(snapshot)} {what} that changed the same partitions since: {where}. "
+                f"{advice}"
+            )
+
+    def _has_same_base(self, snapshot: Snapshot) -> bool:
+        number = 0 if self.base is None else self.base.id
+        return (snapshot.properties or {}).get(READ_SNAPSHOT) == str(number)
 
 
 def touched_by(messages: Sequence[CommitMessage]) -> Touches:

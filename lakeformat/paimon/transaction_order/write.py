@@ -174,7 +174,9 @@ class BatchInOrder:
             prepared = self._write(changes, earlier)
             self._discard()
         self._prepared = prepared
-        changes.require_no_batch(prepared.touches)
+        changes.require_no_batch(
+            prepared.touches, self.options.commit, replaces=prepared.replaced is not None
+        )
         self._commit(prepared)
 
     def _write(self, changes: ChangesSince, earlier: _Prepared | None) -> _Prepared:

@@ -132,6 +132,36 @@ def test_rows_are_changed_as_they_were_unless_the_stream_changed_them_since():
         rows.table.delete("k = 2", read_snapshot=position)
 
 
+@pytest.mark.parametrize("is_compacted", [False, True])
+def test_an_overwrite_that_is_done_again_replaces_its_first_rows_and_keeps_the_stream(is_compacted):
+    """As an Airflow task that is cleared, while the task before it keeps its position."""
+    rows, position = began()
+    how = {"overwrite": "table", "read_snapshot": position, "conflict": ORDER}
+    rows.table.write(batch((1, "A"), (2, "A"), (8, "A")), commit=lake.CommitId("job", 1), **how)
+    rows.commit(("+U", 8, "stream"), ("+I", 4, "stream"))
+    if is_compacted:
+        rows.table.compact()
+    rows.table.write(batch((1, "B"), (8, "B"), (9, "B")), commit=lake.CommitId("job", 2), **how)
+    expected = {1: "john", 3: "bob", 4: "stream", 8: "stream", 9: "B"}
+    assert rows_of(rows) == expected
+    rows.table.compact()
+    assert rows_of(rows) == expected
+    with pytest.raises(lake.CommitConflictError, match="is another batch that changed"):
+        rows.table.write(batch((1, "C")), commit=lake.CommitId("other", 1), **how)
+
+
+def test_rows_that_are_added_again_as_of_the_same_snapshot_are_refused_with_the_way_out():
+    rows, position = began()
+    how = {"read_snapshot": position, "conflict": ORDER}
+    rows.table.write(batch((2, "A")), commit=lake.CommitId("job", 1), **how)
+    with pytest.raises(lake.CommitConflictError) as refused:
+        rows.table.write(batch((2, "B")), commit=lake.CommitId("job", 2), **how)
+    said = str(refused.value)
+    assert "is an earlier commit of the same user 'job' that changed the same partitions" in said
+    assert "clear the task that read the table, too, or set on_clear='skip'" in said
+    assert rows_of(rows) == {1: "john", 2: "A", 3: "bob"}
+
+
 def test_the_table_option_decides_where_the_call_does_not():
     rows, position = began()
     rows.catalog.alter_table("shop.t", lake.set_option("write.conflict", ORDER))
