@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from lakeformat.types.count_text import counted
 from lakeformat.types.sentence import sentence
 from spark_jobs.job_requests.ingest import IngestRequest
-from spark_jobs.job_requests.request import JsonObject
+from spark_jobs.job_requests.request import JsonObject, refusal
 from spark_jobs.runtime.command import run_command
 from spark_jobs.runtime.job import Job, JobResult, Outcome, newest_snapshot, open_warehouse
 
@@ -199,6 +199,7 @@ def _ingest_rows(
         else:
             rows = rows_of(wanted, table, paths)
             table = target_table(catalog, table, wanted, rows)
+            wanted.require_position(table)
             before = newest_snapshot(table)
             by = key_of_rows(table, wanted)
             if by is not None and not wanted.stage:
@@ -223,11 +224,22 @@ def _ingest_rows(
 
 
 def _require_operations(table: Table, wanted: IngestRequest) -> None:
-    """Raise ``UnsupportedError`` if the table cannot publish what the job would write."""
+    """Raise ``UnsupportedError`` if the table cannot publish what the job would write, and
+    ``InvalidRequestError`` if its keys do not fit the table.
+    """
+    from spark_jobs.ingestion.row_key import key_of_rows
+
     if wanted.stage:
         table.require("staged")
+    wanted.require_position(table)
     if wanted.engine == "spark":
         table.require("commit")
+        table.require_arguments("commit", overwrite=wanted.overwrite, **wanted.order)
+    if wanted.order and key_of_rows(table, wanted) is not None:
+        raise refusal(
+            f"key {next(iter(wanted.order))!r} has no effect on change messages for "
+            f"{table.location}, which are applied by key as they come: leave it out"
+        )
 
 
 def _done_before(table: Table, commit: CommitId, wanted: IngestRequest) -> Outcome | None:
@@ -277,6 +289,7 @@ def _written_on_spark(
     table = target_table(catalog, table, wanted, rows)
     if wanted.upsert_by is not None and "upsert" not in table.operations:
         raise refuse_operation(table, "upsert")
+    wanted.require_position(table)
     before = newest_snapshot(table)
     with reporting_tasks(started()):
         order = in_order(table, wanted.read_snapshot, wanted.conflict, wanted.upsert_by)

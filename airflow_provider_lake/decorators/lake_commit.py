@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
 
 from airflow_provider_lake.arguments.task_arguments import (
     FunctionArguments,
@@ -91,7 +91,8 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         partitions since, unless ``conflict`` keeps their rows
     :param conflict: with ``read_snapshot``: ``transaction-order`` keeps what other commits changed
         since, and a later row of a key wins; ``optimistic`` refuses the commit. Default: the table
-        option ``write.conflict``
+        option ``write.conflict``. Of a Mixed table ``transaction-order`` without ``read_snapshot``:
+        a batch begins before the function is called
     :param create: create the table, and its database, from the columns of the rows if it does not
         exist
     :param primary_key: with ``create``: the primary key of the table
@@ -166,7 +167,13 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
             return job.answer(request, partial(self._commit, context))
 
     def _commit(self, context: Context, wanted: LakeFunctionCommit) -> Outcome:
-        from airflow_provider_lake.decorators.returned_rows import columns_of, readable_rows, write
+        from airflow_provider_lake.decorators.returned_rows import (
+            begun_batch,
+            columns_of,
+            commit_batch,
+            readable_rows,
+            write,
+        )
         from spark_jobs.runtime.job import Outcome, newest_snapshot
         from spark_jobs.runtime.new_table import dropping_if_empty
 
@@ -176,9 +183,13 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         if table is not None and (done := table.find_commit(commit)):
             return Outcome.of_commit(table, done, None)
         catalog = self.lake_hook.get_conn()
+        if table is not None:
+            wanted.require_position(table)
+            table.require_arguments("write", **wanted.order)
         with (
             self._spark(context) as spark,
             dropping_if_empty(catalog, wanted.table, existing),
+            begun_batch(table, wanted.overwrite, wanted.conflict) as batch,
         ):
             named = self._call_with(context, table=table, **spark)
             returned = self.python_callable(*self.op_args, **named)
@@ -189,14 +200,15 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
                     return Outcome(reason=_NOTHING, report={}, skipped=True)
                 table = _created(catalog, wanted, columns)
             before = newest_snapshot(table)
-            report = write(
-                table,
-                rows,
-                kinds=wanted.kinds,
-                overwrite=wanted.overwrite,
-                commit=commit,
-                **wanted.order,
-            )
+            how: dict[str, Any] = {
+                "kinds": wanted.kinds,
+                "overwrite": wanted.overwrite,
+                "commit": commit,
+            }
+            if batch is None:
+                report = write(table, rows, **how, **wanted.order)
+            else:
+                report = commit_batch(batch, rows, **how)
         return Outcome.of_commit(table, report, before)
 
     def _existing(self, wanted: LakeFunctionCommit) -> Table | None:

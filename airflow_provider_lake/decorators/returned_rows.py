@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakeformat import CommitId, CommitReport, Table
-    from lakeformat.tables.arguments import Overwritten
+    from lakeformat.tables.arguments import Conflict, Overwritten
 
-__all__ = ["columns_of", "readable_rows", "write"]
+__all__ = ["begun_batch", "columns_of", "commit_batch", "readable_rows", "write"]
 
 
 def readable_rows(returned: Any, table: Table | None, kinds: str | None, function: str) -> Any:
@@ -91,6 +92,37 @@ def write(
     return write_table(
         rows, table, mode="overwrite", partitions=overwrite, kinds=kinds, commit=commit, **order
     )
+
+
+def begun_batch(
+    table: Table | None, overwrite: Overwritten | None, conflict: Conflict | None
+) -> AbstractContextManager[Any]:
+    """Begin the batch of a Mixed table, before its rows are computed; the context is None if the
+    rows are written without one.
+    """
+    is_batch = overwrite is not None or conflict is not None
+    if table is None or not is_batch or "end_batch" not in table.operations:
+        return nullcontext()
+    begun: AbstractContextManager[Any] = table.begin()
+    return begun
+
+
+def commit_batch(
+    batch: Any, rows: Any, *, kinds: str | None, overwrite: Overwritten | None, commit: CommitId
+) -> CommitReport:
+    """Write rows in the one commit of a batch of a Mixed table."""
+    report: CommitReport
+    if overwrite is None:
+        report = batch.write(rows, kinds, commit=commit)
+    elif kinds is None:
+        report = batch.overwrite(rows, overwrite, commit=commit)
+    else:
+        from lakeformat import InvalidRequestError
+
+        raise InvalidRequestError(
+            "an overwrite stores every row, so it takes no kinds: leave out 'kinds' or 'overwrite'"
+        )
+    return report
 
 
 def _is_spark_frame(rows: Any) -> bool:

@@ -96,7 +96,8 @@ class LakeIngestOperator(LakeJobOperator):
         changed the same partitions since, unless ``conflict`` keeps their rows
     :param conflict: with ``read_snapshot``: ``transaction-order`` keeps what other commits changed
         since, and a later row of a key wins; ``optimistic`` refuses the commit. Default: the table
-        option ``write.conflict``
+        option ``write.conflict``. Of a Mixed table ``transaction-order`` without ``read_snapshot``:
+        a batch begins before the source is read
     :param upsert_by: for Iceberg tables: the key of a row. Rows replace the stored rows with the
         same key, in the same commit. Two rows of the source with one key are refused. Change
         messages need it only if the table has no identifier fields

@@ -27,7 +27,8 @@ ConflictOption = Annotated[
         metavar="HOW",
         help="With --read-snapshot: transaction-order commits, and keeps the rows that other "
         "commits changed since; optimistic fails if they changed the same partitions. Default: "
-        "the table option write.conflict.",
+        "the table option write.conflict. For a Mixed table only transaction-order, without "
+        "--read-snapshot.",
     ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")]

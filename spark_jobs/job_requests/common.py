@@ -12,7 +12,7 @@ from spark_jobs.job_requests.request import check_values, key_hints, plain_value
 from spark_jobs.job_requests.values import TablePosition, Value
 
 if TYPE_CHECKING:
-    from lakeformat import CommitId
+    from lakeformat import CommitId, InvalidRequestError, Table
 
 __all__ = [
     "BatchRequest",
@@ -148,16 +148,29 @@ class BatchRequest(CommitRequest):
     conflict: Conflict | None = None
     """With ``read_snapshot``: ``transaction-order`` keeps what other commits changed since; a later
     row of a key wins. ``optimistic`` refuses the commit. Default: the table option
-    ``write.conflict``.
+    ``write.conflict``. For a Mixed table only ``transaction-order``, without ``read_snapshot``: the
+    job is a batch that begins before it reads the source.
     """
 
     def __post_init__(self) -> None:
         CommitRequest.__post_init__(self)
-        if self.conflict is not None and self.read_snapshot is None:
-            raise refusal(
-                "key 'conflict' needs key 'read_snapshot', the position at which the table was "
-                "read: add it, or leave out 'conflict'"
-            )
+        if self.conflict == "optimistic" and self.read_snapshot is None:
+            raise self._without_position()
+
+    def require_position(self, table: Table) -> None:
+        """Raise ``InvalidRequestError`` if ``conflict`` needs ``read_snapshot``: it does, unless a
+        batch of the table begins in the job, as that of a Mixed table.
+        """
+        is_begun = "end_batch" in table.operations
+        if self.conflict is not None and self.read_snapshot is None and not is_begun:
+            raise self._without_position()
+
+    @staticmethod
+    def _without_position() -> InvalidRequestError:
+        return refusal(
+            "key 'conflict' needs key 'read_snapshot', the position at which the table was read: "
+            "add it, or leave out 'conflict'. Only Mixed tables take 'transaction-order' without it"
+        )
 
     @property
     def order(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from dataclasses import field as declared
+from itertools import product
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from spark_jobs.job_requests.common import BatchRequest
@@ -343,12 +344,10 @@ class IngestRequest(BatchRequest):
             )
 
     def _require_one_batch(self) -> None:
-        """Raise an error for ``read_snapshot`` with keys that commit later, or more than once."""
-        for name in ("checkpoint", "stage", "upsert_by"):
-            if self.read_snapshot is not None and getattr(self, name):
-                raise refusal(
-                    f"keys 'read_snapshot' and {name!r} exclude each other: leave one of them out"
-                )
+        """Raise an error for a key of ``order`` with keys that commit later, or more than once."""
+        for name, other in product(self.order, ("checkpoint", "stage", "upsert_by")):
+            if getattr(self, other):
+                raise refusal(f"keys {name!r} and {other!r} exclude each other: leave one out")
 
     def _require_upserts(self) -> None:
         """Raise an error for ``upsert_by`` if rows cannot be replaced by a key."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 from airflow.sdk import DAG, task
 from airflow.sdk.execution_time.context import OutletEventAccessors
@@ -176,6 +177,44 @@ def test_a_cleared_task_writes_its_rows_to_a_mixed_table_again(orders, tmp_path)
     loading.execute(cleared(task_context()))
     rows = catalog.table("shop.people").scan().to_arrow().to_pylist()
     assert sorted(each["name"] for each in rows) == ["bob", "eve"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"overwrite": "partitions"}, {"overwrite": "table"}, {"conflict": "transaction-order"}],
+    ids=["partitions", "table", "rows"],
+)
+def test_operators_write_a_mixed_table_in_transaction_order(orders, tmp_path, arguments):
+    """A function computes rows, while a stream writes: its batch has begun before the call."""
+    columns = [("id", "BIGINT"), ("part", "STRING"), ("name", "STRING")]
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    people = catalog.create_table(
+        "shop.people", columns, format="mixed", primary_key=["id", "part"], partition_by=["part"]
+    )
+    old = [{"id": 1, "part": "a", "name": "old"}, {"id": 2, "part": "b", "name": "old"}]
+    people.write(pa.Table.from_pylist(old))
+    (tmp_path / "rows.csv").write_text("id,part,name\n3,b,batch\n")
+    LakeIngestOperator(
+        task_id="load", table="shop.people", source=str(tmp_path / "rows.csv"), **arguments
+    ).execute(task_context("load"))
+    if "overwrite" in arguments:
+        assert (2, "old") not in names_of(people)
+
+    def compute():
+        stream = {"id": 4, "part": "c", "name": "stream"}
+        people.write(pa.Table.from_pylist([stream]))
+        return [{"id": 3, "part": "b", "name": "batch"}, {**stream, "name": "batch"}]
+
+    work = task.lake_commit(table="shop.people", **arguments)(compute)
+    with DAG("people"):
+        work().operator.execute(task_context("work"))
+    assert (4, "stream") in names_of(people)
+    assert (3, "batch") in names_of(people)
+    assert ((1, "old") in names_of(people)) is (arguments != {"overwrite": "table"})
+
+
+def names_of(table):
+    return {(row["id"], row["name"]) for row in table.scan().to_arrow().to_pylist()}
 
 
 @pytest.mark.parametrize(

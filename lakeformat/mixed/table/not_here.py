@@ -42,16 +42,22 @@ NOT_HERE: Final[Mapping[str, str]] = {
 
 _EVERY_PARTITION = "leave it out, because the table properties decide for each partition"
 _ORDER = "leave it out: files are merged by key and have no sort order"
-_BATCH = "begin a batch with table.begin() in Python, which keeps what other commits change later"
+_BATCH = (
+    "leave it out, because a batch begins in the call, with conflict='transaction-order'. To "
+    "compute rows from the table, read them in Python with batch.scan() after table.begin()"
+)
 _EVENT_TIME = "keep the event time in a column, or in properties"
-_OF_PAIMON = {"conflict": _BATCH, "read_snapshot": _BATCH}
+_OF_PAIMON = {"read_snapshot": _BATCH}
+_BEGIN = (
+    "a batch makes its files itself: use engine='python', or table.begin() and batch.write(rows)"
+)
 
 REFUSED_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     "commit": {
-        "conflict": _BATCH,
-        "overwrite": "write the rows with table.write(rows, overwrite=…), or in a batch of "
-        "table.begin()",
-        "read_snapshot": _BATCH,
+        "conflict": _BEGIN,
+        "overwrite": "a batch makes its files itself: use engine='python', or "
+        "table.write(rows, overwrite=…)",
+        "read_snapshot": _BEGIN,
         "watermark": _EVENT_TIME,
     },
     "compact": {
@@ -78,8 +84,7 @@ REFUSED_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     "update": _OF_PAIMON,
     "write": {
         "watermark": _EVENT_TIME,
-        "conflict": _BATCH,
-        "read_snapshot": _BATCH,
+        **_OF_PAIMON,
     },
 }
 """The arguments that an operation does not take, and the advice for each."""

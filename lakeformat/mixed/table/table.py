@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lakeformat.mixed.read.scan import MixedScan
     from lakeformat.mixed.table.system_table import MixedSystemTable
     from lakeformat.rows.conditions.filter import Where
-    from lakeformat.tables.arguments import Overwritten, Partitions
+    from lakeformat.tables.arguments import Conflict, Overwritten, Partitions
     from lakeformat.tables.checks import CheckRequest
     from lakeformat.tables.commit_id import CommitId
     from lakeformat.tables.moment import Moment
@@ -220,6 +220,7 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         *,
         commit: CommitId | None = None,
         overwrite: Overwritten | None = None,
+        conflict: Conflict | None = None,
         properties: Mapping[str, str] | None = None,
         **options: Any,
     ) -> WriteReport:
@@ -232,7 +233,9 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         key is then a duplicate.
 
         With ``overwrite`` the rows replace those of whole partitions in the base store, by a batch
-        of ``begin`` that takes no ``kinds``. Changes that are committed meanwhile remain.
+        of ``begin`` that takes no ``kinds``. Changes that are committed meanwhile remain. With
+        ``conflict="transaction-order"`` the rows are written by such a batch, too: it begins before
+        ``data`` is read.
 
         A repeated call with the same ``commit`` publishes nothing again. If this raises a
         ``LakeError``, nothing was published and no file is left, except after
@@ -241,8 +244,8 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         from lakeformat.mixed.write.write_changes import write_changes
 
         self._require_options("write", self.write, options)
-        if overwrite is not None:
-            return self._overwrite(data, kinds, overwrite, commit, properties)
+        if overwrite is not None or conflict is not None:
+            return self._by_batch(data, kinds, overwrite, conflict, commit, properties)
         return write_changes(self._pair, data, kinds, commit=commit, properties=properties)
 
     def upsert(

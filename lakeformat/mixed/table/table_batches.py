@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lakeformat.mixed.batch.row_changes import RowChange
     from lakeformat.rows.assignments import NewValues
     from lakeformat.rows.conditions.filter import Where
-    from lakeformat.tables.arguments import Overwritten, PartitionSpec
+    from lakeformat.tables.arguments import Conflict, Overwritten, PartitionSpec
     from lakeformat.tables.commit_id import CommitId
     from lakeformat.tables.compact_progress import OnUnit
     from lakeformat.tables.row_change_report import RowChangeReport
@@ -58,14 +58,16 @@ class TableBatches(TableUpkeep):
         self,
         where: Where,
         *,
+        conflict: Conflict | None = None,
         commit: CommitId | None = None,
         dry_run: bool = False,
         on_progress: OnUnit | None = None,
     ) -> RowChangeReport:
         """Delete the rows that meet a condition, by a batch that begins and commits in this call.
 
-        A row that another commit changes in the meantime keeps that change. A repeated call with
-        the same ``commit`` publishes nothing again. ``dry_run`` only counts the rows.
+        A row that another commit changes in the meantime keeps that change, so the only
+        ``conflict`` is ``"transaction-order"``, the default. A repeated call with the same
+        ``commit`` publishes nothing again. ``dry_run`` only counts the rows.
         """
         from lakeformat.iceberg.row_changes.run import ChangeRequest
         from lakeformat.mixed.batch.row_changes import RowChange
@@ -74,7 +76,7 @@ class TableBatches(TableUpkeep):
         request = ChangeRequest(
             operation=RowOperation.DELETE, commit=commit, dry_run=dry_run, on_progress=on_progress
         )
-        found = self._before_change(RowChange(where=where), request)
+        found = self._before_change(RowChange(where=where), request, conflict)
         if found is not None:
             return found
         with self.begin() as batch:
@@ -86,6 +88,7 @@ class TableBatches(TableUpkeep):
         where: Where | None,
         set: NewValues,
         *,
+        conflict: Conflict | None = None,
         commit: CommitId | None = None,
         dry_run: bool = False,
         on_progress: OnUnit | None = None,
@@ -95,7 +98,7 @@ class TableBatches(TableUpkeep):
 
         ``set={"price": 1}`` stores one value in each row. A function is called with the old rows,
         as in ``{"price": lambda rows: pc.add(rows["price"], 1)}``. Columns of the key are refused.
-        Concurrent changes, ``commit`` and ``dry_run`` are handled as by ``delete``.
+        Concurrent changes, ``conflict``, ``commit`` and ``dry_run`` are handled as by ``delete``.
         """
         from lakeformat.iceberg.row_changes.run import ChangeRequest
         from lakeformat.mixed.batch.row_changes import RowChange
@@ -104,7 +107,8 @@ class TableBatches(TableUpkeep):
         request = ChangeRequest(
             operation=RowOperation.UPDATE, commit=commit, dry_run=dry_run, on_progress=on_progress
         )
-        found = self._before_change(RowChange(where=where, new_values=set or {}), request)
+        change = RowChange(where=where, new_values=set or {})
+        found = self._before_change(change, request, conflict)
         if found is not None:
             return found
         with self.begin() as batch:
@@ -130,14 +134,18 @@ class TableBatches(TableUpkeep):
 
         return self._replace((), partitions_to_drop(partitions), commit)
 
-    def _before_change(self, change: RowChange, request: ChangeRequest) -> RowChangeReport | None:
+    def _before_change(
+        self, change: RowChange, request: ChangeRequest, conflict: Conflict | None
+    ) -> RowChangeReport | None:
         """Return the report of an earlier call or of a dry run; None if a batch must begin."""
         from lakeformat.iceberg.row_changes.run import replayed_report
         from lakeformat.iceberg.write.append import earlier_commit
+        from lakeformat.mixed.batch.conflict import require_transaction_order
         from lakeformat.mixed.batch.row_changes import count_rows
         from lakeformat.mixed.table.newest_runs import newest_runs
         from lakeformat.mixed.write.write_changes import change_handle
 
+        require_transaction_order(self._pair.base.uri, conflict)
         pair, state, _ = newest_runs(self._pair)
         handle = change_handle(self._pair)
         if (earlier := earlier_commit(handle, pair.change, request.commit)) is not None:
@@ -148,20 +156,31 @@ class TableBatches(TableUpkeep):
         change.bind(state)  # arguments that do not fit begin no batch
         return None
 
-    def _overwrite(
+    def _by_batch(
         self,
         data: Any,
         kinds: Any,
-        overwritten: Overwritten,
+        overwritten: Overwritten | None,
+        conflict: Conflict | None,
         commit: CommitId | None,
         properties: Mapping[str, str] | None,
     ) -> WriteReport:
-        if kinds is not None:
+        """Write rows by a batch that begins and commits in this call."""
+        from lakeformat.mixed.batch.batch import find_write
+        from lakeformat.mixed.batch.conflict import require_transaction_order
+
+        require_transaction_order(self._pair.base.uri, conflict)
+        if overwritten is not None and kinds is not None:
             raise InvalidRequestError(
                 "an overwrite stores every row, so it takes no kinds: leave them out, or leave out "
                 "overwrite to write changes"
             )
-        return self._replace(data, overwritten, commit, properties)
+        if overwritten is not None:
+            return self._replace(data, overwritten, commit, properties)
+        if commit is not None and (earlier := find_write(self._pair, commit)) is not None:
+            return earlier
+        with self.begin() as batch:
+            return batch.write(data, kinds, commit=commit, properties=properties)
 
     def _replace(
         self,

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import lakeformat as lake
@@ -85,6 +86,51 @@ def test_an_overwrite_replaces_the_rows_of_the_table(table, tmp_path):
     put(tmp_path, "2.csv", "sku,pieces\nfig,9\n")
     ingest(tmp_path, "csv", overwrite="table")
     assert rows(table) == [("fig", 9)]
+
+
+def test_a_job_in_transaction_order_keeps_what_a_stream_changed_since_it_began(
+    table, tmp_path, monkeypatch
+):
+    """The stream writes after the batch of the job has begun, and before it commits."""
+    put(tmp_path, "1.csv", "sku,pieces\nfig,1\nkiwi,2\n")
+    write = lake.MixedTable.write
+
+    def write_slowly(self: lake.MixedTable, data: Any, *given: Any, **named: Any) -> Any:
+        def beside_a_stream() -> Any:
+            write(table, pa.table({"sku": ["fig"], "pieces": pa.array([9], pa.int32())}))
+            yield from data
+
+        return write(self, beside_a_stream(), *given, **named)
+
+    monkeypatch.setattr(lake.MixedTable, "write", write_slowly)
+    ingest(tmp_path, "csv", conflict="transaction-order")
+    assert rows(table) == [("fig", 9), ("kiwi", 2)]
+    ingest(tmp_path, "csv", overwrite="table")
+    assert rows(table) == [("fig", 9), ("kiwi", 2)]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"conflict": "optimistic"}, "key 'conflict' needs key 'read_snapshot'"),
+        ({"read_snapshot": "main/1.0"}, "does not take read_snapshot: leave it out, because"),
+        ({"engine": "spark", "conflict": "transaction-order"}, "use engine='python', or table.beg"),
+        ({"engine": "spark", "overwrite": "table"}, "use engine='python', or table.write"),
+        (
+            {"conflict": "transaction-order", "checkpoint": "seen"},
+            "'conflict' and 'checkpoint' exclude each other",
+        ),
+        (
+            {"conflict": "transaction-order", "form": "canal-json"},
+            "key 'conflict' has no effect on change messages",
+        ),
+    ],
+)
+def test_keys_that_a_batch_of_a_mixed_table_lacks_are_refused(table, tmp_path, more, message):
+    put(tmp_path, "1.csv", "sku,pieces\nfig,1\n")
+    with pytest.raises(lake.LakeError, match=message):
+        ingest(tmp_path, **{"form": "csv", **more})
+    assert table.snapshots() == []
 
 
 def test_staged_results_are_refused_by_name(table, tmp_path):

@@ -168,12 +168,17 @@ def test_a_batch_in_transaction_order_keeps_what_a_stream_changed_since(catalog,
     assert rows_of(catalog) == ["mon,1,john", "mon,2,AMY", "tue,3,bob"]
     with pytest.raises(lake.CommitConflictError, match="was computed from snapshot 1"):
         land("mon,1,join-fixed", read_snapshot=read)
+    with pytest.raises(lake.InvalidRequestError, match="'conflict' needs key 'read_snapshot'"):
+        land("mon,1,join-fixed", conflict="transaction-order")
 
 
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        ({"read_snapshot": None}, "key 'conflict' needs key 'read_snapshot'"),
+        (
+            {"read_snapshot": None, "conflict": "optimistic"},
+            "key 'conflict' needs key 'read_snapshot'",
+        ),
         ({"read_snapshot": "the last one"}, "key 'read_snapshot' must be a position"),
         ({"conflict": "ordered"}, "key 'conflict' must be 'optimistic' or 'transaction-order'"),
         ({"stage": True}, "'read_snapshot' and 'stage' exclude each other"),

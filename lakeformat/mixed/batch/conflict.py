@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The argument ``conflict`` of a Mixed table: its batches always have the order of transactions."""
+
+from __future__ import annotations
+
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.tables.arguments import CONFLICTS, TRANSACTION_ORDER
+from lakeformat.types.closest import closest
+
+__all__ = ["require_transaction_order"]
+
+
+def require_transaction_order(table: str, conflict: object) -> None:
+    """Raise ``UnsupportedError`` for ``conflict="optimistic"`` on the table with this URI, and
+    ``InvalidRequestError`` for an unknown value.
+    """
+    if conflict in (None, TRANSACTION_ORDER):
+        return
+    if conflict not in CONFLICTS:
+        raise InvalidRequestError(
+            f"conflict must be 'optimistic' or 'transaction-order', got {conflict!r}"
+            f"{closest(str(conflict), CONFLICTS)}"
+        )
+    raise UnsupportedError(
+        f"{table} is a Mixed table, whose batches keep what other commits change since their "
+        "begin, so it does not take conflict='optimistic': leave it out, or pass "
+        "'transaction-order'"
+    )
