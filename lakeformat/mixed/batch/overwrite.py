@@ -235,11 +235,12 @@ class _Overwrite:
         merged = sorted(each for each in touched if known.sequence(each) > transaction)
         if not merged:
             return
+        where = f" in partition {merged[0]!r}" if merged[0] else ""
         for newer in self.batch.require_history(change):
             if newer.summary.get("deleted-data-files", "0") != "0":
                 raise SnapshotExpiredError(
                     f"{self.batch} was not published: changes up to sequence number "
-                    f"{known.sequence(merged[0])} are merged in partition {merged[0]!r}, and "
+                    f"{known.sequence(merged[0])} are merged{where}, and "
                     f"snapshot {newer.snapshot_id} has deleted files from the change store "
                     f"{change.places.uri}, so changes that are newer than the batch would be lost. "
                     "Begin a new batch, and keep changes longer than batches run "

@@ -71,15 +71,27 @@ def change_files(state: TableState, plan: FilePlan) -> Iterator[StoreFile]:
     """Yield the data files of the change store; raise ``CorruptTableError`` for a foreign name."""
     for split, of, parts in _named(state, plan):
         if parts is None or parts["kind"] not in _OF_CHANGES:
-            raise CorruptTableError(
-                f"{split.file.path} is a file of the change store {state.places.uri}, but its name "
-                "does not contain the kind and the node of its changes: a program that does not "
-                "know Mixed tables has added it. Roll the change store back to a snapshot before "
-                "it with Iceberg's procedures in Spark, then write its rows to the Mixed table"
-            )
+            raise _foreign(state, split)
         transaction = parts["transaction"] or split.file.sequence_number
         node = TreeNode.of_id(parts["node"])
         yield StoreFile(split, *of, node, FileKind(parts["kind"]), transaction)
+
+
+def _foreign(state: TableState, split: FileSplit) -> CorruptTableError:
+    """Return the error for a file of the change store with a name that Amoro does not write."""
+    head = None if state.snapshot is None else state.snapshot.snapshot_id
+    number = split.file.sequence_number
+    added = [e for e in state.metadata.ancestry(head) if e.sequence_number == number]
+    before, how = "a snapshot before it", ""
+    if added and added[0].parent_id is not None:
+        before = f"snapshot {added[0].parent_id}"
+        how = f", as CALL system.rollback_to_snapshot('db.t_change_', {added[0].parent_id})"
+    return CorruptTableError(
+        f"{split.file.path} is a file of the change store {state.places.uri}, but its name does "
+        "not contain the kind and the node of its changes: a program that does not know Mixed "
+        f"tables has added it. Roll the change store back to {before} with Iceberg's procedure in "
+        f"Spark{how}, then write its rows, and those of later commits, to the Mixed table"
+    )
 
 
 def _named(
