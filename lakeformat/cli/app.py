@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 
 from lakeformat.cli import (
+    adopt,
     branches,
     changelog,
     check,
@@ -121,6 +122,7 @@ rescale.register(app)
 transfer.register(app)
 changelog.register(app)
 names.register(app)
+adopt.register(app)
 table_options.register(app)
 doctor.register(app)
 package.register(app)

@@ -27,7 +27,7 @@ _PANELS = {
     ),
     "Catalog": (
         "create-database create-table set-option unset-option drop-database drop-table "
-        "rename-table migrate clone clone-database"
+        "rename-table migrate clone clone-database adopt detach"
     ),
     "Clusters": "package",
 }

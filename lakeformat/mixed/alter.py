@@ -27,6 +27,7 @@ from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.properties import bool_property, int_property
 from lakeformat.iceberg.types import Field
 from lakeformat.mixed.stores.alter_record import ALTERED, AlterRecord, adopted_columns
+from lakeformat.mixed.stores.detaching import require_not_detaching
 from lakeformat.mixed.stores.file_offset import FILE_OFFSET
 from lakeformat.mixed.stores.properties import (
     CHANGE_IDENTIFIER,
@@ -111,6 +112,7 @@ def _alter_change_store(
     )
 
     def change(found: LoadedMetadata) -> TableMetadata | None:
+        require_not_detaching(found.metadata)
         if not _is_as_planned(loaded, pair.base.load(), found):
             raise _AlteredMeanwhile
         metadata = found.metadata

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from lakeformat.catalog.iceberg.drop_plan import IcebergDropPlan
     from lakeformat.iceberg.commit.pointer import MetadataPointer
     from lakeformat.iceberg.table.system_table import IcebergSystemTable
+    from lakeformat.mixed.adopt.adopt import AdoptReport
+    from lakeformat.mixed.adopt.detach import DetachReport
     from lakeformat.mixed.table import MixedTable
     from lakeformat.mixed.table.system_table import MixedSystemTable
     from lakeformat.paimon.schema_changes.changes import SchemaChange
@@ -246,6 +248,45 @@ class IcebergCatalog(IcebergDatabases):
             )
         rename(source, target)
         return self._open_any(target)
+
+    def adopt_table(
+        self, name: str, *, primary_key: Sequence[str] | None = None, dry_run: bool = False
+    ) -> AdoptReport:
+        """Make an Iceberg table ``database.table`` a Mixed table; no data file is changed.
+
+        ``primary_key`` lists the key columns; by default the identifier fields of the table. They
+        become required columns. The keys of all rows are read first: a null, and two rows of a
+        partition with one key, raise ``InvalidRequestError``, and nothing is changed. If another
+        program changes the table meanwhile, ``CommitConflictError`` is raised.
+
+        The table gets a change store ``<name>_change_``. Repeat an interrupted call; a Mixed table
+        with this key is left as it is. ``dry_run`` checks everything and changes nothing.
+        """
+        from lakeformat.catalog.iceberg.adopt_pair import adopt_pair
+
+        parsed = self._plain_name(name)
+        self._require_table(parsed)
+        return adopt_pair(self._metastore, parsed, primary_key, self._environment, dry_run=dry_run)
+
+    def detach_table(
+        self, name: str, *, merge: bool = False, dry_run: bool = False
+    ) -> DetachReport:
+        """Make a Mixed table an ordinary Iceberg table with the same rows, and drop its change
+        store; no data file of the base store is changed.
+
+        Refused with ``InvalidRequestError`` while changes are not merged; ``merge=True`` merges
+        them first, by ``compact(strategy="full")``. Also refused while a batch is open or a
+        consumer exists. Columns and properties that ``adopt_table`` changed are restored. Retries
+        of earlier writes are no longer recognised, so let writers finish first.
+
+        Repeat an interrupted call. ``dry_run`` counts the files to delete, and changes nothing.
+        """
+        from lakeformat.catalog.iceberg.detach_pair import detach_pair
+
+        parsed = self._plain_name(name)
+        self._require_table(parsed)
+        self._open_any(parsed)  # raises for half a pair, and for an unfinished clone
+        return detach_pair(self._metastore, parsed, self._handle, merge=merge, dry_run=dry_run)
 
     def _open(self, name: TableName) -> IcebergTable:
         found = IcebergTable(self._handle(name))

@@ -25,8 +25,8 @@ from lakeformat.mixed.stores.properties import (
     BASE,
     CHANGE,
     CHANGE_IDENTIFIER,
+    FORMAT_MARK,
     PRIMARY_KEY,
-    TABLE_FORMAT,
     TABLE_STORE,
     UPSERT,
     VERSION_FIELD,
@@ -38,7 +38,6 @@ from lakeformat.types.closest import closest
 __all__ = ["make_pair", "require_same_key", "required_keys"]
 
 _WITH_SEQUENCES = 2
-_MARK = {TABLE_FORMAT: "MIXED_ICEBERG"}
 _DescribeStore = Callable[[Mapping[str, str]], Describe]
 """Returns the description of a store with these properties."""
 
@@ -76,7 +75,7 @@ def make_pair(
     if name.table in metastore.tables(name.database):
         return False
     change = TableName(name.database, f"{name.table}{CHANGE_SUFFIX}")
-    shared = {PRIMARY_KEY: ",".join(key), **_MARK}
+    shared = {PRIMARY_KEY: ",".join(key), **FORMAT_MARK}
     given = describe({})("file:///")
     _require_sequences(given.format_version)
     if UPSERT not in given.properties:

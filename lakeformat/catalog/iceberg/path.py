@@ -17,7 +17,12 @@ from lakeformat.catalog.leftovers import dropped_sibling
 from lakeformat.catalog.names import TableName, check_name, is_name
 from lakeformat.catalog.table_format import is_iceberg
 from lakeformat.environment import Environment
-from lakeformat.errors import AlreadyExistsError, InvalidRequestError, UnsupportedError
+from lakeformat.errors import (
+    AlreadyExistsError,
+    InvalidRequestError,
+    NotFoundError,
+    UnsupportedError,
+)
 from lakeformat.iceberg.commit.directory_pointer import DirectoryPointer
 from lakeformat.iceberg.create.new_table import create_at_path, location_at
 from lakeformat.iceberg.metadata.metadata_file import METADATA
@@ -191,7 +196,12 @@ class PathMetastore(Metastore):
                 "the catalog lists. Pass purge=True to delete the directory with all its files, or "
                 "move it away"
             )
-        properties = self.pointer(name).load().metadata.properties
+        try:
+            properties = self.pointer(name).load().metadata.properties
+        except NotFoundError:
+            if self.has_other_files(name):
+                raise
+            return  # an interrupted removal has deleted the metadata last
         if not bool_property(properties, _COLLECTED, default=True):
             raise InvalidRequestError(
                 f"the files of table '{name}' are not deleted, because its property {_COLLECTED!r} "

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -81,6 +81,8 @@ class FileChange:
     producer does not list them."""
     statistics: StatisticsFile | None = None
     """A file of statistics to name in the metadata, for the new snapshot."""
+    alter: Callable[[TableMetadata], TableMetadata] | None = None
+    """A change of the metadata besides the new snapshot, in the same commit."""
 
 
 class Produce(Protocol):
@@ -181,6 +183,8 @@ class _Attempts:
             summary=self._summary(base, replace(made, manifests=manifests)),
         )
         changed = add_snapshot(metadata, self.newest, self._handle.branch)
+        if made.alter is not None:
+            changed = made.alter(changed)
         if made.statistics is None:
             return changed
         return replace(changed, statistics=(*changed.statistics, made.statistics))

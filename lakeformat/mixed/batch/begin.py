@@ -23,6 +23,7 @@ from lakeformat.mixed.batch.open_batches import (
     transactions_ended,
 )
 from lakeformat.mixed.read.state import MixedState
+from lakeformat.mixed.stores.detaching import require_not_detaching
 from lakeformat.mixed.stores.optimized_sequences import optimized_sequences
 from lakeformat.mixed.stores.partition_path import partition_paths
 from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
@@ -55,6 +56,7 @@ class BegunBatch:
         open.
         """
         self.lease.require(str(self))
+        require_not_detaching(change.metadata)
         if self.transaction in transactions_ended(change):
             self.lease.release()  # no commit of this batch can follow
             raise LockUnavailableError(

@@ -14,6 +14,9 @@ __all__ = [
     "CHANGE",
     "CHANGE_IDENTIFIER",
     "CLONING",
+    "FORMAT_MARK",
+    "KEPT_UPSERT",
+    "OPTIONAL_KEYS",
     "PRIMARY_KEY",
     "RENAMED_TO",
     "TABLE_FORMAT",
@@ -44,6 +47,13 @@ Amoro."""
 VERSION_FIELD = "lake.version-field"
 """The column whose larger value makes a row of a key the newer one; a property of this library,
 which Amoro does not know."""
+FORMAT_MARK = {TABLE_FORMAT: "MIXED_ICEBERG"}
+OPTIONAL_KEYS = "lake.optional-key-field-ids"
+"""The ids, with commas, of the key columns that were optional before the table was adopted; only in
+an adopted base store."""
+KEPT_UPSERT = "lake.kept-upsert"
+"""``true`` in the base store of a table that had the property of ``UPSERT`` before it was
+adopted."""
 BASE, CHANGE = "base", "change"
 
 

@@ -19,6 +19,7 @@ from lakeformat.iceberg.write.file_changes import ChangedFiles
 from lakeformat.iceberg.write.new_entries import delete_files
 from lakeformat.iceberg.write.publish import Base, FileChange, PublishedChange, publish_change
 from lakeformat.iceberg.write.report import WriteReport, write_report
+from lakeformat.mixed.stores.detaching import require_not_detaching
 from lakeformat.mixed.stores.key_types import require_one_key_type
 from lakeformat.mixed.stores.optimized_sequences import (
     optimized_sequences,
@@ -146,6 +147,7 @@ def fill_given(writer: ChangeWriter, data: Any, kinds: Any) -> None:
 
 def require_changeable(pair: LoadedPair) -> None:
     """Raise if new changes would have no order, or if no reader could merge them."""
+    require_not_detaching(pair.change.metadata)
     _require_sequences(pair)
     require_one_key_type((pair.base.metadata, pair.change.metadata), pair.key, "a write")
     _require_possible_record(pair)
@@ -156,6 +158,7 @@ def added_changes(
     base: Base, entries: pa.Table, batch: BatchPlace | None = None
 ) -> FileChange | None:
     """Return the change that adds files to the change store; those of a ``batch`` also end it."""
+    require_not_detaching(base.loaded.metadata)
     if batch is None:
         return ChangedFiles([entries])(base)
     batch.require(base, entries)

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gives an Iceberg table a change store, so that both are a Mixed table.
+
+The change store is created first, because the table becomes a Mixed table by its own next commit.
+If a process dies in between, readers see the same Iceberg table, and a repeated call continues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from lakeformat.catalog.iceberg.metastore import Metastore
+from lakeformat.catalog.iceberg.new_pair import required_keys
+from lakeformat.catalog.iceberg.pair_stores import CHANGE_SUFFIX
+from lakeformat.catalog.names import TableName
+from lakeformat.environment import Environment
+from lakeformat.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    InvalidRequestError,
+    LakeError,
+    NotFoundError,
+    UnsupportedError,
+)
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.mixed.adopt.adopt import Adoption, AdoptReport, plan_adoption, publish_adoption
+from lakeformat.mixed.adopt.change_store import change_metadata
+from lakeformat.mixed.stores.detaching import DETACHING
+from lakeformat.mixed.stores.properties import (
+    CHANGE_IDENTIFIER,
+    PRIMARY_KEY,
+    TABLE_STORE,
+    is_keyed_store,
+)
+from lakeformat.tables.kept_files import kept_if_published
+
+__all__ = ["adopt_pair"]
+
+
+def adopt_pair(
+    metastore: Metastore,
+    name: TableName,
+    key: Sequence[str] | None,
+    environment: Environment,
+    *,
+    dry_run: bool,
+) -> AdoptReport:
+    """Make the Iceberg table ``name`` a Mixed table with a key; by default its identifier fields.
+
+    A Mixed table with this key is left as it is.
+    """
+    handle = TableHandle(metastore.pointer(name), environment=environment)
+    loaded = handle.load()
+    wanted = _key(loaded.metadata, name, key)
+    change = TableName(name.database, f"{name.table}{CHANGE_SUFFIX}")
+    if is_keyed_store(loaded.metadata.properties):
+        _require_same_pair(loaded.metadata, name, wanted)
+        return AdoptReport(
+            table=str(name),
+            change_store=loaded.metadata.properties[CHANGE_IDENTIFIER],
+            primary_key=tuple(wanted),
+            rows=None,
+            dry_run=dry_run,
+        )
+    required_keys(loaded.metadata.schema.arrow_schema(), wanted)  # raises for a name that is no key
+    adoption = plan_adoption(handle, loaded, wanted)
+    found = _load(metastore, change, name)
+    if found is not None:
+        _require_own(change, found, adoption)
+    if not dry_run:
+        _publish(metastore, name, change, adoption, exists=found is not None)
+    return AdoptReport(
+        table=str(name),
+        change_store=str(change),
+        primary_key=tuple(wanted),
+        rows=adoption.rows,
+        made_required=adoption.made_required,
+        dry_run=dry_run,
+    )
+
+
+def _publish(
+    metastore: Metastore, name: TableName, change: TableName, adoption: Adoption, *, exists: bool
+) -> None:
+    """Create the change store unless it exists, then make the table its base store; if that is
+    refused, drop the new change store.
+    """
+
+    is_made = not exists and metastore.make_table(
+        change, lambda location: _described(adoption, location)
+    )
+
+    def discard() -> None:
+        with suppress(LakeError):
+            is_used = TABLE_STORE in adoption.handle.load().metadata.properties
+            if is_made and not is_used:  # another process may have adopted the table meanwhile
+                metastore.remove_new_table(change)
+
+    with kept_if_published(discard):
+        made = _load(metastore, change, name)
+        if made is None:
+            raise CommitConflictError(
+                f"the change store '{change}' was dropped meanwhile, and nothing was changed: "
+                "repeat the call"
+            )
+        _require_own(change, made, adoption)  # a service may have assigned other ids
+        publish_adoption(adoption, f"{change.database}.{change.table}")
+
+
+def _described(adoption: Adoption, location: str) -> TableMetadata:
+    return change_metadata(
+        adoption.loaded.metadata,
+        adoption.names,
+        location,
+        number=adoption.number,
+        more=adoption.more,
+        environment=adoption.handle.environment,
+    )
+
+
+def _key(metadata: TableMetadata, name: TableName, given: Sequence[str] | None) -> list[str]:
+    """Return the names of the key columns; raise if none is given and the table has none."""
+    if given is not None and (isinstance(given, str) or not given):
+        raise InvalidRequestError(
+            f"primary_key must be a list with one or more columns, got {given!r}. A Mixed table "
+            "without a key has no change store: it is an ordinary Iceberg table, so there is "
+            f"nothing to adopt in '{name}'"
+        )
+    if given is not None:
+        return [*given]
+    schema = metadata.schema
+    found = [schema.name_of(each) or str(each) for each in schema.identifier_field_ids]
+    if not found:
+        raise InvalidRequestError(
+            f"table '{name}' has no identifier fields that could be its key: name the columns in "
+            "primary_key"
+        )
+    return found
+
+
+def _require_same_pair(metadata: TableMetadata, name: TableName, key: Sequence[str]) -> None:
+    """Raise unless the table is the base store of a pair with this key."""
+    found = metadata.properties.get(PRIMARY_KEY, "").split(",")
+    if metadata.properties.get(TABLE_STORE) == "base" and found == [*key]:
+        return
+    raise AlreadyExistsError(
+        f"table '{name}' is already the {metadata.properties.get(TABLE_STORE)} store of a Mixed "
+        f"table with the key {', '.join(found)}, not {', '.join(key)}: to give it another key, "
+        f"detach it first, with detach_table({str(name)!r}) or `lake detach {name}`"
+    )
+
+
+def _load(metastore: Metastore, change: TableName, base: TableName) -> TableMetadata | None:
+    """Return the metadata of the change store; None if it does not exist."""
+    try:
+        return metastore.pointer_beside(change, base).load().metadata
+    except NotFoundError:
+        return None
+
+
+def _require_own(change: TableName, found: TableMetadata, adoption: Adoption) -> None:
+    """Raise unless the table with the name of the change store is an empty one for this table."""
+    if (detaching := found.properties.get(DETACHING)) is not None:
+        raise AlreadyExistsError(
+            f"table '{change}' is the change store that an interrupted detach of {detaching!r} has "
+            f"left: repeat detach_table({detaching!r}) or `lake detach {detaching}` first"
+        )
+    wanted = _described(adoption, found.location)
+    if found.snapshots or found.properties.get(TABLE_STORE) != wanted.properties[TABLE_STORE]:
+        reason = "it has rows" if found.snapshots else "it is no change store"
+        raise AlreadyExistsError(
+            f"table '{change}' exists, and is not the empty change store of this table ({reason}): "
+            "drop it, or rename one of the tables"
+        )
+    differing = [
+        what
+        for what, there, mine in (
+            ("column ids", _columns(found), _columns(wanted)),
+            ("partitions", _partitions(found), _partitions(wanted)),
+            ("key", found.properties.get(PRIMARY_KEY), wanted.properties[PRIMARY_KEY]),
+            ("sequence numbers", found.last_sequence_number >= adoption.number, True),
+        )
+        if there != mine
+    ]
+    if differing:
+        raise UnsupportedError(
+            f"the change store '{change}' has other {' and '.join(differing)} than the table "
+            "needs, either because it is that of an earlier adoption, or because the catalog "
+            f"assigns them itself: drop '{change}' and repeat the call. If it fails again, write "
+            "the rows to a new Mixed table"
+        )
+
+
+def _columns(metadata: TableMetadata) -> list[tuple[object, ...]]:
+    return [(each.id, each.name, each.type) for each in metadata.schema.fields]
+
+
+def _partitions(metadata: TableMetadata) -> list[tuple[object, ...]]:
+    spec = metadata.spec_of(metadata.default_spec_id)
+    return [(each.source_ids, each.transform, each.name) for each in spec.fields]

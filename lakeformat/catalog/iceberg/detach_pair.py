@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes a Mixed table an ordinary Iceberg table, and drops its change store.
+
+The steps are: merge, if the caller asks for it; mark the change store; take the properties of a
+base store off the table; drop the change store. A repeated call continues after each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from lakeformat.catalog.iceberg.drop_stores import drop_stores
+from lakeformat.catalog.iceberg.metastore import Metastore
+from lakeformat.catalog.iceberg.pair_stores import CHANGE_SUFFIX
+from lakeformat.catalog.names import TableName
+from lakeformat.errors import (
+    CorruptTableError,
+    InvalidRequestError,
+    NotFoundError,
+    UnsupportedError,
+)
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.purge import files_to_purge
+from lakeformat.mixed.adopt.detach import (
+    DetachReport,
+    mark_change_store,
+    plan_detachment,
+    release_base,
+)
+from lakeformat.mixed.stores.detaching import DETACHING
+from lakeformat.mixed.stores.properties import (
+    CHANGE,
+    TABLE_STORE,
+    change_store_database,
+    change_store_name,
+)
+from lakeformat.mixed.stores.store_pair import StorePair
+from lakeformat.mixed.table import MixedTable
+from lakeformat.tables.removal import Removal
+
+__all__ = ["detach_pair"]
+
+_FULL = "full"
+
+
+def detach_pair(
+    metastore: Metastore,
+    name: TableName,
+    handle: Callable[[TableName], TableHandle],
+    *,
+    merge: bool,
+    dry_run: bool,
+) -> DetachReport:
+    """Make the Mixed table ``name`` an Iceberg table; complete an interrupted call.
+
+    Raise ``InvalidRequestError`` if changes are not merged, unless ``merge`` is given, and while a
+    batch or a consumer needs the change store.
+    """
+    base = handle(name)
+    properties = base.load().metadata.properties
+    store = change_store_name(properties, str(name))
+    if store is None:
+        return _complete(metastore, name, handle, dry_run=dry_run)
+    change = metastore.beside(name, store, change_store_database(properties))
+    metastore.require_removable(change, purge=True)
+    pair = StorePair(base, metastore.pointer_beside(change, name))
+    merged = False
+    if not dry_run:
+        pair.load_to_change()  # completes an alter that a process has left
+    if merge and not dry_run:
+        merged = bool(MixedTable(pair).compact(strategy=_FULL).snapshot_ids)
+    planned = plan_detachment(pair, str(name))
+    report = _report(name, change, handle, merged=merged, dry_run=dry_run)
+    if dry_run:
+        return report
+    mark_change_store(planned, str(name))
+    release_base(planned, str(name))
+    drop_stores(metastore, [change], handle, purge=True)
+    return report
+
+
+def _complete(
+    metastore: Metastore,
+    name: TableName,
+    handle: Callable[[TableName], TableHandle],
+    *,
+    dry_run: bool,
+) -> DetachReport:
+    """Drop the change store that an interrupted call has left; raise if there is none."""
+    change = TableName(name.database, f"{name.table}{CHANGE_SUFFIX}")
+    exists = change.table in metastore.tables(name.database)
+    if exists and _is_left_over(metastore, change, name):
+        report = _report(name, change, handle, merged=False, dry_run=dry_run)
+        if not dry_run:
+            drop_stores(metastore, [change], handle, purge=True)
+        return report
+    role = handle(name).load().metadata.properties.get(TABLE_STORE)
+    if role == CHANGE:
+        raise UnsupportedError(
+            f"table '{name}' is the change store of a Mixed table: detach the table by the name of "
+            "its base store"
+        )
+    left = f". To drop '{change}', use `lake drop-table {change}`" if exists else ""
+    raise InvalidRequestError(
+        f"table '{name}' names no change store, so there is nothing to detach: it is an ordinary "
+        f"Iceberg table{left}"
+    )
+
+
+def _is_left_over(metastore: Metastore, change: TableName, name: TableName) -> bool:
+    """Return True for a change store that an interrupted detach of ``name`` has marked, and for one
+    without data: an interrupted removal deletes its files before its metadata.
+    """
+    has_files = not metastore.is_directory or metastore.has_other_files(change)
+    try:
+        metadata = metastore.pointer_beside(change, name).load().metadata
+    except NotFoundError:
+        return not has_files
+    if metadata.properties.get(TABLE_STORE) != CHANGE:
+        return False
+    is_marked = metadata.properties.get(DETACHING) == str(name)
+    return is_marked or not has_files or not metadata.snapshots
+
+
+def _report(
+    name: TableName,
+    change: TableName,
+    handle: Callable[[TableName], TableHandle],
+    *,
+    merged: bool,
+    dry_run: bool,
+) -> DetachReport:
+    removals: list[Removal] = []
+    with suppress(NotFoundError, CorruptTableError):  # an interrupted removal has deleted metadata
+        steps = files_to_purge(handle(change).load()).steps
+        removals = [each for step in steps for each in step]
+    return DetachReport(
+        table=str(name),
+        change_store=str(change),
+        merged=merged,
+        files=len(removals),
+        bytes=sum(each.size or 0 for each in removals),
+        dry_run=dry_run,
+    )

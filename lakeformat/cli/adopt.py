@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``lake adopt`` and ``lake detach``: an Iceberg table becomes a Mixed table, and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import lakeformat as lake
+from lakeformat.cli.arguments import DryRun
+from lakeformat.cli.confirm import Yes, is_wanted
+from lakeformat.cli.output import AsJson, print_json
+from lakeformat.cli.warehouse import WarehouseOption, existing_catalog_of_any_format
+from lakeformat.errors import InvalidRequestError
+
+if TYPE_CHECKING:
+    from lakeformat.catalog.iceberg import IcebergCatalog
+
+__all__ = ["register"]
+
+TableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="database.table")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command()(adopt)
+    app.command()(detach)
+
+
+def adopt(
+    context: typer.Context,
+    table: TableArgument,
+    primary_key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="The columns of the key. Default: the identifier fields of the table.",
+        ),
+    ] = None,
+    dry_run: DryRun = False,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make an Iceberg table a Mixed table; only metadata changes.
+
+    The keys of all rows are read first, and must be unique. Stop other writers until the command
+    ends. `lake detach` makes it an Iceberg table again.
+
+    An example: lake adopt shop.orders --primary-key id --dry-run
+    """
+    key = None if primary_key is None else [each.strip() for each in primary_key.split(",")]
+    report = _iceberg_catalog(context, "adopt").adopt_table(table, primary_key=key, dry_run=dry_run)
+    if as_json:
+        print_json([report.to_dict()])
+    else:
+        typer.echo(report.sentence)
+
+
+def detach(
+    context: typer.Context,
+    table: TableArgument,
+    merge: Annotated[
+        bool, typer.Option("--merge", help="First merge all changes, by a full compaction.")
+    ] = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a Mixed table an ordinary Iceberg table with the same rows; asks first, because its
+    change store is deleted.
+
+    Its changes must be merged, and its batches and readers of changes must have ended.
+
+    An example: lake detach shop.orders --merge --yes
+    """
+    catalog = _iceberg_catalog(context, "detach")
+    if not (dry_run or is_wanted(f"the change store of table {table}", yes=yes)):
+        return
+    report = catalog.detach_table(table, merge=merge, dry_run=dry_run)
+    if as_json:
+        print_json([report.to_dict()])
+    else:
+        typer.echo(report.sentence)
+
+
+def _iceberg_catalog(context: typer.Context, command: str) -> IcebergCatalog:
+    catalog = existing_catalog_of_any_format(context)
+    if isinstance(catalog, lake.Catalog):
+        raise InvalidRequestError(
+            f"`lake {command}` changes tables in a catalog of Iceberg tables: write `lake --format "
+            f"iceberg {command} …`"
+        )
+    return catalog

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the base store of a Mixed table an ordinary Iceberg table, in one commit of its metadata.
+
+Before that, the change store is marked: writers check the mark in their commits, so no change can
+follow that would be dropped with the change store.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from lakeformat.errors import CommitConflictError, InvalidRequestError
+from lakeformat.iceberg.alter.alter import with_columns
+from lakeformat.iceberg.commit.commit import commit_metadata
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.statistics import StatisticsFile
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.metadata.updates import remove_properties, set_properties
+from lakeformat.iceberg.reachable_files import live_files, manifests_of
+from lakeformat.iceberg.read.plan import plan_files
+from lakeformat.iceberg.write.new_entries import delete_files
+from lakeformat.mixed.batch.open_batches import oldest_open_batch
+from lakeformat.mixed.read.state import MixedState
+from lakeformat.mixed.read.store_files import change_files
+from lakeformat.mixed.stores.alter_record import ALTERED
+from lakeformat.mixed.stores.detaching import DETACHING
+from lakeformat.mixed.stores.optimized_sequences import SEQUENCES, TIMES
+from lakeformat.mixed.stores.properties import (
+    CHANGE_IDENTIFIER,
+    FORMAT_MARK,
+    KEPT_UPSERT,
+    OPTIONAL_KEYS,
+    PRIMARY_KEY,
+    RENAMED_TO,
+    TABLE_STORE,
+    UPSERT,
+)
+from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
+from lakeformat.mixed.table.consumers import consumers_of_pair
+from lakeformat.mixed.table.newest_runs import newest_state
+from lakeformat.mixed.write.write_changes import change_handle
+from lakeformat.storage.location import one_spelling
+from lakeformat.tables.report import Report
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
+
+__all__ = ["DetachReport", "Detachment", "mark_change_store", "plan_detachment", "release_base"]
+
+_OF_PAIRS = (
+    TABLE_STORE,
+    PRIMARY_KEY,
+    CHANGE_IDENTIFIER,
+    RENAMED_TO,
+    OPTIONAL_KEYS,
+    KEPT_UPSERT,
+    ALTERED,
+    *FORMAT_MARK,
+)
+"""The properties that only a base store has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetachReport(Report):
+    """The result of detaching a table from its change store, or of its dry run."""
+
+    table: str
+    change_store: str
+    """The name of the change store, which is dropped."""
+    merged: bool = False
+    """True if this call has merged changes into the table before."""
+    files: int
+    """The number of files that are deleted with the change store."""
+    bytes: int
+    """The total size of these files in bytes; a file of unknown size counts as 0."""
+    dry_run: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """The result in one sentence."""
+        verb, would = ("is", "are") if not self.dry_run else ("would be", "would be")
+        first = "its changes were merged, and " if self.merged else ""
+        return (
+            f"{first}{self.table} {verb} an ordinary Iceberg table; {counted(self.files, 'file')} "
+            f"({size(self.bytes)}) of its change store {self.change_store} {would} deleted; no row "
+            "changed"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Detachment:
+    """A Mixed table that can be detached: nothing of its change store is needed any more."""
+
+    pair: StorePair
+    loaded: LoadedPair
+    """The metadata for which everything was checked."""
+
+
+def plan_detachment(pair: StorePair, name: str) -> Detachment:
+    """Check that the change store has nothing that the table or its readers need; raise
+    ``InvalidRequestError`` with the way out if it has.
+    """
+    loaded, state, _ = newest_state(pair)
+    properties = loaded.base.metadata.properties
+    if (renamed := properties.get(RENAMED_TO)) is not None:
+        raise InvalidRequestError(
+            f"{name} is not detached, because a rename to {renamed!r} was interrupted: repeat it "
+            "first, with rename_table"
+        )
+    _require_no_batch(pair, state, name)
+    _require_no_consumers(pair, name)
+    _require_merged(state, name)
+    _require_own_files(loaded, name)
+    return Detachment(pair, loaded)
+
+
+def mark_change_store(planned: Detachment, name: str) -> None:
+    """Record in the change store that no changes may follow; raise ``CommitConflictError`` if it
+    has got some since it was checked.
+    """
+    checked = planned.loaded.change.metadata
+
+    def change(found: LoadedMetadata) -> TableMetadata | None:
+        _require_unchanged(checked, found.metadata, name)
+        if found.metadata.properties.get(DETACHING) == name:
+            return None
+        return set_properties(found.metadata, {DETACHING: name})
+
+    commit_metadata(change_handle(planned.pair), change, planned=planned.loaded.change)
+
+
+def release_base(planned: Detachment, name: str) -> None:
+    """Make the base store an ordinary Iceberg table with the properties and optional columns that
+    it had before; raise ``CommitConflictError`` if its rows have changed since they were checked.
+    """
+    checked = planned.loaded.base
+
+    def change(found: LoadedMetadata) -> TableMetadata:
+        _require_unchanged(checked.metadata, found.metadata, name)
+        return _plain(found.metadata)
+
+    commit_metadata(planned.pair.base, change, planned=checked)
+    records = [each.statistics_path for each in checked.metadata.statistics if _is_record(each)]
+    delete_files(checked.places, records)
+
+
+def _plain(metadata: TableMetadata) -> TableMetadata:
+    properties = metadata.properties
+    removed = [*_OF_PAIRS, *([] if properties.get(KEPT_UPSERT) == "true" else [UPSERT])]
+    kept = tuple(each for each in metadata.statistics if not _is_record(each))
+    changed = replace(remove_properties(metadata, removed), statistics=kept)
+    optional = {each for each in properties.get(OPTIONAL_KEYS, "").split(",") if each}
+    columns = tuple(
+        replace(each, required=False) if str(each.id) in optional else each
+        for each in metadata.schema.fields
+    )
+    return with_columns(changed, columns, metadata.last_column_id)
+
+
+def _is_record(file: StatisticsFile) -> bool:
+    """Return True for a record of merged changes, which some readers of Iceberg refuse."""
+    return any(blob.get("type") in (SEQUENCES, TIMES) for blob in file.blob_metadata)
+
+
+def _require_no_batch(pair: StorePair, state: MixedState, name: str) -> None:
+    if (batch := oldest_open_batch(state, pair.base.environment.now_millis())) is not None:
+        raise InvalidRequestError(
+            f"{name} is not detached, because a batch may still commit ({batch}): commit it or "
+            f"abort it first. If its process died, `lake compact {name}` ends it when its lease is "
+            "stale"
+        )
+
+
+def _require_no_consumers(pair: StorePair, name: str) -> None:
+    found = sorted(each.id for each in consumers_of_pair(pair).list())
+    if found:
+        raise InvalidRequestError(
+            f"{name} is not detached, because {counted(len(found), 'consumer')} "
+            f"{'reads' if len(found) == 1 else 'read'} its changes, such as {found[0]!r}: let them "
+            f"read the rest and stop them, then delete each with `lake consumer reset {name} "
+            f"{found[0]}`. Those of batches of streams end with the batch"
+        )
+
+
+def _require_merged(state: MixedState, name: str) -> None:
+    waiting = [
+        each
+        for each in change_files(state.change, plan_files(state.change))
+        if each.sequence > state.merged.sequence(each.partition)
+    ]
+    if waiting:
+        partitions = len({each.values for each in waiting})
+        raise InvalidRequestError(
+            f"{name} is not detached, because {counted(len(waiting), 'file')} of its change store "
+            f"with changes of {counted(partitions, 'partition')} are not merged: run `lake compact "
+            f"{name} --strategy full` first, or pass merge=True (--merge), which does that"
+        )
+
+
+def _require_own_files(pair: LoadedPair, name: str) -> None:
+    """Refuse if a snapshot of the base store names a file that is dropped with the change store."""
+    base, change = (
+        live_files(each, manifests_of(each, each.metadata.snapshots).values())
+        for each in (pair.base, pair.change)
+    )
+    inside = f"{one_spelling(pair.change.metadata.location)}/"
+    shared = [each for each in base if each in change or each.startswith(inside)]
+    if shared:
+        raise InvalidRequestError(
+            f"{name} is not detached, because snapshots of its base store name "
+            f"{counted(len(shared), 'file')} of the change store, such as "
+            f"{base[shared[0]].address}: run `lake compact {name} --strategy full`, then `lake "
+            f"expire {name}`, until no snapshot needs them"
+        )
+
+
+def _require_unchanged(checked: TableMetadata, now: TableMetadata, name: str) -> None:
+    states = [
+        (each.current_snapshot_id, each.current_schema_id, each.properties.get(ALTERED))
+        for each in (checked, now)
+    ]
+    if states[0] != states[1]:
+        raise CommitConflictError(
+            f"{name} is not detached, because another program has changed {now.location} since it "
+            "was checked: stop its writers, then repeat the call"
+        )

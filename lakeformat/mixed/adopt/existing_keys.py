@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that the rows of an Iceberg table have unique keys, in the nodes that file names state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.read.condition_fields import condition_fields
+from lakeformat.mixed.key_hash import hash_keys
+from lakeformat.mixed.read.node_splits import NodeSplit
+from lakeformat.mixed.read.scan import MixedScan
+from lakeformat.mixed.read.state import MixedState
+from lakeformat.rows.spill import SpillSettings
+from lakeformat.tables.row_checks.repeated_values import RepeatedValues
+from lakeformat.types.count_text import counted
+
+__all__ = ["check_existing_keys"]
+
+
+def check_existing_keys(state: MixedState) -> int:
+    """Return the number of rows; raise ``InvalidRequestError`` if a key is null, if rows of one
+    partition share a key, or if a file has keys of other nodes than its name states.
+
+    Only key columns are read, a partition after the other, in bounded memory.
+    """
+    names = [each.name for each in state.key]
+    scan, rows = MixedScan(state, names, None), 0
+    fields = {each.name: each for each in condition_fields(state.schema)}
+    splits = sorted(scan.splits(), key=_partition)
+    for _, of_partition in groupby(splits, key=_partition):
+        found = RepeatedValues([fields[name] for name in names], SpillSettings())
+        partition = ""
+        for split in of_partition:
+            partition = split.partition
+            for batch in _checked_batches(state, scan, split):
+                rows += batch.num_rows
+                found.add(batch)
+        found.finish()
+        if found.repeated_rows:
+            raise InvalidRequestError(
+                f"{state.base.places.uri} cannot be adopted with the key {', '.join(names)}: "
+                f"{counted(found.repeated_rows, 'row')}{_where(partition)} share their key with "
+                f"another one, such as {'; '.join(found.examples[:2])}. Nothing was changed: "
+                "delete all rows but one of each key, or choose another key"
+            )
+    return rows
+
+
+def _partition(split: NodeSplit) -> str:
+    return split.files[0].values
+
+
+def _checked_batches(
+    state: MixedState, scan: MixedScan, split: NodeSplit
+) -> Iterator[pa.RecordBatch]:
+    for batch in scan.read(split):
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            if column.null_count:
+                raise InvalidRequestError(
+                    f"{state.base.places.uri} cannot be adopted with the key column {name!r}: "
+                    f"{counted(column.null_count, 'row')} of {split.files[0].path} "
+                    f"{'has' if column.null_count == 1 else 'have'} a null in it. Nothing was "
+                    "changed: set or delete these values first, or choose another key"
+                )
+        _require_own_node(state, split, batch.columns)
+        yield batch
+
+
+def _require_own_node(state: MixedState, split: NodeSplit, columns: Sequence[pa.Array]) -> None:
+    node = split.node
+    if node.mask and ((hash_keys(state.key, columns) & node.mask) != node.index).any():
+        raise InvalidRequestError(
+            f"{state.base.places.uri} cannot be adopted with the key "
+            f"{', '.join(each.name for each in state.key)}: {split.files[0].path} was written by a "
+            f"Mixed table for the node {node}, but has keys of other nodes, so the table had "
+            "another key then. Nothing was changed: rewrite its files first, with "
+            "table.compact(strategy='full', rewrite_all=True)"
+        )
+
+
+def _where(partition: str) -> str:
+    return f" of partition {partition!r}" if partition else ""

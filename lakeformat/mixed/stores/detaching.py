@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The mark of a change store whose table is being detached: no changes may follow."""
+
+from __future__ import annotations
+
+from lakeformat.errors import CommitConflictError
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+
+__all__ = ["DETACHING", "require_not_detaching"]
+
+DETACHING = "lake.detaching"
+"""The property of a change store with the name of the table that is being detached."""
+
+
+def require_not_detaching(change: TableMetadata) -> None:
+    """Raise ``CommitConflictError`` if the table is being detached: a change that is written now
+    would be dropped with the change store.
+    """
+    if (table := change.properties.get(DETACHING)) is not None:
+        raise CommitConflictError(
+            f"table {table!r} takes no changes, because it is being detached from its change store "
+            f"{change.location}. Nothing was written: open the table again when it is an Iceberg "
+            f"table. If the detach was interrupted, repeat it: detach_table({table!r}) or "
+            f"`lake detach {table}`"
+        )
