@@ -15,7 +15,7 @@ from lakeformat.iceberg.write.given_rows import GivenRows
 from lakeformat.mixed.file_names import FileKind
 from lakeformat.mixed.stores.file_offset import FILE_OFFSET
 from lakeformat.mixed.stores.store_pair import LoadedPair
-from lakeformat.mixed.write.changes import ChangesOf
+from lakeformat.mixed.write.changes import Changes, ChangesOf
 from lakeformat.mixed.write.node_writer import NodeWriter
 from lakeformat.rows.row_kinds import INSERT, Kinds
 
@@ -75,8 +75,17 @@ class ChangeWriter(NodeWriter):
         if kinds is None:
             kinds = np.full(len(numbers), INSERT, np.int8)
         rows = self._of_table(batch, numbers)
-        made = self._changes(rows, kinds, numbers, self._offset, of_stored=of_stored)
-        self.changed_rows, self._offset = numbers.stop, made.next_offset
+        self._add(self._changes(rows, kinds, numbers, self._offset, of_stored=of_stored))
+        self.changed_rows = numbers.stop
+
+    def finish(self) -> pa.Table:
+        """Write the remaining rows, and return the manifest entries of all files."""
+        if (last := self._changes.held_back(self.changed_rows, self._offset)) is not None:
+            self._add(last)
+        return super().finish()
+
+    def _add(self, made: Changes) -> None:
+        self._offset = made.next_offset
         for kind, changed in (
             (FileKind.CHANGE_DELETE, made.deletes),
             (FileKind.INSERT, made.inserts),

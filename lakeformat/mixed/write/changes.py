@@ -61,6 +61,9 @@ class ChangesOf:
         with a ``version`` field it always does, and its delete has its version.
         """
         self._version = None if version is None else version.name
+        self._held: pa.RecordBatch | None = None
+        """The last row of the rows so far if it is a ``-U`` row: the next one may be its ``+U``
+        row."""
         self._key = [each.name for each in key]
         self._replaces = replaces or version is not None
         spec = metadata.spec_of(metadata.default_spec_id)
@@ -75,11 +78,15 @@ class ChangesOf:
         first_offset: int,
         *,
         of_stored: bool = False,
+        is_end: bool = False,
     ) -> Changes:
         """Return the changes of a batch; ``numbers`` has the number of each row, for errors.
 
-        With ``of_stored`` the rows to delete are those of the table, which may lack a version.
+        With ``of_stored`` the rows to delete are those of the table, which may lack a version. In a
+        table with a version field a last ``-U`` row belongs to the next batch, unless ``is_end``.
         """
+        if self._version is not None:
+            rows, kinds, numbers = self._in_whole_pairs(rows, kinds, numbers, is_end=is_end)
         require_keys(rows, self._key, numbers)
         retracts = is_retract(kinds)
         pairs = np.zeros(len(kinds), np.bool_)
@@ -100,6 +107,29 @@ class ChangesOf:
             _with_offsets(self._deletes(rows, retracts, deleting), offsets[deleting]),
             int(offsets[-1]) + 1 if len(offsets) else first_offset,
         )
+
+    def held_back(self, count: int, first_offset: int) -> Changes | None:
+        """Return the changes of the row that was held back at the end of all ``count`` rows; None
+        if there is none.
+        """
+        if self._held is None:
+            return None
+        nothing, end = self._held.slice(0, 0), range(count, count)
+        return self(nothing, np.zeros(0, np.int8), end, first_offset, is_end=True)
+
+    def _in_whole_pairs(
+        self, rows: pa.RecordBatch, kinds: Kinds, numbers: range, *, is_end: bool
+    ) -> tuple[pa.RecordBatch, Kinds, range]:
+        """Return the rows with the row that was held back; hold back a last ``-U`` row."""
+        if self._held is not None:
+            rows = pa.concat_batches([self._held, rows])
+            kinds = np.concatenate([np.array([UPDATE_BEFORE], np.int8), kinds])
+            numbers = range(numbers.start - 1, numbers.stop)
+            self._held = None
+        if is_end or not len(kinds) or kinds[-1] != UPDATE_BEFORE:
+            return rows, kinds, numbers
+        self._held = rows.slice(len(kinds) - 1)
+        return rows.slice(0, len(kinds) - 1), kinds[:-1], numbers[:-1]
 
     def _deleted_by_its_pair(self, rows: pa.RecordBatch, pairs: Mask) -> Mask:
         """Return a mask of the ``+U`` rows whose ``-U`` row has the same key and partition."""

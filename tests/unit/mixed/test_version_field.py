@@ -89,6 +89,16 @@ def test_an_update_keeps_its_row_and_no_row_between_its_versions(catalog):
     assert contents(table) == {1: "new"}
 
 
+def test_an_update_may_be_divided_between_two_batches(catalog):
+    table = created(catalog)
+    table.write(rows((1, "a", 4), (2, "b", 4)))
+    changes = rows((1, "a", 4), (1, "smaller", 1), (2, "b", 4)).append_column(
+        "kind", pa.array(["-U", "+U", "-U"])
+    )
+    table.write([changes.slice(0, 1), changes.slice(1)], kinds="kind")
+    assert contents(table) == {1: "a"}
+
+
 def test_a_batch_and_a_stream_are_ordered_by_version_first(catalog):
     table = created(catalog)
     table.write(rows((1, "a", 5), (2, "b", 5), (3, "c", 5)))
