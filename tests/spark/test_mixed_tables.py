@@ -221,3 +221,19 @@ def test_a_stream_stops_where_an_overwrite_has_no_changes(lake_spark, orders, tm
         lake_spark.readStream.format("lake").load(place_of(orders)).writeStream.format(
             "noop"
         ).start().awaitTermination()
+
+
+def test_a_version_field_orders_rows_of_spark_and_python(lake_spark, catalog):
+    columns = [("id", "BIGINT NOT NULL"), ("note", "STRING"), ("version", "INT")]
+    how = {"primary_key": ["id"], "options": {"lake.version-field": "version"}}
+    table = catalog.create_table("shop.versioned", columns, format="mixed", **how)
+
+    def of(*rows):
+        return lake_spark.createDataFrame(rows, "id long, note string, version int")
+
+    save(of((1, "a", 5), (2, "older", 4), (2, "b", 5)), table)
+    table.compact(strategy="full")
+    save(of((1, "late", 3), (2, "new", 7)), table)
+    table.write(pa.table({"id": [2, 3], "note": ["late", "c"], "version": [6, None]}))
+    read = lake_spark.read.format("lake").load(place_of(table)).collect()
+    assert sorted((row.id, row.note) for row in read) == [(1, "a"), (2, "new"), (3, "c")]
