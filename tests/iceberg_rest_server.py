@@ -173,7 +173,7 @@ class RestServer:
             "metadata-log": [],
         }
         path = Path(urlsplit(self.tables[name]).path)
-        path.parent.mkdir(parents=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(metadata))
         return {"metadata-location": self.tables[name], "metadata": metadata, "config": {}}
 
@@ -257,6 +257,11 @@ def apply_update(metadata: dict[str, Any], update: dict[str, Any]) -> None:
         case "remove-properties":
             for key in update["removals"]:
                 metadata["properties"].pop(key, None)
+        case "set-statistics" | "remove-statistics":
+            files = metadata.get("statistics", [])
+            kept = [each for each in files if each["snapshot-id"] != update["snapshot-id"]]
+            added = [update["statistics"]] if "statistics" in update else []
+            metadata["statistics"] = [*kept, *added]
         case action:
             raise Refused(400, f"this server does not know {action}")
 

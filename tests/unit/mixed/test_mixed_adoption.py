@@ -19,6 +19,7 @@ from lakeformat.cli.app import app
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.partition_spec import PartitionField, PartitionSpec
 from lakeformat.mixed.adopt import adopt as adoption
+from tests.iceberg_rest_server import rest_server
 from tests.sampling import SEED, count
 from tests.unit.catalog.iceberg.test_sql_metastore import opened
 from tests.unit.mixed.named_rows import contents, names, new_catalog, new_table
@@ -379,6 +380,25 @@ def test_random_lives_of_a_table_agree_with_a_dict(tmp_path):
                 rows = {each: value for each, value in rows.items() if each not in gone}
             table = catalog.table("db.t")
             assert contents(table) == rows, (seed, number, step)
+
+
+def test_a_table_of_a_rest_service_is_adopted_and_detached_once(tmp_path):
+    """The service begins the numbers of each change store with 1, so a second one is refused."""
+    with rest_server() as server:
+        server.warehouse = f"file://{tmp_path}"
+        place = {"metastore": "rest", "uri": server.uri}
+        catalog = lake.open_catalog(str(tmp_path), format="iceberg", **place)
+        catalog.create_database("db")
+        iceberg_table(catalog).write(names(_1="a", _2="b"))
+        mixed = adopted(catalog)
+        mixed.write(names(_1="c"))
+        assert contents(mixed) == {1: "c", 2: "b"}
+        catalog.detach_table("db.t", merge=True)
+        plain = catalog.table("db.t")
+        assert (contents(plain), dict(plain.properties)) == ({1: "c", 2: "b"}, {})
+        with pytest.raises(lake.UnsupportedError, match="has other sequence numbers than"):
+            catalog.adopt_table("db.t", primary_key=["id"])
+        assert catalog._metastore.tables("db") == ["t"]
 
 
 def test_commands_adopt_and_detach_tables(tmp_path):
