@@ -19,6 +19,7 @@ from lakeformat.cli.app import app
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.partition_spec import PartitionField, PartitionSpec
 from lakeformat.mixed.adopt import adopt as adoption
+from lakeformat.mixed.stores.store_pair import StorePair
 from tests.iceberg_rest_server import rest_server
 from tests.sampling import SEED, count
 from tests.unit.catalog.iceberg.test_sql_metastore import opened
@@ -351,6 +352,23 @@ def test_an_interrupted_detach_takes_no_changes_until_it_is_repeated(kind, tmp_p
             write()
     catalog.detach_table("db.t")
     assert isinstance(catalog.table("db.t"), lake.IcebergTable)
+
+
+def test_a_detach_completes_an_alter_that_died_between_the_stores(catalog, monkeypatch):
+    iceberg_table(catalog).write(names(_1="a"))
+    adopted(catalog)
+
+    def died(_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(StorePair, "complete_alter", died)
+        with pytest.raises(KeyboardInterrupt):
+            catalog.alter_table("db.t", lake.add_column("note", "STRING"))
+    catalog.detach_table("db.t")
+    plain = catalog.table("db.t")
+    assert (plain.schema.column_names, dict(plain.properties)) == (["id", "name", "note"], {})
+    assert plain.scan().to_arrow().to_pylist() == [{"id": 1, "name": "a", "note": None}]
 
 
 def test_random_lives_of_a_table_agree_with_a_dict(tmp_path):
