@@ -240,3 +240,12 @@ def test_a_pickled_scan_reads_its_splits(catalog):
 def test_an_iceberg_table_has_no_version_field(catalog):
     with pytest.raises(lake.InvalidRequestError, match="pass format='mixed' and primary_key"):
         catalog.create_table("db.t", COLUMNS, options={"lake.version-field": "version"})
+
+
+def test_a_clone_keeps_the_version_field(catalog):
+    table = created(catalog)
+    table.write(rows((1, "a", 5)))
+    lake.clone_table(table, catalog, "db.copy")
+    copy = catalog.table("db.copy")
+    copy.write(rows((1, "late", 4), (2, "b", 1)))
+    assert contents(copy) == {1: "a", 2: "b"}
