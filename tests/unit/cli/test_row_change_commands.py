@@ -83,7 +83,10 @@ def test_what_nobody_can_mean_is_refused(table, arguments, said):
 
 @pytest.mark.parametrize(
     ("of_kind", "advice"),
-    [({}, "leave it out"), ({"format": "mixed", "primary_key": ["id"]}, "begin a batch with")],
+    [
+        ({}, "leave it out"),
+        ({"format": "mixed", "primary_key": ["id"]}, "a batch begins in the call"),
+    ],
 )
 @pytest.mark.parametrize("command", ["delete", "update"])
 def test_the_order_of_transactions_is_refused_by_other_formats(tmp_path, of_kind, advice, command):
