@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lakeformat.tables.table import refuse_operation
 from lakeformat.types.count_text import counted
 from lakeformat.types.sentence import sentence
 from spark_jobs.job_requests.ingest import IngestRequest
@@ -177,7 +178,6 @@ def _ingest_rows(
     paths: Sequence[str] | None = None,
 ) -> Outcome:
     """Ingest all rows of the source, or those of the files ``paths``, in one commit."""
-    from spark_jobs.frames.publish import publish
     from spark_jobs.ingestion.row_key import key_of_rows, new_writer
     from spark_jobs.ingestion.row_sources import rows_of, target_table
     from spark_jobs.runtime.new_table import dropping_if_empty
@@ -189,38 +189,71 @@ def _ingest_rows(
             return done
     with dropping_if_empty(catalog, wanted.table, table):
         if wanted.engine == "spark":
-            table, before, messages = _written_on_spark(catalog, table, wanted, started, paths)
-            if (by := key_of_rows(table, wanted)) is not None and not wanted.stage:
-                from spark_jobs.frames.executor import SparkExecutor
+            return _ingest_on_spark(catalog, table, wanted, started, commit, paths)
+        rows = rows_of(wanted, table, paths)
+        table = target_table(catalog, table, wanted, rows)
+        wanted.require_position(table)
+        before = newest_snapshot(table)
+        by = key_of_rows(table, wanted)
+        if by is not None and not wanted.stage:
+            upserted = table.upsert(rows.batches(table), by, kinds=rows.kinds, commit=commit)
+            return Outcome.of_commit(table, upserted, before)
+        if not wanted.stage:
+            report = table.write(
+                rows.batches(table),
+                rows.kinds,
+                overwrite=wanted.overwrite,
+                commit=commit,
+                **wanted.order,
+            )
+            return Outcome.of_commit(table, report, before)
+        with new_writer(table, by) as writer:
+            writer.write(rows.batches(table), rows.kinds)
+            messages = writer.prepare()
+    return _stage(table, messages, commit)
 
-                tasks = SparkExecutor(started())
-                upserted = publish(table, messages, commit=commit, upsert_by=by, executor=tasks)
-                return Outcome.of_commit(table, upserted, before)
-        else:
-            rows = rows_of(wanted, table, paths)
-            table = target_table(catalog, table, wanted, rows)
-            wanted.require_position(table)
-            before = newest_snapshot(table)
-            by = key_of_rows(table, wanted)
-            if by is not None and not wanted.stage:
-                upserted = table.upsert(rows.batches(table), by, kinds=rows.kinds, commit=commit)
-                return Outcome.of_commit(table, upserted, before)
-            if not wanted.stage:
-                report = table.write(
-                    rows.batches(table),
-                    rows.kinds,
-                    overwrite=wanted.overwrite,
-                    commit=commit,
-                    **wanted.order,
-                )
-                return Outcome.of_commit(table, report, before)
-            with new_writer(table, by) as writer:
-                writer.write(rows.batches(table), rows.kinds)
-                messages = writer.prepare()
-    if wanted.stage:
-        return _stage(table, messages, commit)
-    report = publish(table, messages, overwrite=wanted.overwrite, commit=commit, **wanted.order)
-    return Outcome.of_commit(table, report, before)
+
+def _ingest_on_spark(
+    catalog: Catalog,
+    table: Table | None,
+    wanted: IngestRequest,
+    started: Sessions,
+    commit: CommitId | None,
+    paths: Sequence[str] | None,
+) -> Outcome:
+    """Write the rows in Spark's tasks, and publish or stage their files."""
+    from spark_jobs.frames.executor import SparkExecutor
+    from spark_jobs.frames.publish import publish
+    from spark_jobs.frames.spark_write import begun, in_order
+    from spark_jobs.ingestion.row_key import key_of_rows
+    from spark_jobs.ingestion.row_sources import target_table
+    from spark_jobs.ingestion.spark_rows import spark_rows
+    from spark_jobs.runtime.spark_progress import reporting_tasks
+
+    rows = spark_rows(started, wanted, table, paths)
+    table = target_table(catalog, table, wanted, rows)
+    if wanted.upsert_by is not None and "upsert" not in table.operations:
+        raise refuse_operation(table, "upsert")
+    wanted.require_position(table)
+    before = newest_snapshot(table)
+    with begun(table, wanted.overwrite, wanted.conflict) as batch:
+        order = in_order(table, wanted.read_snapshot, wanted.conflict, wanted.upsert_by, batch)
+        with reporting_tasks(started()):
+            messages = rows.written(table, wanted.overwrite, order)
+        if wanted.stage:
+            return _stage(table, messages, commit)
+        by = key_of_rows(table, wanted)
+        report = publish(
+            table,
+            messages,
+            overwrite=wanted.overwrite,
+            commit=commit,
+            upsert_by=by,
+            executor=None if by is None else SparkExecutor(started()),
+            batch=batch,
+            **wanted.order,
+        )
+        return Outcome.of_commit(table, report, before)
 
 
 def _require_operations(table: Table, wanted: IngestRequest) -> None:
@@ -234,7 +267,7 @@ def _require_operations(table: Table, wanted: IngestRequest) -> None:
     wanted.require_position(table)
     if wanted.engine == "spark":
         table.require("commit")
-        table.require_arguments("commit", overwrite=wanted.overwrite, **wanted.order)
+        table.require_arguments("commit", read_snapshot=wanted.read_snapshot)
     if wanted.order and key_of_rows(table, wanted) is not None:
         raise refusal(
             f"key {next(iter(wanted.order))!r} has no effect on change messages for "
@@ -269,31 +302,6 @@ def _existing_table(catalog: Catalog, wanted: IngestRequest) -> Table | None:
         ) from None
     refuse_contradiction(table, wanted)
     return table
-
-
-def _written_on_spark(
-    catalog: Catalog,
-    table: Table | None,
-    wanted: IngestRequest,
-    started: Sessions,
-    paths: Sequence[str] | None,
-) -> tuple[Table, int | None, list[CommitMessage]]:
-    """Return the table, its newest snapshot before the write, and the uncommitted files."""
-    from lakeformat.tables.table import refuse_operation
-    from spark_jobs.frames.spark_write import in_order
-    from spark_jobs.ingestion.row_sources import target_table
-    from spark_jobs.ingestion.spark_rows import spark_rows
-    from spark_jobs.runtime.spark_progress import reporting_tasks
-
-    rows = spark_rows(started, wanted, table, paths)
-    table = target_table(catalog, table, wanted, rows)
-    if wanted.upsert_by is not None and "upsert" not in table.operations:
-        raise refuse_operation(table, "upsert")
-    wanted.require_position(table)
-    before = newest_snapshot(table)
-    with reporting_tasks(started()):
-        order = in_order(table, wanted.read_snapshot, wanted.conflict, wanted.upsert_by)
-        return table, before, rows.written(table, wanted.overwrite, order)
 
 
 def _stage(table: Table, messages: list[CommitMessage], commit: CommitId | None) -> Outcome:

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
     from lakeformat.executor import Executor
     from lakeformat.rows.conditions.filter import Where
-    from lakeformat.tables.arguments import PartitionSpec
+    from lakeformat.tables.arguments import Conflict, PartitionSpec
     from lakeformat.tables.checks import CheckRequest, Columns
     from lakeformat.tables.commit_id import CommitId
+    from lakeformat.tables.divided_writes import BegunBatch, WriterBuckets
     from lakeformat.tables.moment import Moment
     from lakeformat.tables.partition_rows import PartitionRows
     from lakeformat.tables.reference_reports import RollbackReport
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from lakeformat.tables.rollback_request import RollbackRequest
     from lakeformat.tables.row_checks.check_report import CheckReport
     from lakeformat.tables.wanted_table import WantedTable
-    from lakeformat.tables.writer_buckets import WriterBuckets
 
 __all__ = ["OPERATIONS", "Table", "offer_arguments", "offering_arguments", "refuse_operation"]
 
@@ -183,8 +183,12 @@ class Table(ABC):
         article = "an" if self.format[0] in "aeiou" else "a"
         return f"{article} {self.format.capitalize()} table"
 
-    def writer_buckets(self) -> WriterBuckets | None:
+    def writer_buckets(self, *, overwrites: bool = False) -> WriterBuckets | None:
         """Return the division of rows by key among several writers; None if the schema has it."""
+        return None
+
+    def begin_write(self, overwrite: Any, conflict: Conflict | None) -> BegunBatch | None:
+        """Begin the batch of a write with these arguments; None if it needs none."""
         return None
 
     @property
@@ -229,14 +233,10 @@ class Table(ABC):
 
     @abstractmethod
     def position(self, named: Any = None) -> Position:
-        """Return the newest position; with ``named``, the position that a stored str or number
-        stands for.
-        """
+        """Return the newest position; with ``named``, the one that a stored str or number names."""
 
     def snapshot_id_at(self, position: Position) -> int:
-        """Return the id of the snapshot at a position of this table; 0 at the beginning of the
-        history.
-        """
+        """Return the id of the snapshot at a position of this table; 0 before the first one."""
         return position.number
 
     @abstractmethod

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import lakeformat as lake
 from lakeformat.executor import Executor
 from lakeformat.tables.arguments import Conflict, Overwritten
+from lakeformat.tables.divided_writes import BegunBatch
 from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.tables.position import AnyPosition
 
@@ -31,8 +32,11 @@ def publish(
     conflict: Conflict | None = None,
     upsert_by: Sequence[str] | None = None,
     executor: Executor | None = None,
+    batch: BegunBatch | None = None,
 ) -> lake.CommitReport:
     """Commit the files that tasks have written; delete them if the table does not use them.
+
+    The commit is that of the ``batch``, if any.
 
     ``upsert_by`` is the key by which rows replace stored rows, and ``executor`` runs the search for
     the stored rows. Files of a table with unique keys replace them without a search.
@@ -40,17 +44,18 @@ def publish(
     more: dict[str, Any] = {}
     if upsert_by is not None and not table.has_unique_keys:
         more = {"upsert_by": upsert_by, "executor": executor}
-    if conflict is not None:
+    if conflict is not None and batch is None:
         more["conflict"] = conflict
+    publish_files: Callable[..., lake.CommitReport] = (
+        table.commit if batch is None else batch.commit
+    )
+    if batch is None:
+        more |= {"watermark": watermark, "read_snapshot": read_snapshot}
     with kept_if_published(partial(_remove, table, messages)):
-        report = table.commit(
-            messages,
-            overwrite=overwrite,
-            commit=commit,
-            watermark=watermark,
-            properties=properties,
-            read_snapshot=read_snapshot,
-            **more,
+        if batch is not None:
+            table.require_arguments("commit", watermark=watermark, read_snapshot=read_snapshot)
+        report = publish_files(
+            messages, overwrite=overwrite, commit=commit, properties=properties, **more
         )
     if report.unpublished_files:  # another attempt has committed first: the table uses its files
         table.abort(messages)

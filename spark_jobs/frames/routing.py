@@ -62,10 +62,13 @@ class Routing:
     """Returns the buckets of keys, in place of the bucket function of the schema."""
 
 
-def routing_of(table: lake.Table) -> Routing:
-    """Return the routing of the rows of a table: by bucket, or by node of a Mixed table."""
+def routing_of(table: lake.Table, *, overwrites: bool = False) -> Routing:
+    """Return the routing of the rows of a table: by bucket, or by node of a Mixed table.
+
+    With ``overwrites`` the rows are those of an overwrite.
+    """
     schema = row_schema(table)
-    found = table.writer_buckets()
+    found = table.writer_buckets(overwrites=overwrites)
     if found is None:
         return Routing(schema)
     # The key alone finds the node: a node is written in all partitions.

@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -19,6 +19,7 @@ from lakeformat.catalog.row_schema import row_schema
 from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.write.passthrough_columns import decimals_as_numbers
 from lakeformat.tables.arguments import Conflict, Overwritten
+from lakeformat.tables.divided_writes import BegunBatch
 from lakeformat.tables.position import AnyPosition
 from lakeformat.types.closest import closest
 from spark_jobs.frames.conditions import column_named
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Order",
     "RowReader",
+    "begun",
     "in_order",
     "require_one_writer",
     "write_changes",
@@ -63,8 +65,8 @@ RowReader: TypeAlias = "Callable[[lake.Table, Iterator[pa.RecordBatch]], Iterato
 """Returns the rows that a task writes, from the batches that Spark gives the task."""
 
 Order: TypeAlias = Mapping[str, Any]
-"""More arguments of the writers: ``read_snapshot`` and ``conflict`` of the commit, or
-``upsert_by``.
+"""More arguments of the writers: ``read_snapshot`` and ``conflict`` of the commit, ``upsert_by``,
+or the ``transaction`` of a batch.
 """
 
 # A task returns one row per message, or the reason its rows cannot be written.
@@ -77,18 +79,35 @@ def in_order(
     read_snapshot: AnyPosition | str | None,
     conflict: Conflict | None,
     upsert_by: Sequence[str] | None,
+    batch: BegunBatch | None = None,
 ) -> Order | None:
     """Return more arguments that the writers of a table get; None if there are none.
 
     ``read_snapshot`` is left out for a format without this argument: its commit then raises
     ``UnsupportedError``. ``upsert_by`` is one for a table with unique keys, whose files replace the
-    rows of their keys.
+    rows of their keys. The writers of a ``batch`` get its transaction.
     """
+    given: dict[str, Any] = {} if batch is None else {"transaction": batch.transaction}
     if upsert_by is not None and table.has_unique_keys:
-        return {"upsert_by": [*upsert_by]}
+        given["upsert_by"] = [*upsert_by]
+    if given:
+        return given
     if read_snapshot is None or "read_snapshot" in table.refused_arguments.get("write", {}):
         return None
     return {"read_snapshot": str(read_snapshot), "conflict": conflict}
+
+
+@contextmanager
+def begun(
+    table: lake.Table, overwrite: Overwritten | None, conflict: Conflict | None
+) -> Iterator[BegunBatch | None]:
+    """Run a with block in the batch of a write of a Mixed table; None if the write needs none.
+
+    The batch ends with the block.
+    """
+    batch = table.begin_write(overwrite, conflict)
+    with nullcontext() if batch is None else batch:
+        yield batch
 
 
 def write_rows(
@@ -106,7 +125,8 @@ def write_rows(
     On one machine, and with a fixed number of buckets, the tasks exchange rows in files, which
     costs less than Spark's shuffle. In all other cases Spark shuffles the rows.
     """
-    session, read_rows, routing = frame.sparkSession, None, routing_of(table)
+    session, read_rows = frame.sparkSession, None
+    routing = routing_of(table, overwrites=overwrite is not None)
     schema = routing.schema
     if is_one_machine(session) and schema.table_options.bucket > 0:
         frame, read_rows = typed_for_routing(frame, schema), _as_they_come
@@ -138,6 +158,7 @@ def write_changes(
     kinds: str,
     key: Sequence[str],
     sequence: Sequence[str],
+    order: Order | None = None,
 ) -> list[lake.CommitMessage]:
     """Write rows with kinds, all rows of a key in one task and in the order of ``sequence``.
 
@@ -160,7 +181,7 @@ def write_changes(
     else:
         of_one_key = routed(frame, keyed)
     ordered = of_one_key.sortWithinPartitions(*map(column_named, sequence)).select(*kept)
-    return write_in_tasks(ordered, table, kinds=kinds, keyed=keyed)
+    return write_in_tasks(ordered, table, kinds=kinds, keyed=keyed, order=order)
 
 
 def _as_they_come(table: lake.Table, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -187,7 +208,7 @@ def write_in_tasks(
     ``keyed`` is the routing of rows that change a table by key, from ``keyed_rows``; ``order`` has
     more arguments of the writers, from ``in_order``.
     """
-    routing = keyed or routing_of(table)
+    routing = keyed or routing_of(table, overwrites=overwrite is not None)
     key = None if keyed is None else keyed.schema.primary_keys
     with ExitStack() as until_written:
         if read_rows is not None and has_ordered_rows(routing.schema):

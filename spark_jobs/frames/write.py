@@ -14,7 +14,7 @@ from lakeformat.types.closest import closest
 from spark_jobs.frames.executor import SparkExecutor
 from spark_jobs.frames.parts import classic_context
 from spark_jobs.frames.publish import publish
-from spark_jobs.frames.spark_write import in_order, write_changes, write_rows
+from spark_jobs.frames.spark_write import begun, in_order, write_changes, write_rows
 from spark_jobs.frames.tables import TableName, find_table
 
 if TYPE_CHECKING:
@@ -66,7 +66,6 @@ def write_table(
     """
     found = find_table(frame.sparkSession, table, warehouse, catalog_options)
     overwrite = _overwritten(mode, partitions)
-    found.require_arguments("commit", overwrite=overwrite)
     tasks = None
     if upsert_by is not None:
         _require_upsert(found, mode, kinds, sequence_by)
@@ -82,23 +81,25 @@ def write_table(
         )
     if commit is not None and (done := found.find_commit(commit)):
         return done
-    if upsert_by is not None and kinds is not None:
-        messages = write_changes(frame, found, kinds, upsert_by, sequence_by or ())
-    else:
-        order = in_order(found, read_snapshot, conflict, upsert_by)
-        messages = write_rows(frame, found, kinds=kinds, overwrite=overwrite, order=order)
-    return publish(
-        found,
-        messages,
-        overwrite=overwrite,
-        commit=commit,
-        watermark=watermark,
-        properties=properties,
-        read_snapshot=read_snapshot,
-        conflict=conflict,
-        upsert_by=upsert_by,
-        executor=tasks,
-    )
+    with begun(found, overwrite, conflict) as batch:
+        order = in_order(found, read_snapshot, conflict, upsert_by, batch)
+        if upsert_by is not None and kinds is not None:
+            messages = write_changes(frame, found, kinds, upsert_by, sequence_by or (), order)
+        else:
+            messages = write_rows(frame, found, kinds=kinds, overwrite=overwrite, order=order)
+        return publish(
+            found,
+            messages,
+            overwrite=overwrite,
+            commit=commit,
+            watermark=watermark,
+            properties=properties,
+            read_snapshot=read_snapshot,
+            conflict=conflict,
+            upsert_by=upsert_by,
+            executor=tasks,
+            batch=batch,
+        )
 
 
 def write_stream_batch(

@@ -46,7 +46,14 @@ def stream_and_batches(
     with table.begin() as batch:
         table.write(rows({4: "c"}), commit=lake.CommitId("stream", 2))
         acknowledged.append(4)
-        batch.overwrite(rows({3: "y", 4: "y"}), "table", commit=lake.CommitId("over", 0))
+        new, commit = rows({3: "y", 4: "y"}), lake.CommitId("over", 0)
+        if SEED % 2:
+            batch.overwrite(new, "table", commit=commit)
+        else:  # as Spark's tasks write, and its driver commits
+            with table.new_writer(overwrite="table", transaction=batch.transaction) as writer:
+                writer.write(new)
+                messages = writer.prepare()
+            batch.commit(messages, overwrite="table", commit=commit)
         acknowledged.append(5)
 
 

@@ -11,7 +11,7 @@ import pytest
 import lakeformat as lake
 from lakeformat.mixed.file_names import parse_file_name
 from spark_jobs import by_bucket, ingest, write_stream_batch, write_table
-from spark_jobs.frames import spark_write
+from spark_jobs.frames import spark_write, write
 from tests.sampling import SEED
 from tests.unit.spark_jobs.messages import ONE_STORY
 from tests.unit.spark_jobs.test_change_messages_on_iceberg import LAST
@@ -237,3 +237,57 @@ def test_a_version_field_orders_rows_of_spark_and_python(lake_spark, catalog):
     table.write(pa.table({"id": [2, 3], "note": ["late", "c"], "version": [6, None]}))
     read = lake_spark.read.format("lake").load(place_of(table)).collect()
     assert sorted((row.id, row.note) for row in read) == [(1, "a"), (2, "new"), (3, "c")]
+
+
+def test_an_overwrite_keeps_what_a_stream_has_changed_since_its_begin(
+    lake_spark, orders, tmp_path, monkeypatch
+):
+    rows = [(1, "p", "old"), (2, "p", "old"), (3, "q", "old")]
+    write_table(lake_spark.createDataFrame(rows, ROW), orders)
+    new = lake_spark.range(1, 9, 1, 3).selectExpr("id", "'p' AS dt", "'new' AS note")
+    writes = write.write_rows
+
+    def beside_a_stream(*args, **more):
+        change(orders, (2, "p", "stream", "+U"))
+        return writes(*args, **more)
+
+    monkeypatch.setattr(write, "write_rows", beside_a_stream)
+    report = write_table(new, orders, mode="partitions", commit=lake.CommitId("run", 1))
+    again = write_table(new, orders, mode="partitions", commit=lake.CommitId("run", 1))
+    assert (report.rows, report.replayed, again.replayed) == (8, False, True)
+    expected = {(number, "p"): "new" for number in range(1, 9)} | {(2, "p"): "stream"}
+    assert contents(orders) == expected | {(3, "q"): "old"}
+    late = lake_spark.createDataFrame([(1, "p", "late"), (2, "p", "late")], ROW)
+    write_table(late, orders, conflict="transaction-order")
+    assert contents(orders) == expected | {(1, "p"): "late", (3, "q"): "old"}
+    before = data_files(tmp_path)
+    for refused, how, match in (
+        (new.union(new), {"mode": "overwrite"}, "8 keys|occurs more than once"),
+        (new.selectExpr("*", "'+I' AS op"), {"mode": "table", "kinds": "op"}, "takes no kinds"),
+    ):
+        with pytest.raises(lake.InvalidRequestError, match=match):
+            write_table(refused, orders, **how)
+    with pytest.raises(Exception, match=r"does not take overwrite.*write_table"):
+        save(new, orders, mode="overwrite")
+    assert {each for each in before if each not in data_files(tmp_path)} == set()
+    assert contents(orders)[2, "p"] == "stream"
+    with orders.begin():  # the batches of the refused writes have ended
+        pass
+
+
+def test_the_job_replaces_partitions_in_tasks(spark, catalog, orders, tmp_path):
+    change(orders, (1, "p", "old", "+I"), (3, "q", "old", "+I"))
+    (tmp_path / "a.csv").write_text("id,dt,note\n2,p,new\n")
+    request = {
+        "warehouse": str(tmp_path / "lake"),
+        "catalog_options": {"format": "iceberg"},
+        "table": "shop.orders",
+        "source": str(tmp_path / "*.csv"),
+        "engine": "spark",
+        "overwrite": "partitions",
+    }
+    ingest.run(request, spark)
+    assert contents(orders) == {(2, "p"): "new", (3, "q"): "old"}
+    (tmp_path / "a.csv").write_text("id,dt,note\n3,q,batch\n")
+    ingest.run(request | {"overwrite": None, "conflict": "transaction-order"}, spark)
+    assert contents(orders) == {(2, "p"): "new", (3, "q"): "batch"}

@@ -18,10 +18,11 @@ from lakeformat.mixed.write.changes import require_keys
 from lakeformat.mixed.write.node_writer import NodeWriter
 from lakeformat.types.count_text import counted
 
-__all__ = ["BaseWriter"]
+__all__ = ["BASE_BUCKETS", "DEFAULT_BUCKETS", "BaseWriter"]
 
-_BUCKETS = "base.file-index.hash-bucket"
-_DEFAULT_BUCKETS = 4
+BASE_BUCKETS = "base.file-index.hash-bucket"
+"""The table property with the number of nodes of new files of the base store."""
+DEFAULT_BUCKETS = 4
 
 
 class BaseWriter(NodeWriter):
@@ -36,8 +37,8 @@ class BaseWriter(NodeWriter):
             base,
             environment,
             key,
-            int_property(base.metadata.properties, _BUCKETS, _DEFAULT_BUCKETS),
-            option=_BUCKETS,
+            int_property(base.metadata.properties, BASE_BUCKETS, DEFAULT_BUCKETS),
+            option=BASE_BUCKETS,
             kind=FileKind.BASE,
             transaction=transaction,
         )

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import finalize
@@ -30,6 +30,7 @@ from lakeformat.tables.table import offer_arguments
 from lakeformat.tables.write_report import WriteReport
 
 if TYPE_CHECKING:
+    from lakeformat.mixed.write.message import MixedCommitMessage
     from lakeformat.rows.assignments import NewValues
     from lakeformat.rows.conditions.filter import Where
     from lakeformat.tables.arguments import Overwritten, Partitions, PartitionSpec
@@ -152,6 +153,39 @@ class MixedBatch:
             lambda: change_report(
                 self._pair.base.uri,
                 overwrite_base(self._begun, data, replaced, commit=commit, properties=properties),
+            )
+        )
+
+    def commit(
+        self,
+        messages: Iterable[MixedCommitMessage],
+        *,
+        overwrite: Overwritten | None = None,
+        commit: CommitId | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> WriteReport:
+        """Publish files that writers in other processes have prepared, in one commit that ends the
+        batch.
+
+        The writers are those of ``table.new_writer(transaction=batch.transaction)``, with the same
+        ``overwrite``. Without it the files have changes, as of ``write``; with it they replace
+        rows, as of ``overwrite``. After an error the files are kept: call ``table.abort``.
+        """
+        from lakeformat.mixed.batch.prepared_overwrite import commit_overwrite
+        from lakeformat.mixed.write.message import check_messages
+        from lakeformat.mixed.write.prepared_changes import commit_changes
+
+        prepared, begun = check_messages(messages), self._begun
+        if overwrite is None:
+            return self._commit(
+                lambda: commit_changes(
+                    self._pair, prepared, commit=commit, properties=properties, batch=begun.place()
+                )
+            )
+        replaced = Replaced(partitions=overwrite)
+        return self._commit(
+            lambda: commit_overwrite(
+                begun, prepared, replaced, commit=commit, properties=properties
             )
         )
 

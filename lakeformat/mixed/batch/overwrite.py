@@ -7,7 +7,7 @@ the partitions are replaced, and newer ones remain, whichever was committed firs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,7 +30,13 @@ from lakeformat.iceberg.write.file_changes import ChangedFiles
 from lakeformat.iceberg.write.file_choice import FilesOfPartitions, FilesWhere, files_where
 from lakeformat.iceberg.write.new_entries import delete_files
 from lakeformat.iceberg.write.overwrite import check_overwritten, replacement
-from lakeformat.iceberg.write.publish import Base, FileChange, PublishedChange, publish_change
+from lakeformat.iceberg.write.publish import (
+    Base,
+    FileChange,
+    Produce,
+    PublishedChange,
+    publish_change,
+)
 from lakeformat.mixed.batch.base_writer import BaseWriter
 from lakeformat.mixed.batch.begin import BegunBatch
 from lakeformat.mixed.batch.open_batches import TRANSACTION, overwritten_by
@@ -50,7 +56,13 @@ from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.types.type_rules import is_list
 
-__all__ = ["Replaced", "overwrite_base"]
+__all__ = [
+    "OverwriteChange",
+    "Replaced",
+    "overwrite_base",
+    "publish_overwrite",
+    "refuse_kinds",
+]
 
 _NO_ENTRIES = pa.table({})
 
@@ -125,15 +137,38 @@ def overwrite_base(
     except BaseException:
         writer.discard()
         raise
-    change = _Overwrite(batch, replaced, entries)
     paths = entries.column("file_path").to_pylist()
+    with kept_if_published(lambda: delete_files(loaded.places, paths)):
+        published = publish_overwrite(
+            OverwriteChange(batch, replaced, entries), loaded, commit=commit, properties=given
+        )
+    if published.is_replayed:  # another process with the same identity published it meanwhile
+        delete_files(loaded.places, paths)
+    return published
+
+
+def publish_overwrite(
+    change: OverwriteChange,
+    loaded: LoadedMetadata,
+    *,
+    commit: CommitId | None,
+    properties: Mapping[str, str],
+    guarded: Callable[[Produce], Produce] = lambda change: change,
+) -> PublishedChange:
+    """Publish an overwrite whose files were written for the metadata ``loaded`` of the base store.
+
+    ``guarded`` returns the change with further checks. After an error the files are kept.
+    """
+    handle = change.batch.pair.base
 
     def discard() -> None:
-        delete_files(loaded.places, [*paths, *change.records])
+        delete_files(loaded.places, change.records)
 
     with kept_if_published(discard):
-        published = publish_change(handle, change, commit=commit, properties=given, planned=loaded)
-    if published.is_replayed:  # another process with the same identity published it meanwhile
+        published = publish_change(
+            handle, guarded(change), commit=commit, properties=properties, planned=loaded
+        )
+    if published.is_replayed:
         discard()
     else:
         delete_unused_records(handle, change.records, published.snapshot)
@@ -141,7 +176,7 @@ def overwrite_base(
 
 
 @dataclass(slots=True)
-class _Overwrite:
+class OverwriteChange:
     """Makes the snapshot of the base store with the new rows and the record of merged changes."""
 
     batch: BegunBatch
@@ -246,6 +281,15 @@ class _Overwrite:
                     "Begin a new batch, and keep changes longer than batches run "
                     "('change.data.ttl.minutes')"
                 )
+
+
+def refuse_kinds(kinds: Any) -> None:
+    """Raise ``InvalidRequestError`` if the rows of an overwrite have kinds."""
+    if kinds is not None:
+        raise InvalidRequestError(
+            "an overwrite stores every row, so it takes no kinds: leave them out, or leave out "
+            "overwrite to write changes"
+        )
 
 
 def _partitions(

@@ -49,15 +49,16 @@ _BATCH = (
 _EVENT_TIME = "keep the event time in a column, or in properties"
 _OF_PAIMON = {"read_snapshot": _BATCH}
 _BEGIN = (
-    "a batch makes its files itself: use engine='python', or table.begin() and batch.write(rows)"
+    "pass transaction=batch.transaction of a batch of table.begin() to the writers, and their "
+    "messages to batch.commit; in Spark spark_jobs.write_table(rows, table) with conflict= or with "
+    "a mode other than 'append' does both"
 )
 
 REFUSED_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     "commit": {
         "conflict": _BEGIN,
-        "overwrite": "a batch makes its files itself: use engine='python', or "
-        "table.write(rows, overwrite=…)",
-        "read_snapshot": _BEGIN,
+        "overwrite": _BEGIN,
+        "read_snapshot": _BATCH,
         "watermark": _EVENT_TIME,
     },
     "compact": {

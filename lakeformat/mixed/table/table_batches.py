@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lakeformat.errors import InvalidRequestError
 from lakeformat.mixed.table.table_upkeep import TableUpkeep
 from lakeformat.tables.table import offering_arguments
 
@@ -168,19 +167,32 @@ class TableBatches(TableUpkeep):
         """Write rows by a batch that begins and commits in this call."""
         from lakeformat.mixed.batch.batch import find_write
         from lakeformat.mixed.batch.conflict import require_transaction_order
+        from lakeformat.mixed.batch.overwrite import refuse_kinds
 
         require_transaction_order(self._pair.base.uri, conflict)
-        if overwritten is not None and kinds is not None:
-            raise InvalidRequestError(
-                "an overwrite stores every row, so it takes no kinds: leave them out, or leave out "
-                "overwrite to write changes"
-            )
         if overwritten is not None:
+            refuse_kinds(kinds)
             return self._replace(data, overwritten, commit, properties)
         if commit is not None and (earlier := find_write(self._pair, commit)) is not None:
             return earlier
         with self.begin() as batch:
             return batch.write(data, kinds, commit=commit, properties=properties)
+
+    def begin_write(
+        self, overwrite: Overwritten | None, conflict: Conflict | None
+    ) -> MixedBatch | None:
+        """Begin the batch of a write with these arguments; None if it needs none.
+
+        Writers in other processes get its transaction, and ``batch.commit`` publishes their files.
+        Raise if the rows to overwrite are not those of whole partitions.
+        """
+        from lakeformat.mixed.batch.conflict import require_transaction_order
+        from lakeformat.mixed.batch.overwrite import Replaced
+
+        require_transaction_order(self._pair.base.uri, conflict)
+        if overwrite is not None:
+            Replaced(partitions=overwrite).require_valid(self._pair.load().base.metadata)
+        return None if overwrite is None and conflict is None else self.begin()
 
     def _replace(
         self,

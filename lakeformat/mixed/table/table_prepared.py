@@ -10,9 +10,11 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.mixed.table.table_upkeep import TableUpkeep
 
 if TYPE_CHECKING:
+    from lakeformat.mixed.batch.prepared_overwrite import PreparedOverwriteWriter
     from lakeformat.mixed.write.message import MixedCommitMessage
     from lakeformat.mixed.write.prepared_changes import PreparedChangeWriter
     from lakeformat.mixed.write.writer_nodes import WriterNodes
+    from lakeformat.tables.arguments import Overwritten
     from lakeformat.tables.commit_id import CommitId
     from lakeformat.tables.write_report import WriteReport
 
@@ -25,21 +27,39 @@ class TablePrepared(TableUpkeep):
     """
 
     def new_writer(
-        self, *, upsert_by: Sequence[str] | None = None, **options: Any
-    ) -> PreparedChangeWriter:
+        self,
+        *,
+        overwrite: Overwritten | None = None,
+        upsert_by: Sequence[str] | None = None,
+        transaction: int | None = None,
+        **options: Any,
+    ) -> PreparedChangeWriter | PreparedOverwriteWriter:
         """Return a writer of changes whose messages are committed later, in this process or in
         another one.
 
         One writer must get all rows of a node, in their order; ``writer_buckets`` finds the node of
         a key. With ``upsert_by``, which must be the key of the table, a stored row replaces that of
-        its key, also if the table property ``write.upsert.enabled`` is false.
+        its key, also if the table property ``write.upsert.enabled`` is false. For a commit of a
+        batch, pass its ``transaction`` here, and for one with ``overwrite`` the same ``overwrite``.
         """
+        from lakeformat.mixed.write.change_writer import OWN_SEQUENCE
         from lakeformat.mixed.write.prepared_changes import PreparedChangeWriter
 
         self._require_options("commit", self.new_writer, options)
         if upsert_by is not None:
             self._require_key("upsert_by", upsert_by)
-        return PreparedChangeWriter(self._pair, replaces=True if upsert_by is not None else None)
+        if overwrite is not None:
+            from lakeformat.mixed.batch.prepared_overwrite import PreparedOverwriteWriter
+
+            if transaction is None:
+                self.require_arguments("commit", overwrite=overwrite)
+            assert transaction is not None
+            return PreparedOverwriteWriter(self._pair, overwrite, transaction)
+        return PreparedChangeWriter(
+            self._pair,
+            replaces=True if upsert_by is not None else None,
+            transaction=OWN_SEQUENCE if transaction is None else transaction,
+        )
 
     def commit(
         self,
@@ -83,10 +103,16 @@ class TablePrepared(TableUpkeep):
 
         return MixedCommitMessage.from_bytes(content)
 
-    def writer_buckets(self) -> WriterNodes:
+    def writer_buckets(self, *, overwrites: bool = False) -> WriterNodes:
         """Return the function that finds the node of each key; one writer must get all rows of a
         node.
+
+        With ``overwrites`` the nodes are those of new files of the base store.
         """
+        if overwrites:
+            from lakeformat.mixed.batch.prepared_overwrite import base_nodes
+
+            return base_nodes(self._pair)
         from lakeformat.mixed.write.prepared_changes import change_nodes
 
         return change_nodes(self._pair)

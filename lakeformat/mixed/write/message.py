@@ -10,7 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import pyarrow as pa
+
 from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.write.commit_prepared import no_entries
 from lakeformat.iceberg.write.message import IcebergCommitMessage
 from lakeformat.mixed.file_names import FileKind, parse_file_name
 from lakeformat.mixed.stores.partition_path import partition_values
@@ -18,7 +22,13 @@ from lakeformat.mixed.tree_node import TreeNode
 from lakeformat.tables.json_file import Member
 from lakeformat.tables.messages import require_messages
 
-__all__ = ["MixedCommitMessage", "check_messages", "require_names", "require_one_writer"]
+__all__ = [
+    "MixedCommitMessage",
+    "check_messages",
+    "entries_of_new_files",
+    "require_names",
+    "require_one_writer",
+]
 
 _ADVICE = (
     "pass a list of the messages that writers of a Mixed table prepared, as in "
@@ -93,6 +103,22 @@ def require_one_writer(messages: Sequence[MixedCommitMessage], table: str) -> No
             writers[partition, node] = number
             for each in above:
                 below.setdefault(each, set()).add(number)
+
+
+def entries_of_new_files(
+    store: LoadedMetadata, table: str, entries: Sequence[pa.Table]
+) -> pa.Table:
+    """Return the entries as one table; raise ``InvalidRequestError`` if they have another
+    partition spec than new files of the store.
+    """
+    found = entries or [no_entries(store)]
+    spec_id = store.metadata.default_spec_id
+    if len(found) > 1 or any(each["spec_id"][0].as_py() != spec_id for each in entries):
+        raise InvalidRequestError(
+            f"the partitions of {table} were changed while its writers worked, so its files would "
+            "not reach the stored rows of their keys. Nothing was published: write the rows again"
+        )
+    return found[0]
 
 
 def _places(message: MixedCommitMessage) -> Iterator[tuple[str, TreeNode]]:

@@ -8,13 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.properties import bool_property, int_property
 from lakeformat.iceberg.write.append import checked_properties, earlier_commit
 from lakeformat.iceberg.write.commit_prepared import (
     PublishedOnce,
     abort_messages,
-    no_entries,
     with_unpublished,
 )
 from lakeformat.iceberg.write.foreign_entries import checked_entries, require_present
@@ -23,7 +21,7 @@ from lakeformat.iceberg.write.publish import publish_change
 from lakeformat.mixed.file_names import FileKind
 from lakeformat.mixed.key_hash import require_hashable
 from lakeformat.mixed.stores.properties import UPSERT
-from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
+from lakeformat.mixed.stores.store_pair import StorePair
 from lakeformat.mixed.write.change_writer import (
     CHANGE_BUCKETS,
     DEFAULT_BUCKETS,
@@ -32,11 +30,13 @@ from lakeformat.mixed.write.change_writer import (
 )
 from lakeformat.mixed.write.message import (
     MixedCommitMessage,
+    entries_of_new_files,
     require_names,
     require_one_writer,
 )
 from lakeformat.mixed.write.write_changes import (
     WRITTEN_ROWS,
+    BatchPlace,
     added_changes,
     change_handle,
     change_report,
@@ -60,9 +60,12 @@ class PreparedChangeWriter(PreparedWriter):
     or a ``with`` block ends with one, the writer deletes its files and cannot be used again.
     """
 
-    def __init__(self, pair: StorePair, *, replaces: bool | None) -> None:
+    def __init__(
+        self, pair: StorePair, *, replaces: bool | None, transaction: int = OWN_SEQUENCE
+    ) -> None:
         """Start a writer; with ``replaces`` a stored row replaces that of its key. If ``replaces``
-        is None, the table property ``write.upsert.enabled`` decides.
+        is None, the table property ``write.upsert.enabled`` decides. ``transaction`` is that of the
+        batch that commits the files.
         """
         pair.base.pointer.require_writable()
         handle = change_handle(pair)
@@ -71,7 +74,9 @@ class PreparedChangeWriter(PreparedWriter):
         require_changeable(loaded)
         if replaces is None:
             replaces = bool_property(loaded.base.metadata.properties, UPSERT, default=True)
-        self._changes = ChangeWriter(loaded, handle.environment, replaces=replaces)
+        self._changes = ChangeWriter(
+            loaded, handle.environment, replaces=replaces, transaction=transaction
+        )
         self._writer = self._changes
 
     def write(self, data: Any, kinds: Any = None, *, checked: bool = False) -> None:
@@ -104,8 +109,10 @@ def commit_changes(
     *,
     commit: CommitId | None,
     properties: Mapping[str, str] | None,
+    batch: BatchPlace | None = None,
 ) -> WriteReport:
-    """Publish the changes of prepared files in one commit of the change store.
+    """Publish the changes of prepared files in one commit of the change store, which ends the
+    ``batch``, if any.
 
     A repeated call with the same ``commit`` publishes nothing again. After an error the files are
     kept: abort the messages, or commit them again.
@@ -120,14 +127,15 @@ def commit_changes(
         report = change_report(uri, earlier)
         return with_unpublished(store, report, earlier.snapshot, entries)
     require_changeable(loaded)
-    require_names(messages, uri, (FileKind.INSERT, FileKind.CHANGE_DELETE), OWN_SEQUENCE)
+    transaction = OWN_SEQUENCE if batch is None else batch.transaction
+    require_names(messages, uri, (FileKind.INSERT, FileKind.CHANGE_DELETE), transaction)
     require_one_writer(messages, uri)
-    [added] = _of_one_spec(loaded, uri, entries)
+    added = entries_of_new_files(store, uri, entries)
     require_present(store, uri, entries)
     bases = {each.base_snapshot for each in messages}
     published = publish_change(
         handle,
-        PublishedOnce(uri, lambda base: added_changes(base, added), bases, entries),
+        PublishedOnce(uri, lambda base: added_changes(base, added, batch), bases, entries),
         commit=commit,
         properties={**given, WRITTEN_ROWS: str(sum(each.rows for each in messages))},
         planned=store,
@@ -143,7 +151,11 @@ def abort_changes(pair: StorePair, messages: Sequence[MixedCommitMessage]) -> li
 
     Raise ``InvalidRequestError`` if a snapshot has one of the files; then no file is deleted.
     """
-    return abort_messages(change_handle(pair), messages)
+    base = pair.base.load().metadata.table_uuid
+    of_base = [each for each in messages if each.table_uuid == base]
+    of_change = [each for each in messages if each.table_uuid != base]
+    left = abort_messages(change_handle(pair), of_change)
+    return [*left, *(abort_messages(pair.base, of_base) if of_base else ())]
 
 
 def change_nodes(pair: StorePair) -> WriterNodes:
@@ -155,17 +167,3 @@ def change_nodes(pair: StorePair) -> WriterNodes:
     require_hashable(loaded.key)
     buckets = int_property(loaded.base.metadata.properties, CHANGE_BUCKETS, DEFAULT_BUCKETS)
     return WriterNodes(loaded.key, buckets, CHANGE_BUCKETS)
-
-
-def _of_one_spec(loaded: LoadedPair, uri: str, entries: Sequence[pa.Table]) -> tuple[pa.Table]:
-    """Return the entries as one table; raise ``InvalidRequestError`` if they have another
-    partition spec than that of new files.
-    """
-    found = entries or [no_entries(loaded.change)]
-    spec_id = loaded.change.metadata.default_spec_id
-    if len(found) > 1 or any(each["spec_id"][0].as_py() != spec_id for each in entries):
-        raise InvalidRequestError(
-            f"the partitions of {uri} were changed while its writers worked, so its changes would "
-            "not reach the stored rows of their keys. Nothing was published: write the rows again"
-        )
-    return (found[0],)

@@ -9,10 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyiceberg.table import StaticTable
 
 import lakeformat as lake
 from lakeformat.mixed.file_names import parse_file_name
 from tests.sampling import SEED
+from tests.unit.mixed.edited_stores import newest_metadata
 
 COLUMNS = pa.schema([("k", pa.int64()), ("p", pa.string()), ("v", pa.string())])
 
@@ -80,6 +82,11 @@ def test_commits_of_several_writers_and_of_one_agree_with_a_dict(table):
         assert report.rows == len(changes)
         assert contents(table) == expected
     assert len(table.snapshots()) == 6
+    metadata = newest_metadata(Path(table.change.location.removeprefix("file://")))
+    theirs = StaticTable.from_metadata(str(metadata)).scan().to_arrow()
+    assert theirs.num_rows == table.change.scan().count()
+    table.compact(strategy="full")
+    assert contents(table) == expected
 
 
 def test_each_node_of_a_partition_has_files_of_one_writer(table):
@@ -145,3 +152,69 @@ def test_a_writer_that_fails_leaves_no_file(table, tmp_path):
     assert files(tmp_path) == before
     with pytest.raises(lake.InvalidRequestError, match="create a new writer"):
         writer.prepare()
+
+
+def replaced(table: lake.MixedTable, new: pa.Table, overwrite: Any, transaction: int) -> list[Any]:
+    """The messages of two writers of an overwrite, each with the nodes that it is to write."""
+    nodes = table.writer_buckets(overwrites=True)
+    of_row = nodes([new["k"].combine_chunks(), new["p"].combine_chunks()])
+    found = []
+    for writer in range(2):
+        mine = pa.array([row for row in range(len(new)) if of_row[row] % 2 == writer], pa.int64())
+        with table.new_writer(overwrite=overwrite, transaction=transaction) as prepared:
+            prepared.write(new.take(mine))
+            found += prepared.prepare()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("overwrite", "kept"), [("table", {}), ({}, {}), ("partitions", {(9, "y"): "old"})]
+)
+def test_a_batch_overwrites_with_files_of_several_writers(table, overwrite, kept):
+    table.write(rows((1, "x", "old"), (2, "x", "old"), (9, "y", "old")))
+    with table.begin_write(overwrite, None) as batch:
+        table.write(rows((2, "x", "stream")))
+        new = rows(*((number, "x", "new") for number in range(1, 8)))
+        messages = replaced(table, new, overwrite, batch.transaction)
+        report = batch.commit(messages, overwrite=overwrite, commit=lake.CommitId("run", 1))
+    assert (report.rows, table.find_commit(lake.CommitId("run", 1)).snapshot_id) == (
+        7,
+        report.snapshot_id,
+    )
+    expected = {(number, "x"): "new" for number in range(1, 8)} | {(2, "x"): "stream"}
+    assert contents(table) == expected | kept
+
+
+def test_a_batch_commits_changes_of_several_writers_in_its_place(table):
+    table.write(rows((1, "x", "old"), (2, "x", "old")))
+    with table.begin() as batch:
+        table.write(rows((2, "x", "stream")))
+        with table.new_writer(transaction=batch.transaction) as writer:
+            writer.write(rows((1, "x", "batch"), (2, "x", "batch")))
+            messages = writer.prepare()
+        with pytest.raises(lake.InvalidRequestError, match="was not written for this commit"):
+            table.commit(messages)
+        batch.commit(messages)
+    assert contents(table) == {(1, "x"): "batch", (2, "x"): "stream"}
+
+
+def test_an_overwrite_that_cannot_be_published_is_refused_and_leaves_nothing(table, tmp_path):
+    table.write(rows((1, "x", "old")))
+    before = files(tmp_path)
+    twice = rows((1, "x", "a"), (1, "x", "b"))
+    with table.begin_write("table", None) as batch:
+        with pytest.raises(lake.InvalidRequestError, match="1 key occurs more than once"):
+            replaced(table, twice, "table", batch.transaction)
+        with pytest.raises(lake.InvalidRequestError, match="an overwrite stores every row"):
+            table.new_writer(overwrite="table", transaction=batch.transaction).write(twice, ["+I"])
+        two = [*replaced(table, twice.slice(0, 1), "table", batch.transaction)]
+        two += replaced(table, twice.slice(1, 1), "table", batch.transaction)
+        with pytest.raises(lake.UnsupportedError, match="several writers have rows of node"):
+            batch.commit(two, overwrite="table")
+        assert table.abort(two) == []
+    with pytest.raises(lake.InvalidRequestError, match="takes the partition columns of"):
+        table.begin_write({"v": "a"}, None)
+    assert files(tmp_path) == before
+    assert contents(table) == {(1, "x"): "old"}
+    with table.begin():  # the batches have ended
+        pass

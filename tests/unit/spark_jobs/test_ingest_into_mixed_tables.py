@@ -114,8 +114,10 @@ def test_a_job_in_transaction_order_keeps_what_a_stream_changed_since_it_began(
     [
         ({"conflict": "optimistic"}, "key 'conflict' needs key 'read_snapshot'"),
         ({"read_snapshot": "main/1.0"}, "does not take read_snapshot: leave it out, because"),
-        ({"engine": "spark", "conflict": "transaction-order"}, "use engine='python', or table.beg"),
-        ({"engine": "spark", "overwrite": "table"}, "use engine='python', or table.write"),
+        (
+            {"engine": "spark", "read_snapshot": "main/1.0"},
+            "does not take read_snapshot: leave it out, because",
+        ),
         (
             {"conflict": "transaction-order", "checkpoint": "seen"},
             "'conflict' and 'checkpoint' exclude each other",

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The contract of writes that several processes share: rows are divided by their key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from lakeformat.tables.arguments import Overwritten
+    from lakeformat.tables.commit_id import CommitId
+
+__all__ = ["BegunBatch", "WriterBuckets"]
+
+
+class WriterBuckets(Protocol):
+    """Finds the bucket of each key; the rows of a bucket must have one writer.
+
+    It can be pickled for another process.
+    """
+
+    @property
+    def count(self) -> int:
+        """The number of buckets."""
+        ...
+
+    def __call__(self, columns: Sequence[pa.Array]) -> NDArray[np.int32]:
+        """Return the bucket of each row, from 0 on; ``columns`` are the columns of the key."""
+        ...
+
+
+class BegunBatch(AbstractContextManager["BegunBatch"], Protocol):
+    """A batch of a table, which ends with its commit; as a context manager also without one."""
+
+    @property
+    def transaction(self) -> int:
+        """The transaction, which writers in other processes need."""
+        ...
+
+    def commit(
+        self,
+        messages: Any,
+        *,
+        overwrite: Overwritten | None = None,
+        commit: CommitId | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Publish the files of messages, and end the batch."""
+        ...
