@@ -18,6 +18,7 @@ from lakeformat.mixed.batch.overwrite import Replaced, overwrite_base
 from lakeformat.mixed.batch.row_changes import RowChange, change_rows
 from lakeformat.mixed.read.scan import MixedScan
 from lakeformat.mixed.stores.store_pair import StorePair
+from lakeformat.mixed.write.change_writer import ChangeWriter
 from lakeformat.mixed.write.write_changes import (
     change_handle,
     change_report,
@@ -121,10 +122,15 @@ class MixedBatch:
         The changes are older than every commit since the batch began: of a key that a stream has
         changed since then, the row of the stream remains.
         """
+
+        def fill(writer: ChangeWriter) -> None:
+            self._begun.require_columns(writer.schema)
+            fill_given(writer, data, kinds)
+
         return self._commit(
             lambda: publish_changes(
                 self._pair,
-                lambda writer: fill_given(writer, data, kinds),
+                fill,
                 commit=commit,
                 properties=properties,
                 batch=self._begun.place(),

@@ -11,6 +11,7 @@ from lakeformat.errors import CommitConflictError, LockUnavailableError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.read.plan import TableState
+from lakeformat.iceberg.schema import Schema, named_fields
 from lakeformat.iceberg.write.file_changes import ChangedFiles
 from lakeformat.iceberg.write.publish import Base, FileChange, publish_change
 from lakeformat.mixed.batch.lease import Lease, leases_of, take_lease
@@ -81,6 +82,19 @@ class BegunBatch:
             "a new batch. If Amoro expires the table, set 'snapshot.keep.duration' to more than "
             "the time that batches take"
         )
+
+    def require_columns(self, now: Schema, *, all_kept: bool = False) -> None:
+        """Raise ``CommitConflictError`` if a name of a column at the begin is that of another
+        column now; with ``all_kept`` also if it is that of none.
+        """
+        found = {name: each.id for name, each in named_fields(now.struct)}
+        for name, each in named_fields(self.state.schema.struct):
+            if found.get(name, None if all_kept else each.id) != each.id:
+                raise CommitConflictError(
+                    f"{self} was not published: column {name!r} was dropped or renamed since it "
+                    "began, so its rows could get values of another column. Begin a new batch, "
+                    "which reads the columns of now"
+                )
 
     def end(self) -> None:
         """Record in the change store that no changes of this batch will come, and release the

@@ -128,6 +128,7 @@ def overwrite_base(
     loaded = batch.pair.load().base
     if (earlier := earlier_commit(handle, loaded, commit)) is not None:
         return earlier
+    batch.require_columns(loaded.metadata.schema)
     replaced.require_valid(loaded.metadata)
     writer = BaseWriter(loaded, handle.environment, batch.state.key, batch.transaction)
     try:

@@ -127,6 +127,7 @@ class _RowWork:
 
     def fill(self, writer: ChangeWriter) -> None:
         """Give the changes of all rows to the writer."""
+        self.batch.require_columns(writer.schema, all_kept=True)
         splits = self.scan.splits()
         for done, split in enumerate(splits):
             self._report_progress(done)

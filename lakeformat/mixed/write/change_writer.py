@@ -59,8 +59,8 @@ class ChangeWriter(NodeWriter):
             pair.change.metadata, self._key, replaces=replaces, version=pair.version
         )
         self._offset = 1
-        self.columns = [each.name for each in pair.base.metadata.schema.fields]
-        """The names of the columns of the table."""
+        self.schema = pair.base.metadata.schema
+        """The columns of the table."""
         self.changed_rows = 0
         """The number of rows that were given so far."""
 

@@ -134,7 +134,7 @@ def publish_changes(
 
 def fill_given(writer: ChangeWriter, data: Any, kinds: Any) -> None:
     """Give the rows of a caller to the writer, with one kind for each row."""
-    reader = None if kinds is None else GivenKinds(writer.columns, kinds)
+    reader = None if kinds is None else GivenKinds(writer.schema.column_names, kinds)
     for batch in to_batches(data):
         found, stored = None, batch
         if reader is not None:
