@@ -4,7 +4,7 @@
 Metadata of Iceberg names each file by its URI, so rows are copied, not files. They are written to
 the base store in one commit. A mark in the properties of both stores names the source until the
 clone is complete and compared; with it no table is opened. A repeated call begins again, or only
-removes the mark if all rows are there.
+removes the mark if the rows were compared.
 """
 
 from __future__ import annotations
@@ -109,12 +109,12 @@ class _PairClone:
         """Return the clone, also while it has the mark."""
         return MixedTable(StorePair(self.handle(self.name), self.handle(self.change).pointer))
 
-    def has_all_rows(self) -> bool:
-        """Return True if an earlier attempt has published all rows; drop what any other earlier
-        attempt of this clone has left.
+    def is_compared(self) -> bool:
+        """Return True if an earlier attempt has compared all rows, which then removes the mark of
+        the change store first; drop what any other earlier attempt of this clone has left.
         """
         left = self.require_free()
-        if len(left) > 1 and self.table().find_commit(_ROWS) is not None:
+        if len(left) > 1 and CLONING not in self.handle(self.change).load().metadata.properties:
             return True
         if left:
             self.catalog.drop_table(str(left[0]), purge=True)
@@ -250,10 +250,11 @@ def clone_pair(
         clone.require_free()
         rows = counted(clone.scan.count(), "row")
         return clone.report(dry_run=True, outcome=f"{rows} would be copied")
-    if clone.has_all_rows():
+    if clone.is_compared():
         clone.finish()
         return clone.report(
-            dry_run=False, outcome="an earlier attempt had copied all rows; it is complete now"
+            dry_run=False,
+            outcome="an earlier attempt had copied and compared all rows; it is complete now",
         )
     clone.make_stores()
     clone.copy_rows()

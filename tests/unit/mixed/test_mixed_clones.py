@@ -173,8 +173,9 @@ def test_a_clone_that_dies_before_any_step_shows_no_rows_and_a_repeat_completes_
 def test_rows_that_are_stored_otherwise_are_found(catalog, target, monkeypatch):
     monkeypatch.setattr(clone_pair, "row_hashes", Different(clone_pair.row_hashes))
     source = catalog.table("db.t")
-    with pytest.raises(lake.CorruptTableError, match="3 rows that differ from the 3 rows"):
-        lake.clone_table(source, target, "copies.t")
+    for _ in range(2):  # a repeated call compares again
+        with pytest.raises(lake.CorruptTableError, match="3 rows that differ from the 3 rows"):
+            lake.clone_table(source, target, "copies.t")
     with pytest.raises(lake.UnsupportedError, match="is an unfinished clone"):
         target.table("copies.t")
     target.drop_table("copies.t", purge=True)
