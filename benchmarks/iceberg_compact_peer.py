@@ -9,14 +9,11 @@ rounds to warm up; then both take turns. The CPU time is that of the calls alone
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -26,17 +23,15 @@ import pyarrow as pa
 
 from benchmarks.harness import UnequalAnswersError
 from benchmarks.iceberg_compact_report import MeasuredCase, Turn, compact_report
+from benchmarks.iceberg_java import cpu_seconds_of, running_iceberg
 from benchmarks.small_files import NAME, keep, opened, restore, sums, write_small_files
-from spark_jobs.runtime.spark_session import start_session
 
 __all__ = ["CASES", "PeerCase", "check_order", "main", "make_table"]
 
 BENCHMARKS = Path(__file__).resolve().parent
 FILES, FILE_ROWS = 40, 75_000
 WARM_UPS, ROUNDS = 6, 5
-TICKS = os.sysconf("SC_CLK_TCK")
 CATALOG = "org.apache.iceberg.spark.SparkCatalog"
-EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 ALL_FILES = "options => map('rewrite-all', 'true')"
 
 Clock: TypeAlias = Callable[[], float]
@@ -83,7 +78,10 @@ CASES: Mapping[str, PeerCase] = {
 def main(arguments: Sequence[str]) -> None:
     """Print a line for each case, and write the report."""
     asked = _parsed(arguments)
-    with tempfile.TemporaryDirectory(prefix="lake-bench-java-") as name, _running() as spark:
+    with (
+        tempfile.TemporaryDirectory(prefix="lake-bench-java-") as name,
+        running_iceberg("compaction by Java") as spark,
+    ):
         measured = []
         for case in asked.cases or CASES:
             measured.append(_measured(spark, Path(name), case, asked))
@@ -110,7 +108,7 @@ def _measured(spark: Any, folder: Path, name: str, asked: argparse.Namespace) ->
 
     def theirs() -> float:
         machine.java.lang.System.gc()  # no round pays for the memory of another one
-        return _timed(place, by_java, lambda: _cpu_seconds(process))
+        return _timed(place, by_java, lambda: cpu_seconds_of(process))
 
     warm_ups = [theirs() for _ in range(asked.warm_ups)]
     turns, rows = [], _answer(place, case)
@@ -158,42 +156,12 @@ def check_order(
         )
 
 
-def _cpu_seconds(process: int) -> float:
-    """Return the CPU seconds of another process, all threads, from Linux."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
-
-@contextmanager
-def _running() -> Iterator[Any]:
-    conf = {
-        "spark.jars": str(_iceberg_jar()),
-        "spark.sql.extensions": EXTENSIONS,
-        "spark.driver.memory": "2g",
-    }
-    spark = start_session("compaction by Java", master="local[2]", conf=conf)
-    try:
-        yield spark
-    finally:
-        spark.stop()
-
-
 def _add_catalog(spark: Any, name: str, place: Path) -> None:
     prefix = f"spark.sql.catalog.{name}"
     spark.conf.set(f"{prefix}.type", "hadoop")
     spark.conf.set(f"{prefix}.warehouse", f"file://{place}")
     spark.conf.set(f"{prefix}.cache-enabled", "false")
     spark.conf.set(prefix, CATALOG)
-
-
-def _iceberg_jar() -> Path:
-    """Return Iceberg's runtime for Spark, among the jars of the tests."""
-    command = [sys.executable, "-B", str(BENCHMARKS.parent / "bin" / "javapeer.py")]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode != 0:
-        raise SystemExit(done.stdout.strip())
-    jars = Path(json.loads(done.stdout)["classpath"].split(os.pathsep)[1]).parent
-    return next(jars.glob("iceberg-spark-runtime-*.jar"))
 
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:

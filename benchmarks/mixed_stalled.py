@@ -1,15 +1,18 @@
 """Measures reads while no optimizing runs: Mixed tables beside Iceberg's equality deletes.
 
-``python -m benchmarks.mixed_stalled [COMMITS]`` upserts random keys into a table of each kind, in
-``COMMITS`` commits. After each quarter of them it reads all rows of both tables, which must be
-equal. It writes ``results/mixed_stalled.md``.
+``python -m benchmarks.mixed_stalled [COMMITS] [--java]`` upserts random keys into a table of each
+kind, in ``COMMITS`` commits. After each quarter of them it reads all rows of both tables, which
+must be equal. With ``--java`` Iceberg's Java library reads the table with equality deletes, too. It
+writes ``results/mixed_stalled.md``.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,11 +26,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import lakeformat as lake
+from benchmarks.iceberg_java import cpu_seconds_of, running_iceberg
 from benchmarks.iceberg_metadata import Manifest, write_iceberg_table
 
-__all__ = ["Answer", "ask"]
+__all__ = ["Answer", "ask", "format_report"]
 
 COMMITS, ROWS, ROWS_PER_COMMIT, ROUNDS = 200, 1_000_000, 5_000, 3
+JAVA_ROUNDS = 8
+"""Java's compiler needs some rounds until it is warm."""
 RESULTS = Path(__file__).resolve().parent / "results"
 COLUMNS = {"k": "long", "v": "long"}
 SCHEMA = pa.schema([pa.field(name, pa.int64()) for name in COLUMNS])
@@ -41,6 +47,8 @@ class Answer:
     commits: int
     mixed: float
     equality_deletes: float
+    java: float | None = None
+    """The same for Iceberg's Java library and the table with equality deletes; None without it."""
 
 
 @dataclass
@@ -76,9 +84,11 @@ class _Equality:
         }
 
 
-def ask(folder: Path, *, commits: int, rows: int, rows_per_commit: int) -> Iterator[Answer]:
+def ask(
+    folder: Path, *, commits: int, rows: int, rows_per_commit: int, spark: Any = None
+) -> Iterator[Answer]:
     """Yield the CPU seconds of the reads before the first commit and after each quarter of the
-    commits.
+    commits; Java reads in ``spark``, a session with Iceberg.
     """
     random = np.random.default_rng(7)
     catalog = lake.open_catalog(str(folder), format="iceberg")
@@ -92,22 +102,35 @@ def ask(folder: Path, *, commits: int, rows: int, rows_per_commit: int) -> Itera
     plain.upsert(keys, keys * 7)
     for number in range(commits + 1):
         if number % max(commits // 4, 1) == 0:
-            yield _measured(number, mixed, plain.published())
+            yield _measured(number, mixed, plain.published(), spark)
         keys = random.choice(rows, rows_per_commit, replace=False)
         values = keys * 7 + number + 1
         mixed.write(pa.table([keys, values], schema=SCHEMA))
         plain.upsert(keys, values)
 
 
-def _measured(commits: int, mixed: Any, plain: Any) -> Answer:
+def _measured(commits: int, mixed: Any, plain: Any, spark: Any) -> Answer:
     answers, times = [], []
-    for table in (mixed, plain):
-        took = [_time(table) for _ in range(ROUNDS)]
+    reads: list[Callable[[], tuple[float, tuple[int, int]]]]
+    reads = [lambda: _time(mixed), lambda: _time(plain)]
+    if spark is not None:
+        reads.append(lambda: _time_by_java(spark, plain.location))
+    for rounds, read in zip((ROUNDS, ROUNDS, JAVA_ROUNDS), reads, strict=False):
+        took = [read() for _ in range(rounds)]
         answers.append(took[0][1])
         times.append(min(each[0] for each in took))
-    if answers[0] != answers[1]:
+    if len({*answers}) > 1:
         raise AssertionError(f"after {commits} commits the tables differ: {answers}")
     return Answer(commits, *times)
+
+
+def _time_by_java(spark: Any, location: str) -> tuple[float, tuple[int, int]]:
+    machine = spark.sparkContext._jvm
+    process = machine.java.lang.ProcessHandle.current().pid()
+    began = cpu_seconds_of(process)
+    rows = spark.read.format("iceberg").load(location)
+    [found] = rows.selectExpr("count(*)", "sum(v)").collect()
+    return cpu_seconds_of(process) - began, (int(found[0]), int(found[1]))
 
 
 def _time(table: Any) -> tuple[float, tuple[int, int]]:
@@ -124,39 +147,70 @@ def _sums(table: Any) -> tuple[int, int]:
     return rows, values
 
 
-def _report(answers: Sequence[Answer], commits: int) -> str:
+def format_report(answers: Sequence[Answer], command: str) -> str:
+    """Return the report of answers that a command has measured."""
+    has_java = any(each.java is not None for each in answers)
+    by_java = (
+        f" Java is Iceberg's library in a Spark of two threads, the best of {JAVA_ROUNDS} rounds; "
+        "it reads the table with equality deletes."
+    )
+    header = ["commits", "Mixed table", "Iceberg with equality deletes", "the same, read by Java"]
     lines = [
         "# How do reads slow down while no optimizing runs?",
         "",
         f"{ROWS:,} rows of two columns; each commit upserts {ROWS_PER_COMMIT:,} random keys. CPU "
-        f"seconds of a read of all rows, the best of {ROUNDS} rounds; both tables had equal sums.",
+        f"seconds of a read of all rows, the best of {ROUNDS} rounds; all reads had equal sums."
+        f"{by_java if has_java else ''}",
         "",
-        "| commits | Mixed table | Iceberg with equality deletes |",
-        "|---|---|---|",
-        *(
-            f"| {each.commits} | {each.mixed:.3f} | {each.equality_deletes:.3f} |"
-            for each in answers
-        ),
+        f"| {' | '.join(header[: 4 if has_java else 3])} |",
+        "|---" * (4 if has_java else 3) + "|",
+        *map(_line, answers),
         "",
-        f"`python -m benchmarks.mixed_stalled {commits}`, {datetime.now(UTC):%Y-%m-%d}.",
+        "Both tables have a file of inserts and a file of deletes for each commit; the Mixed table "
+        "has both for each of its four nodes, so a read opens four times as many files.",
+        "",
+        f"`{command}`, {datetime.now(UTC):%Y-%m-%d}.",
     ]
     return "\n".join(lines) + "\n"
 
 
 def _line(answer: Answer) -> str:
-    return f"| {answer.commits} | {answer.mixed:.3f} | {answer.equality_deletes:.3f} |"
+    times = [answer.mixed, answer.equality_deletes]
+    times += [] if answer.java is None else [answer.java]
+    return f"| {answer.commits} | {' | '.join(f'{each:.3f}' for each in times)} |"
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     """Measure, print the answers and write the report."""
-    commits = int(sys.argv[1]) if len(sys.argv) > 1 else COMMITS
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.mixed_stalled",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("commits", nargs="?", type=int, default=COMMITS, help=f"({COMMITS})")
+    parser.add_argument("--java", action="store_true", help="read by Iceberg's Java library, too")
+    parser.add_argument(
+        "--out", type=Path, default=RESULTS / "mixed_stalled.md", metavar="FILE", help="the report"
+    )
+    asked = parser.parse_args(arguments)
     answers = []
-    with tempfile.TemporaryDirectory() as folder:
-        for each in ask(Path(folder), commits=commits, rows=ROWS, rows_per_commit=ROWS_PER_COMMIT):
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        spark = None
+        if asked.java:
+            spark = stack.enter_context(running_iceberg("reads by Java"))
+        for each in ask(
+            folder,
+            commits=asked.commits,
+            rows=ROWS,
+            rows_per_commit=ROWS_PER_COMMIT,
+            spark=spark,
+        ):
             answers.append(each)
             print(each, flush=True)
-    (RESULTS / "mixed_stalled.md").write_text(_report(answers, commits))
+    command = f"python -m benchmarks.mixed_stalled {asked.commits}{' --java' * asked.java}"
+    asked.out.write_text(format_report(answers, command), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
