@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from lakeformat.tables.table import refuse_operation
@@ -64,7 +65,11 @@ def _ingest(wanted: IngestRequest, spark: SparkSession | None) -> Outcome:
     from spark_jobs.runtime.spark_session import sessions
 
     catalog = open_warehouse(wanted)
-    with sessions(spark, f"ingest {wanted.table}") as started, hinting_at_change(wanted):
+    with (
+        sessions(spark, f"ingest {wanted.table}") as started,
+        hinting_at_change(wanted),
+        _refusing_for_good(wanted),
+    ):
         if wanted.source_table is not None:
             from spark_jobs.ingestion.table_changes import follow_changes
 
@@ -88,6 +93,21 @@ def _ingest(wanted: IngestRequest, spark: SparkSession | None) -> Outcome:
         return ingest_stream(
             wanted, lambda paths, commit: _ingest_batch(catalog, wanted, started, commit, paths)
         )
+
+
+@contextmanager
+def _refusing_for_good(wanted: IngestRequest) -> Iterator[None]:
+    """Mark a conflict with ``read_snapshot`` as final: another attempt commits the same rows, so it
+    can only fail again.
+    """
+    from lakeformat import CommitConflictError
+
+    try:
+        yield
+    except CommitConflictError as reason:
+        if wanted.read_snapshot is not None and wanted.conflict != "transaction-order":
+            reason.is_final = True
+        raise
 
 
 def _ingest_batch(

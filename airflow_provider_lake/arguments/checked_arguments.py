@@ -217,6 +217,10 @@ def check_table_name(task_id: str, argument: str, name: Any) -> None:
         split_table_name(name)
     except ValueError as reason:
         advice = {0: "", 1: f": {reason}"}.get(name.count("."), _without_catalog(name))
+        if name.startswith("lake://"):
+            advice = f": write {'.'.join(name.split('/')[2:])!r} for the asset of a table"
+        elif "$" in name and "$branch_" not in name:
+            advice = f": a job works on the table itself: write {name.partition('$')[0]!r}"
         raise LakeArgumentError(
             f"task {task_id!r}: argument {argument!r} must be database.table, got {name!r}{advice}"
         ) from None

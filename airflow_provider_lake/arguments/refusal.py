@@ -37,7 +37,7 @@ _JSON_WORDS = {
 _PLAIN = (str, int, float, date, timedelta, type(None))
 _FRAMES = ("DataFrame", "Table", "RecordBatch", "Series")
 _WHOLE_RESULT = "return_value"
-_DICT = "{'name': 'value'}"
+_DICT, _OF_STR = "{'name': 'value'}", {str: " of str"}
 _PARTITION = "{'dt': '2024-01-31'}"
 
 
@@ -106,6 +106,8 @@ def _next_step(name: str, hint: Any, value: Any, before: object) -> str:
         return _about_list(name, hint, value) or _example_of_dict(name, hint)
     if type(value).__name__ in _FRAMES:
         return ": rows are written by a function with @task.lake_commit that returns them"
+    if isinstance(value, dict) and _holds_lists(hint):
+        return ": write a list of values in brackets for each name, also for one value"
     if isinstance(value, dict) and any(isinstance(each, date) for each in value.values()):
         return ": write times as str, such as '2024-01-31'"
     if isinstance(value, int | float | date) and fits(hint, str(value)):
@@ -154,6 +156,12 @@ def _is_task(value: Any) -> bool:
     return hasattr(value, "task_id") and hasattr(value, "output")
 
 
+def _holds_lists(hint: Any) -> bool:
+    """Return True if values of the type are dicts of lists only."""
+    dicts = [each for each in alternatives(hint) if get_origin(each) is Mapping]
+    return bool(dicts) and all(get_origin(get_args(each)[1]) is Sequence for each in dicts)
+
+
 def _in_words(hint: Any) -> str:
     origin = get_origin(hint)
     if is_moment(hint):
@@ -166,7 +174,9 @@ def _in_words(hint: Any) -> str:
     if origin is Callable:
         return "a function"
     if origin is Mapping:
-        return "a dict" + (" of str" if get_args(hint)[1] is str else "")
+        return "a dict" + (
+            " of lists" if _holds_lists(hint) else _OF_STR.get(get_args(hint)[1], "")
+        )
     if origin is Sequence:
         return f"a list, each item {_in_words(get_args(hint)[0])}"
     return _WORDS.get(hint, str(hint))

@@ -16,6 +16,8 @@ error of the library        the task
                             still appear: files, a later snapshot
 ``SnapshotExpiredError``    fails, and is retried: a retry reads a newer snapshot, or finds that
                             the snapshot it names is missing
+``CommitConflictError``     fails at once if it is in conflict with ``read_snapshot``: a retry would
+                            commit the same rows as of the same snapshot. Otherwise it is retried
 ``PartlyFailedError``       fails, and is retried: a retry continues with the remaining tables
 any other ``LakeError``     fails, and is retried as set in the DAG
 ==========================  ============================================================
@@ -57,11 +59,13 @@ def failing_for_good(*, may_come: Callable[[], bool] = lambda: True) -> Iterator
     from lakeformat import (
         AccessDeniedError,
         AlreadyExistsError,
+        CommitConflictError,
         CommitUndecidableError,
         CorruptTableError,
         InvalidRequestError,
         NotFoundError,
         SnapshotExpiredError,
+        TableReplacedError,
     )
     from spark_jobs.check import FailedChecksError
     from spark_jobs.health import UnhealthyTableError
@@ -80,6 +84,10 @@ def failing_for_good(*, may_come: Callable[[], bool] = lambda: True) -> Iterator
         UnhealthyTableError,
     ) as reason:
         raise _for_good(reason) from reason
+    except CommitConflictError as reason:
+        if reason.is_final and not isinstance(reason, TableReplacedError):
+            raise _for_good(reason) from reason
+        raise
     except NotFoundError as reason:
         if isinstance(reason, SnapshotExpiredError) or may_come():
             raise
@@ -100,6 +108,8 @@ def raise_failure(failed: Mapping[str, Any], otherwise: Exception) -> NoReturn:
     kind = of_jobs.get(name) or getattr(lakeformat, name, None)
     if isinstance(kind, type) and issubclass(kind, lakeformat.LakeError):
         error: Any = kind(failed.get("message"))
+        if failed.get("is_final"):
+            error.is_final = True
         if "report" in failed:
             error.result = _done(failed)
         raise error from otherwise
@@ -121,7 +131,7 @@ def _partly(failed: Mapping[str, Any]) -> PartlyFailedError:
 
 def _done(failed: Mapping[str, Any]) -> dict[str, Any]:
     """Return the result without the keys that describe the failure."""
-    of_failure = ("error", "message", "exit_code")
+    of_failure = ("error", "message", "exit_code", "is_final")
     return {name: value for name, value in failed.items() if name not in of_failure}
 
 

@@ -237,9 +237,7 @@ class LakeIngestOperator(LakeJobOperator):
             )
 
     def _check_ingest_again(self) -> None:
-        """Raise an error for ``ingest_again`` without ``source``, or with ``checkpoint``: it would
-        have no effect.
-        """
+        """Raise an error for ``ingest_again`` where it would have no effect."""
         if self.source is None:
             raise LakeArgumentError(
                 f"task {self.task_id!r}: argument 'ingest_again' needs argument 'source', the path "
@@ -251,6 +249,12 @@ class LakeIngestOperator(LakeJobOperator):
                 "are in the checkpoint are not ingested again. To ingest all files in every run, "
                 "leave out 'checkpoint'"
             )
+        for name in ("overwrite", "upsert_by", "stage"):
+            if getattr(self, name):
+                raise LakeArgumentError(
+                    f"task {self.task_id!r}: leave out 'ingest_again' with {name!r}: such a task "
+                    "ingests all files in every run"
+                )
 
     def _identity(self, context: Context) -> dict[str, object]:
         """Return also the names of the task and the run, under which the table records the ingested

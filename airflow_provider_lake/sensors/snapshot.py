@@ -55,6 +55,11 @@ class LakeSnapshotSensor(LakeTableSensor):
         """Return the condition on commits."""
         after: int | str = at_least(0, "after_snapshot", self.after_snapshot)
         if self.after_position is not None:
+            if after:
+                raise ValueError(
+                    "arguments 'after_snapshot' and 'after_position' exclude each other: leave one "
+                    "of them out"
+                )
             after = check_position("after_position", self.after_position)
         return SnapshotAdvanced(
             after_snapshot=after,

@@ -233,6 +233,11 @@ class IngestRequest(BatchRequest):
         for name, option in (("primary_key", "primary-key"), ("partition_by", "partition")):
             if getattr(self, name) and option in (self.table_options or {}):
                 raise refusal(f"key {name!r} and option {option!r} are the same: give only one")
+        if "format" in (self.table_options or {}):
+            raise refusal(
+                "key 'table_options' has 'format', which no table has as an option: the catalog "
+                "sets the format. Create a Mixed table first, with lake create-table --mixed"
+            )
         if self.jdbc_url is not None:
             self._require_address(self.jdbc_url, self.source_options or {})
 
@@ -299,8 +304,6 @@ class IngestRequest(BatchRequest):
             )
         if self.overwrite is not None:
             self._require_all_rows()
-        if self.upsert_by is not None:
-            self._require_upserts()
         self._require_one_batch()
         self._require_plain_rows()
 
@@ -344,18 +347,14 @@ class IngestRequest(BatchRequest):
             )
 
     def _require_one_batch(self) -> None:
-        """Raise an error for a key of ``order`` with keys that commit later, or more than once."""
-        for name, other in product(self.order, ("checkpoint", "stage", "upsert_by")):
+        """Raise an error for keys that commit later, more than once, or in another way."""
+        pairs = [*product(self.order, ("checkpoint", "stage", "upsert_by"))]
+        if self.upsert_by is not None:
+            pairs += [("upsert_by", "overwrite")]
+            pairs += [] if self.holds_messages else [("upsert_by", "stage")]
+        for name, other in pairs:
             if getattr(self, other):
                 raise refusal(f"keys {name!r} and {other!r} exclude each other: leave one out")
-
-    def _require_upserts(self) -> None:
-        """Raise an error for ``upsert_by`` if rows cannot be replaced by a key."""
-        for name in ("overwrite", "stage"):
-            if getattr(self, name) and not (name == "stage" and self.holds_messages):
-                raise refusal(
-                    f"keys 'upsert_by' and {name!r} exclude each other: leave one of them out"
-                )
 
     @property
     def takes_new_files(self) -> bool:

@@ -156,6 +156,8 @@ def _failure(name: str, error: Exception, code: int) -> JobResult:
     """Return the result of a job that failed."""
     done = getattr(error, "result", None) or {"job": name}
     failed = {"error": type(error).__name__, "message": failure_text(error), "exit_code": code}
+    if getattr(error, "is_final", False):
+        failed["is_final"] = True
     return {**done, **failed}
 
 

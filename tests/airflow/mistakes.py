@@ -19,7 +19,9 @@ class Mistake:
     where: Literal["parse", "run", "retry", "warning"]
     code: str
     line: str
-    """The message that is shown; ``HERE`` is the directory of the worker, ``UID`` its user."""
+    """The message that is shown; ``HERE`` is the directory of the worker, ``UID`` its user, and
+    ``ICEBERG`` the warehouse of the connection ``iceberg``.
+    """
     connections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
@@ -1101,5 +1103,179 @@ MISTAKES = [
         "parse",
         'LakeMaintenanceTaskGroup(table="shop.orders", steps={"compact": True}, gate={"min_files": 3})',
         "shop.orders: gate must be a Gate(min_files=…, max_bytes=…), got {'min_files': 3}",
+    ),
+    Mistake(
+        "a position as a number",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", read_snapshot=7)',
+        "task 't': argument 'read_snapshot' must be a non-empty str, got 7: write '7'",
+    ),
+    Mistake(
+        "a position in words",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", read_snapshot="yesterday")',
+        "task 't': argument 'read_snapshot' must be a position, as the text of table.position(), got 'yesterday': 'yesterday' is not a position: give a snapshot number, or the text of a position as str(table.position()) returns it",
+    ),
+    Mistake(
+        "a position that the table has not reached",
+        "run",
+        'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", read_snapshot="main/99")',
+        "CommitConflictError: file://HERE/warehouse/shop.db/plain was read at snapshot 99, but its newest is 1: it was rolled back, or the snapshot belongs to another table. Nothing was published; read again and repeat the work",
+    ),
+    Mistake(
+        "a treatment of conflicts with an underscore",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", read_snapshot="main/1", conflict="transaction_order")',
+        "task 't': argument 'conflict' must be 'optimistic' or 'transaction-order', got 'transaction_order'; did you mean 'transaction-order'?",
+    ),
+    Mistake(
+        "a treatment of conflicts without a position",
+        "run",
+        'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", conflict="transaction-order")',
+        "InvalidRequestError: key 'conflict' needs key 'read_snapshot', the position at which the table was read: add it, or leave out 'conflict'. Only Mixed tables take 'transaction-order' without it",
+    ),
+    Mistake(
+        "a position for rows that are staged",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", read_snapshot="main/1", stage=True)',
+        "task 't': arguments 'read_snapshot' and 'stage' exclude each other: leave one out",
+    ),
+    Mistake(
+        "a position for changes of a table",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.plain", source_table="shop.orders", consumer="c", read_snapshot="main/1")',
+        "task 't': argument 'read_snapshot' needs argument 'source' or 'jdbc_url': leave it out with argument 'source_table'",
+    ),
+    Mistake(
+        "an overwrite of one partition by its values",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", overwrite={"dt": "2024-01-31"})',
+        "task 't': argument 'overwrite' must be 'partitions' or 'table', got a dict with 'dt'",
+    ),
+    Mistake(
+        "an overwrite of partitions of a table that has none",
+        "run",
+        'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", overwrite="partitions")',
+        "InvalidRequestError: file://HERE/warehouse/shop.db/plain has no partitions, so overwrite='partitions' would replace all its rows: write overwrite='table' if you want that",
+    ),
+    Mistake(
+        "an upsert by a key of a Paimon table",
+        "run",
+        'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", upsert_by=["id"])',
+        "UnsupportedError: file://HERE/warehouse/shop.db/plain is a Paimon table, which has no operation 'upsert': write(rows) replaces rows by the primary key of the table",
+    ),
+    Mistake(
+        "an overwrite by new files only",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", checkpoint="seen", overwrite="table")',
+        "task 't': arguments 'overwrite' and 'checkpoint' exclude each other: only new files are read, so they would replace the rows of earlier files. Leave one of them out",
+    ),
+    Mistake(
+        "a choice for clears beside a checkpoint",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", checkpoint="seen", on_clear="redo")',
+        "task 't': leave out 'on_clear' with 'checkpoint': files that are in the checkpoint are not ingested again, cleared or not",
+    ),
+    Mistake(
+        "True as the choice for clears",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", on_clear=True)',
+        "task 't': argument 'on_clear' must be 'redo' or 'skip' or 'force', got True",
+    ),
+    Mistake(
+        "all files in every run, where they are ingested anyway",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", ingest_again=True, overwrite="table")',
+        "task 't': leave out 'ingest_again' with 'overwrite': such a task ingests all files in every run",
+    ),
+    Mistake(
+        "a header as pandas has it",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", header="infer")',
+        "task 't': argument 'header' must be True or False, got 'infer'",
+    ),
+    Mistake(
+        "a column of the source with a typo",
+        "run",
+        'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", columns={"item": "Itm"})',
+        "InvalidRequestError: HERE/in/a.csv: columns={'item': 'Itm'} reads column 'Itm', which the source does not have: name one of its columns, id, item. Write columns={'Itm': 'item'} if the table has 'Itm'",
+    ),
+    Mistake(
+        "a staged write of a Mixed table",
+        "run",
+        'LakeIngestOperator(task_id="t", table="shop.pair", lake_conn_id="iceberg", source="in/a.csv", stage=True)',
+        "UnsupportedError: file://ICEBERG/shop/pair is a Mixed table, which has no operation 'staged': table.write(rows, commit=CommitId(…)) writes and commits at once",
+    ),
+    Mistake(
+        "a rollback of a Mixed table",
+        "run",
+        'LakeRollbackOperator(task_id="t", table="shop.pair", lake_conn_id="iceberg", snapshot=1)',
+        "UnsupportedError: file://ICEBERG/shop/pair is a Mixed table, which has no operation 'rollback': the stores have histories of their own; scan(as_of=…) reads an earlier state",
+    ),
+    Mistake(
+        "a tag of a Mixed table",
+        "run",
+        'LakeTagOperator(task_id="t", table="shop.pair", lake_conn_id="iceberg", action="create", tag="v1")',
+        "UnsupportedError: file://ICEBERG/shop/pair is a Mixed table, which has no operation 'tags': the stores have histories of their own; scan(as_of=…) reads an earlier state",
+    ),
+    Mistake(
+        "rows for the change store of a Mixed table",
+        "run",
+        'LakeIngestOperator(task_id="t", table="shop.pair_change_", lake_conn_id="iceberg", source="in/a.csv")',
+        "UnsupportedError: file://ICEBERG/shop/pair_change_ is the change store of a Mixed table, which plain Iceberg commits would damage, so it is read-only: write to the Mixed table itself",
+    ),
+    Mistake(
+        "a Mixed table by an option",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.new", lake_conn_id="iceberg", source="in/a.csv", create=True, table_options={"format": "mixed"})',
+        "task 't': argument 'table_options' has 'format', which no table has as an option: the catalog sets the format. Create a Mixed table first, with lake create-table --mixed",
+    ),
+    Mistake(
+        "a system table",
+        "parse",
+        'LakeCompactOperator(task_id="t", table="shop.plain$snapshots")',
+        "task 't': argument 'table' must be database.table, got 'shop.plain$snapshots': a job works on the table itself: write 'shop.plain'",
+    ),
+    Mistake(
+        "an asset as a table",
+        "parse",
+        'LakeCompactOperator(task_id="t", table=lake_asset("shop.orders"))',
+        "task 't': argument 'table' must be database.table, got 'lake://shop/orders': write 'shop.orders' for the asset of a table",
+    ),
+    Mistake(
+        "a strategy of Iceberg tables",
+        "run",
+        'LakeCompactOperator(task_id="t", table="shop.plain", strategy="zorder")',
+        "InvalidRequestError: strategy must be 'full' (all files) or 'minor' (only what is due), got 'zorder': leave it out, and sort the rows of a Paimon table with order_by and order_strategy",
+    ),
+    Mistake(
+        "a text where a dict of lists is wanted",
+        "parse",
+        'LakeCheckOperator(task_id="t", table="shop.plain", accepted_values={"item": "apple"})',
+        "task 't': argument 'accepted_values' must be a dict of lists, got a dict with 'item': write a list of values in brackets for each name, also for one value",
+    ),
+    Mistake(
+        "no check",
+        "parse",
+        'LakeCheckOperator(task_id="t", table="shop.plain")',
+        "task 't': no check was given: pass min_rows, max_rows, not_null, unique, accepted_values, freshness or conditions",
+    ),
+    Mistake(
+        "a tag renamed without a new name",
+        "parse",
+        'LakeTagOperator(task_id="t", table="shop.orders", action="rename", tag="v1")',
+        "task 't': action 'rename' needs argument 'new_name', the name that the tag gets: add it",
+    ),
+    Mistake(
+        "a rollback to two states",
+        "parse",
+        'LakeRollbackOperator(task_id="t", table="shop.orders", snapshot=1, tag="v1")',
+        "task 't': give exactly one of the arguments snapshot, tag, as_of, watermark: got snapshot and tag",
+    ),
+    Mistake(
+        "a sensor with a snapshot and a position",
+        "parse",
+        'LakeSnapshotSensor(task_id="t", table="shop.plain", after_snapshot=3, after_position="main/3")',
+        "task 't': arguments 'after_snapshot' and 'after_position' exclude each other: leave one of them out",
     ),
 ]

@@ -87,13 +87,26 @@ def lake_with_tables(tmp_path_factory):
     return home
 
 
+@pytest.fixture(scope="module")
+def lake_with_a_pair(tmp_path_factory):
+    """A warehouse with a Mixed table, which no case changes."""
+    home = tmp_path_factory.mktemp("iceberg")
+    catalog = lake.open_catalog(str(home), format="iceberg")
+    catalog.create_database("shop")
+    columns = [("id", "BIGINT"), ("item", "STRING")]
+    catalog.create_table("shop.pair", columns, format="mixed", primary_key=["id"])
+    return home
+
+
 @pytest.fixture
-def here(lake_with_tables, tmp_path, monkeypatch, connect):
+def here(lake_with_tables, lake_with_a_pair, tmp_path, monkeypatch, connect):
     """A copy of it as the worker's directory, and the connections of the cases."""
     home = tmp_path / "home"
     shutil.copytree(lake_with_tables, home)
     monkeypatch.chdir(home)
     connect("lake_default", conn_type="lake", extra={"warehouse": str(home / "warehouse")})
+    extra = {"warehouse": str(lake_with_a_pair), "format": "iceberg"}
+    connect("iceberg", conn_type="lake", extra=extra)
     return home
 
 
@@ -139,12 +152,13 @@ def caught(mistake, caplog, recwarn):
 @pytest.mark.filterwarnings("ignore:Task '.*' was never mapped")
 @pytest.mark.parametrize("mistake", [pytest.param(each, id=each.what) for each in MISTAKES])
 def test_a_mistake_is_caught_as_early_as_possible_and_answered_in_one_line(
-    mistake, here, connect, caplog, recwarn
+    mistake, here, lake_with_a_pair, connect, caplog, recwarn
 ):
     for conn_id, fields in mistake.connections.items():
         connect(conn_id, **fields)
 
     where, line = caught(mistake, caplog, recwarn)
 
-    line = line.replace(str(here), "HERE").replace(f"user id {os.geteuid()}", "user id UID")
+    line = line.replace(str(here), "HERE").replace(str(lake_with_a_pair), "ICEBERG")
+    line = line.replace(f"user id {os.geteuid()}", "user id UID")
     assert (where, line) == (mistake.where, mistake.line)

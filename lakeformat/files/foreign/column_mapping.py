@@ -74,11 +74,11 @@ class ColumnMapping:
         """
         for name, source in self.sources.items():
             if source not in sources:
-                turned = f". Write columns={{{source!r}: {name!r}}}" if name in sources else ""
+                turned = f". Write columns={{{source!r}: {name!r}}} if the table has {source!r}"
                 raise InvalidRequestError(
                     f"columns={{{name!r}: {source!r}}} reads column {source!r}, which the source "
                     f"does not have: name one of its columns, {', '.join(sources)}"
-                    f"{turned or closest(source, sources)}"
+                    f"{turned if name in sources else closest(source, sources)}"
                 )
         names = [self.name_of(source) for source in sources]
         for name, source in self.sources.items():

@@ -26,7 +26,8 @@ def require_strategy(strategy: str) -> None:
     """Raise InvalidRequestError unless the strategy is ``full`` or ``minor``."""
     if strategy not in STRATEGIES:
         raise InvalidRequestError(
-            f"strategy must be 'full' (all files) or 'minor' (only what is due), got {strategy!r}"
+            f"strategy must be 'full' (all files) or 'minor' (only what is due), got {strategy!r}: "
+            "leave it out, and sort the rows of a Paimon table with order_by and order_strategy"
         )
 
 
