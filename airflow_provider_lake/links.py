@@ -12,7 +12,6 @@ from airflow.providers.common.compat.sdk import XCom
 from airflow.sdk import BaseOperatorLink
 
 from airflow_provider_lake.compat import conf
-from airflow_provider_lake.page import TASK_PAGE
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import TaskInstanceKey
@@ -83,6 +82,8 @@ def _xcom_of(ti_key: TaskInstanceKey, key: str) -> Mapping[str, Any]:
 
 def _tab_of(ti_key: TaskInstanceKey) -> str:
     """Return the address of the tab that shows what the task changed."""
+    from airflow_provider_lake.page import TASK_PAGE  # parsing a DAG does not need it
+
     base = (conf.get("api", "base_url", fallback="") or "").rstrip("/")
     mapped = "" if ti_key.map_index in (None, -1) else f"/mapped/{ti_key.map_index}"
     names = [quote(name, "") for name in (ti_key.dag_id, ti_key.run_id, ti_key.task_id)]

@@ -1,4 +1,6 @@
-"""Measures what the provider adds to the import of a DAG file, each in a fresh process."""
+"""Measures what the provider adds to the import of a DAG file, each in a fresh process, with every
+version of Airflow that is installed.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,9 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-__all__ = ["CASES", "ImportCost", "import_cost", "import_table"]
+__all__ = ["CASES", "ImportCost", "import_cost", "import_table", "other_versions"]
 
 MOST_MODULES, MOST_MILLIS = 40, 50
 _OURS = "airflow_provider_lake."
@@ -53,11 +56,20 @@ class ImportCost:
     sdk_millis: float
 
 
-def import_cost(modules: Sequence[str], rounds: int) -> ImportCost:
+def other_versions(root: Path) -> dict[str, str]:
+    """Return the Python of each environment that ``bin/test compat`` has set up in the project's
+    folder ``root``, by its version of Airflow.
+    """
+    ask = "from importlib.metadata import version; print(version('apache-airflow'))"
+    pythons = [str(path) for path in sorted(root.glob(".venv-airflow-*/bin/python"))]
+    return {subprocess.check_output([each, "-c", ask], text=True).strip(): each for each in pythons}
+
+
+def import_cost(modules: Sequence[str], rounds: int, python: str = sys.executable) -> ImportCost:
     """Return the cost of imports after those of ``airflow.sdk``; each time is the smallest of
     several measurements.
     """
-    command = [sys.executable, "-W", "ignore", "-c", _CODE, *(_OURS + each for each in modules)]
+    command = [python, "-W", "ignore", "-c", _CODE, *(_OURS + each for each in modules)]
     # An installed package has bytecode.
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
     found = []
@@ -68,12 +80,14 @@ def import_cost(modules: Sequence[str], rounds: int) -> ImportCost:
     return ImportCost(max(counts), 1000 * min(ours), 1000 * min(sdk))
 
 
-def import_table(rounds: int, cases: Mapping[str, Sequence[str]] = CASES) -> Iterator[str]:
-    """Return the table of all cases."""
+def import_table(
+    rounds: int, cases: Mapping[str, Sequence[str]] = CASES, python: str = sys.executable
+) -> Iterator[str]:
+    """Return the table of all cases, with the version of Airflow that ``python`` imports."""
     yield "| a DAG file with | modules | CPU ms | part of the import of `airflow.sdk` | at most |"
     yield "|---|---|---|---|---|"
     for name, modules in cases.items():
-        cost = import_cost(modules, rounds)
+        cost = import_cost(modules, rounds, python)
         part = cost.millis / cost.sdk_millis
         limit = _LIMITS.get(name, "")
         yield f"| {name} | {cost.modules} | {cost.millis:.0f} | {part:.0%} | {limit} |"

@@ -1,7 +1,8 @@
 """Measures the cost of the Airflow provider for a DAG file, and of its watchers for a triggerer.
 
 ``python -m benchmarks.airflow_provider`` writes ``airflow_provider.md``: what a DAG file imports
-beyond ``airflow.sdk``, in modules and CPU time; the storage calls for five hundred watched tables;
+beyond ``airflow.sdk``, in modules and CPU time, with each version of Airflow for which
+``bin/test compat`` has set up an environment; the storage calls for five hundred watched tables;
 and the delay of a commit's event. The measurements use a local disk and a shared loop, as in a
 triggerer.
 """
@@ -26,7 +27,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.airflow_imports import import_table
+from benchmarks.airflow_imports import import_table, other_versions
 
 RESULTS = Path(__file__).resolve().parent / "results"
 ROUNDS = 7
@@ -91,6 +92,10 @@ def report(folder: Path) -> Iterator[str]:
         f"{version('apache-airflow')}, in fresh processes, the fastest of {ROUNDS}.\n"
     )
     yield from import_table(ROUNDS)
+    for other, python in other_versions(RESULTS.parents[1]).items():
+        yield f"\nWith Airflow {other}:\n"
+        yield from import_table(ROUNDS, python=python)
+    yield f"\nLoad {' / '.join(f'{each:.1f}' for each in os.getloadavg())} after the imports."
     calls = calls_of_a_look(folder / "many")
     counted = ", ".join(f"{count} `{name}`" for name, count in sorted(calls.items()))
     yield f"\nA check of {TABLES} watched tables of a database, none of them changed: {counted}.\n"

@@ -15,7 +15,6 @@ from airflow_provider_lake.decorators.function import (
     LakeFunctionOperator,
     lake_decorator,
 )
-from airflow_provider_lake.jobs.metrics import count_outcome
 from spark_jobs.job_requests.common import JobRequest, TableRequest
 
 if TYPE_CHECKING:
@@ -71,6 +70,8 @@ class LakeJobDecoratedOperator(LakeFunctionOperator):
         return {"returned": returned, "seconds": time.monotonic() - began}
 
     def _finish(self, result: dict[str, Any], context: Context) -> Any:
+        from airflow_provider_lake.jobs.metrics import count_outcome
+
         count_outcome({"job": self.job, **self._subject(), "seconds": result["seconds"]})
         return self._handle_output(result["returned"])
 

@@ -33,7 +33,6 @@ from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.jobs.failures import LakeTaskKilled, failing_for_good
 from airflow_provider_lake.jobs.identity import commit_user
 from airflow_provider_lake.jobs.job_output import progress_as_sentences
-from airflow_provider_lake.jobs.metrics import count_outcome, counting_failures
 from airflow_provider_lake.links import TABLE_KEY
 from spark_jobs.job_requests.common import CommitKeys, CommitRequest, Engine, JobRequest
 from spark_jobs.job_requests.request import check_values, read_request
@@ -102,8 +101,9 @@ class LakeJobMixin(CheckedArguments):
         """Turn errors of the work in the block into failures of the task; end the task if its
         supervisor dies.
         """
-        # Parsing a DAG does not need it.
+        # Parsing a DAG does not need them.
         from airflow_provider_lake.jobs.airflow_supervisor import ending_with_the_supervisor
+        from airflow_provider_lake.jobs.metrics import counting_failures
 
         with (
             ending_with_the_supervisor(),
@@ -249,7 +249,8 @@ class LakeJobMixin(CheckedArguments):
         """Send the metrics and asset events; with ``skip_if_noop`` skip the task if it had nothing
         to do.
         """
-        # Parsing a DAG does not need it.
+        # Parsing a DAG does not need them.
+        from airflow_provider_lake.jobs.metrics import count_outcome
         from airflow_provider_lake.outlet_events import announce
 
         count_outcome(result)

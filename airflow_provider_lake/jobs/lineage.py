@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_lake.assets.openlineage import dataset_name, location_of
 from airflow_provider_lake.assets.uri import TableAddress, split_table_name
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ class LakeLineageMixin:
             checked.inputFacets = _assertions(result)
             return OperatorLineage(inputs=[checked])
         address = TableAddress(*split_table_name(self.table), self.lake_conn_id)
-        namespace, name = dataset_name(location_of(address))
+        namespace, name = _dataset_of(address)
         output = OutputDataset(namespace=namespace, name=name)
         if (table := _opened(address)) is not None:
             _describe(output, table, result)
@@ -78,11 +77,18 @@ class LakeLineageMixin:
         from airflow.providers.common.compat.openlineage.facet import InputDataset
 
         address = TableAddress(*split_table_name(table_name), self.lake_conn_id)
-        namespace, name = dataset_name(location_of(address))
+        namespace, name = _dataset_of(address)
         read = InputDataset(namespace=namespace, name=name)
         if (table := _opened(address)) is not None:
             read.facets = {"schema": _columns(table)}
         return read
+
+
+def _dataset_of(address: TableAddress) -> tuple[str, str]:
+    """Return OpenLineage's namespace and name of a table; parsing a DAG does not need them."""
+    from airflow_provider_lake.assets.openlineage import dataset_name, location_of
+
+    return dataset_name(location_of(address))
 
 
 def _assertions(result: Mapping[str, Any]) -> dict[str, Any]:

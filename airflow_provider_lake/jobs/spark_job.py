@@ -17,7 +17,6 @@ from airflow_provider_lake.jobs.deferring_job import DeferringJob
 from airflow_provider_lake.jobs.failures import raise_failure
 from airflow_provider_lake.jobs.job_output import JobOutput
 from airflow_provider_lake.links import SPARK_KEY
-from airflow_provider_lake.spark.master import DEFAULT_SPARK_CONNECTION, spark_connection
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection, Context
@@ -79,7 +78,7 @@ class SparkJob(DeferringJob):
             return self._run_here(request)
         from airflow_provider_lake.jobs.prepared_job import prepare_job
 
-        spark = spark_connection(self._spark_connection_id())
+        spark = self._spark_connection()
         is_driver_elsewhere = self._is_driver_elsewhere(spark)
         deferral = None if is_driver_elsewhere else self._deferral(request, context)
         self.is_on_spark = True
@@ -109,7 +108,14 @@ class SparkJob(DeferringJob):
             reported = output.result or work.result()
         return self._result_on_spark(reported, failure, output, request)
 
+    def _spark_connection(self) -> Connection:
+        from airflow_provider_lake.spark.master import spark_connection
+
+        return spark_connection(self._spark_connection_id())
+
     def _spark_connection_id(self) -> str:
+        from airflow_provider_lake.spark.master import DEFAULT_SPARK_CONNECTION
+
         found = self.spark_conn_id or self.lake_hook.lake.spark_conn_id
         return found or DEFAULT_SPARK_CONNECTION
 
@@ -157,7 +163,7 @@ class SparkJob(DeferringJob):
             return
         made = self._made(
             {},
-            connection=spark_connection(self._spark_connection_id()),
+            connection=self._spark_connection(),
             process_env={},
             output=JobOutput(),
             before_submit=lambda: None,

@@ -33,7 +33,8 @@ Partitions: TypeAlias = Mapping[str, Value] | Sequence[Mapping[str, Value]]
 """The values of some partition columns by column name, or a list of such dicts."""
 
 
-@dataclass(frozen=True, kw_only=True)
+# A class that only others inherit from has no methods of its own: each costs a DAG file time.
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class JobRequest:
     """Keys of every job: the warehouse and the engine."""
 
@@ -62,7 +63,7 @@ class TableRequest(JobRequest):
     """``database.table``, or a branch of it: ``database.table$branch_name``."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class PartitionsRequest(TableRequest):
     """Keys of every job on chosen partitions of one table."""
 
@@ -74,7 +75,7 @@ class PartitionsRequest(TableRequest):
     """
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class CommitKeys:
     """The commit identity, by which a retry finds what an earlier attempt published."""
 
@@ -127,7 +128,7 @@ class CommitKeys:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class CommitRequest(TableRequest, CommitKeys):
     """Keys of every job that commits to one table."""
 
@@ -136,7 +137,7 @@ class CommitRequest(TableRequest, CommitKeys):
         CommitKeys.__post_init__(self)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class BatchRequest(CommitRequest):
     """Keys of every job whose rows may have been computed from the table that gets them."""
 
