@@ -37,7 +37,10 @@ class NewerFiles:
     kept: frozenset[str]
     """The names of the files that the overwrite keeps."""
     written_again: tuple[tuple[ManifestEntry, ...], ...]
-    """The other files, bucket by bucket and oldest first; some may be in earlier snapshots only."""
+    """The other files, bucket by bucket and oldest first; some may be in earlier snapshots only.
+
+    Dynamic buckets of a partition are together: an overwrite can give a key to another bucket.
+    """
 
     def rows(self, changes: ChangesSince) -> Iterator[pa.RecordBatch]:
         """Stream the newest row of each key in the files to write again, unless it is deleted.
@@ -74,11 +77,13 @@ def newer_files(
     only the files ``hidden`` are kept then, and the rows of the remaining ones are written again.
     """
     handle, head = changes.handle, changes.head
+    is_dynamic = has_hash_index(handle)
     buckets: dict[tuple[bytes, int], list[tuple[int, ManifestEntry]]] = {}
     for number, added in enumerate(changes.added):
         chosen = added.filter(replaced.mask(added.partition.to_arrow()))
         for entry in sorted(chosen.entries(), key=lambda each: each.file.min_sequence_number):
-            buckets.setdefault((entry.partition, entry.bucket), []).append((number, entry))
+            place = entry.partition, 0 if is_dynamic else entry.bucket
+            buckets.setdefault(place, []).append((number, entry))
     if head is None or not buckets:
         return NO_FILES
     partitions = pa.array(sorted({place[0] for place in buckets}), pa.large_binary())
@@ -86,7 +91,7 @@ def newer_files(
     unmerged = {
         entry.file.file_name
         for entry in live.filter(live.level.numbers == 0).entries()
-        if entry.total_buckets == handle.options.bucket and not has_hash_index(handle)
+        if entry.total_buckets == handle.options.bucket and not is_dynamic
     }
     if _has_hidden_rows(handle):
         unmerged &= hidden

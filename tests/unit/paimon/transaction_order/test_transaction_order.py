@@ -150,6 +150,17 @@ def test_an_overwrite_that_is_done_again_replaces_its_first_rows_and_keeps_the_s
         rows.table.write(batch((1, "C")), commit=lake.CommitId("other", 1), **how)
 
 
+def test_an_overwrite_that_is_done_again_finds_changes_of_a_key_in_several_dynamic_buckets():
+    """The first run gave the keys of the stream to other buckets."""
+    rows = KeyedRows({"bucket": "-1", "dynamic-bucket.target-row-num": "1"})
+    how = {"overwrite": "table", "read_snapshot": 0, "conflict": ORDER}
+    rows.commit(("+I", 1, "old"), ("+I", 2, "old"), ("+I", 3, "old"))
+    rows.table.write(batch((5, "A")), commit=lake.CommitId("job", 1), **how)
+    rows.commit(("-D", 1, "old"), ("+U", 2, "new"))
+    rows.table.write(batch((5, "B")), commit=lake.CommitId("job", 2), **how)
+    assert rows_of(rows) == {2: "new", 3: "old", 5: "B"}
+
+
 def test_rows_that_are_added_again_as_of_the_same_snapshot_are_refused_with_the_way_out():
     rows, position = began()
     how = {"read_snapshot": position, "conflict": ORDER}
