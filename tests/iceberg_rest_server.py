@@ -181,6 +181,8 @@ class RestServer:
         old, new = (".".join((*each["namespace"], each["name"])) for each in (source, destination))
         if old not in self.tables:
             raise Refused(404, "table does not exist")
+        if new in self.tables:
+            raise Refused(409, "table exists")
         self.tables[new] = self.tables.pop(old)
 
     def _commit(self, name: str, body: Any) -> Any:
@@ -234,19 +236,15 @@ def apply_update(metadata: dict[str, Any], update: dict[str, Any]) -> None:
                 raise Refused(400, "the sequence number is not higher than the last one")
             metadata["snapshots"].append(snapshot)
             metadata["last-sequence-number"] = snapshot["sequence-number"]
+            metadata["last-updated-ms"] = snapshot["timestamp-ms"]
             if "next-row-id" in metadata:
                 metadata["next-row-id"] += snapshot["added-rows"]
         case "set-snapshot-ref":
-            kept = {k: v for k, v in update.items() if k not in ("action", "ref-name")}
-            metadata["refs"][update["ref-name"]] = kept
-            if update["ref-name"] == "main":
-                metadata["current-snapshot-id"] = update["snapshot-id"]
+            set_reference(metadata, update)
         case "remove-snapshot-ref":
             del metadata["refs"][update["ref-name"]]
         case "remove-snapshots":
-            gone = update["snapshot-ids"]
-            kept = [each for each in metadata["snapshots"] if each["snapshot-id"] not in gone]
-            metadata["snapshots"] = kept
+            remove_snapshots(metadata, update["snapshot-ids"])
         case "add-schema":
             metadata["schemas"].append(update["schema"])
             metadata["last-column-id"] = update["last-column-id"]
@@ -257,13 +255,48 @@ def apply_update(metadata: dict[str, Any], update: dict[str, Any]) -> None:
         case "remove-properties":
             for key in update["removals"]:
                 metadata["properties"].pop(key, None)
-        case "set-statistics" | "remove-statistics":
-            files = metadata.get("statistics", [])
-            kept = [each for each in files if each["snapshot-id"] != update["snapshot-id"]]
-            added = [update["statistics"]] if "statistics" in update else []
-            metadata["statistics"] = [*kept, *added]
+        case "set-statistics" | "set-partition-statistics" as action:
+            listed = action.removeprefix("set-")
+            remove_statistics(metadata, listed, [update[listed]["snapshot-id"]])
+            metadata[listed].append(update[listed])
+        case "remove-statistics" | "remove-partition-statistics" as action:
+            listed = action.removeprefix("remove-")
+            remove_statistics(metadata, listed, [update["snapshot-id"]])
         case action:
             raise Refused(400, f"this server does not know {action}")
+
+
+def set_reference(metadata: dict[str, Any], update: dict[str, Any]) -> None:
+    """Create or move a branch or a tag; a move of ``main`` is added to the snapshot log."""
+    snapshot_id = update["snapshot-id"]
+    if snapshot_id not in {each["snapshot-id"] for each in metadata["snapshots"]}:
+        raise Refused(400, f"there is no snapshot {snapshot_id}")
+    kept = {k: v for k, v in update.items() if k not in ("action", "ref-name")}
+    metadata["refs"][update["ref-name"]] = kept
+    if update["ref-name"] == "main":
+        metadata["current-snapshot-id"] = snapshot_id
+        entry = {"timestamp-ms": metadata["last-updated-ms"], "snapshot-id": snapshot_id}
+        metadata.setdefault("snapshot-log", []).append(entry)
+
+
+def remove_snapshots(metadata: dict[str, Any], removed: list[int]) -> None:
+    """Remove snapshots with their statistics, and the part of the snapshot log up to them."""
+    named = {each["snapshot-id"] for each in metadata["refs"].values()}
+    if named & {*removed}:
+        raise Refused(400, "a branch or a tag names a removed snapshot")
+    kept = [each for each in metadata["snapshots"] if each["snapshot-id"] not in removed]
+    metadata["snapshots"] = kept
+    for listed in ("statistics", "partition-statistics"):
+        remove_statistics(metadata, listed, removed)
+    log = metadata.get("snapshot-log", [])
+    gaps = [number for number, each in enumerate(log, 1) if each["snapshot-id"] in removed]
+    metadata["snapshot-log"] = log[max(gaps, default=0) :]
+
+
+def remove_statistics(metadata: dict[str, Any], listed: str, snapshot_ids: list[int]) -> None:
+    """Remove the statistics files of some snapshots; snapshots without one are no error."""
+    files = metadata.get(listed, [])
+    metadata[listed] = [each for each in files if each["snapshot-id"] not in snapshot_ids]
 
 
 @contextmanager
