@@ -10,8 +10,9 @@ __all__ = ["FileSection"]
 
 
 class FileSection(io.RawIOBase):
-    """The bytes of a stream from offset ``start`` on, as a stream; closing it keeps the first one
-    open.
+    """At most ``size`` bytes of ``stream``, from offset ``start`` on, as a stream of its own.
+
+    Closing it does not close ``stream``.
     """
 
     def __init__(self, stream: IO[bytes], start: int, size: int) -> None:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records which files the runs of a task have ingested, so that a later run ingests only new files.
 
-The records are beside those of the runs, in the table's directory. ``files-<digest>-<id>`` has the
-files of one commit and is written before it; ``files-<digest>-<id>.done`` marks that the commit is
-published. The digest is that of the task's name, which all of its map indexes share. A record
+The records are in the table's directory, beside the files ``run-<user>`` of
+``lakeformat/tables/run_record.py``. ``files-<digest>-<id>`` names the files of one commit, and is
+written before the commit; ``files-<digest>-<id>.done`` marks that the commit is published. The
+digest is that of the task's name, which all of its map indexes share. A record
 without a mark counts if its commit is in the table, because its process may have been killed after
 the commit. ``files-<digest>-<id>.all`` replaces many records.
 """

@@ -25,5 +25,5 @@ class StagedCommitRequest(CommitRequest):
         CommitRequest.__post_init__(self)
         if not self.staged:
             raise refusal("key 'staged' is empty: give the addresses that the job ingest returned")
-        if len(set(self.staged)) < len(self.staged):
-            raise refusal("key 'staged' has an address twice: give each address once")
+        if twice := [each for each in self.staged if self.staged.count(each) > 1]:
+            raise refusal(f"key 'staged' has {twice[0]!r} twice: give each address once")

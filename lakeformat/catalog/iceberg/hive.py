@@ -192,8 +192,8 @@ class _Lock:
         self._environment = environment
 
     def __enter__(self) -> None:
-        """Take the lock; raise ``LockUnavailableError`` if another program holds it longer than the
-        attempts take.
+        """Take the lock; raise ``LockUnavailableError`` if another program still holds it after
+        more than a minute.
         """
         lock = self._opened.lock(self._request)
         self._id = lock.lockid

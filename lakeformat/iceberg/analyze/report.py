@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of counting distinct values."""
+"""The reports of two counts: distinct values by column, and rows and files by partition."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups manifests that are merged: those of one partition spec, of data files or of delete files.
+"""Groups the manifests to merge: a group has one partition spec, and one kind of files, data files
+or delete files.
 
 The merged entries are sorted by partition. So each new manifest has few partitions, and a scan can
 skip the other ones.

@@ -40,7 +40,7 @@ class Maintained(ABC):
 
     @property
     def environment(self) -> Environment:
-        """The clock of the table."""
+        """The clock, unique names and random numbers of the table's operations."""
         return self.handle.environment
 
     @property

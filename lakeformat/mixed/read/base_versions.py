@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the versions of base rows that inserted rows of the same keys must exceed.
 
-In a table with a version field, a late insert can be older than a row of the base store, whose own
-delete is merged and no longer read. So this row counts as a delete with its version, before all
-transactions.
+In a table with a version field, a late insert can be older than a row of the base store. The delete
+that came with the base row is merged and no longer read. So the base row counts as a delete with
+its version, before all transactions.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ BEFORE_ALL = -1
 def base_versions(
     state: MixedState, files: Sequence[StoreFile], deletes: pa.Table, report: ScanReport
 ) -> pa.Table:
-    """Return the base rows whose keys are among those of the deletes, as deletes with their
-    versions; memory holds only these.
+    """Return a delete for each base row whose key ``deletes`` contains, with the row's version.
 
-    The columns are those of ``deletes``: the key, the version and the offset.
+    The columns are those of ``deletes``: the key, the version and the offset, here 0. Other base
+    rows are read, but not kept in memory.
     """
     assert state.version is not None
     if not files:

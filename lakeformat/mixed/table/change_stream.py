@@ -153,9 +153,9 @@ def _require_known(history: MixedHistory, snapshot: MixedSnapshot) -> None:
         raise UnsupportedError(
             f"snapshot {snapshot.snapshot_id} of {history.uri} overwrote rows of the base store, "
             "and the change store does not have these changes. Read all rows with "
-            f"scan(snapshot='{after}') once, then the changes after this position; a consumer is "
-            f"moved there with table.consumers.set(id, after=table.position('{after}')). In Spark "
-            "start a new stream, with a checkpoint of its own: it delivers all rows first"
+            f"scan(snapshot='{after}') once, then the changes after this position. Move a consumer "
+            f"to it with table.consumers.set(id, after=table.position('{after}')). In Spark start "
+            "a new stream, with a checkpoint of its own: it delivers all rows first"
         )
 
 

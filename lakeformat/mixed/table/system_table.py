@@ -19,6 +19,7 @@ from lakeformat.tables.moment import Moment
 from lakeformat.tables.position import AnyPosition
 from lakeformat.tables.results import Rows
 from lakeformat.types.closest import closest
+from lakeformat.types.sentence import sentence
 
 __all__ = ["SYSTEM_TABLES", "MixedSystemTable"]
 
@@ -62,10 +63,10 @@ class MixedSystemTable:
     def __init__(self, name: str, load: Callable[[], LoadedPair]) -> None:
         known = [*SYSTEM_TABLES, BASE, CHANGE]
         if name not in SYSTEM_TABLES:
+            unknown = f"a Mixed table has no system table {name!r}, only {', '.join(known)}"
             raise NotFoundError(
-                f"a Mixed table has no system table {name!r}, only {', '.join(known)}. Each store "
-                f"has Iceberg's: table.base.system_table(…), table.change.system_table(…)"
-                f"{closest(name, known)}"
+                f"{sentence(unknown + closest(name, known))} Those of Iceberg are in each store: "
+                "table.base.system_table(…), table.change.system_table(…)"
             )
         self.name = name
         self._load = load

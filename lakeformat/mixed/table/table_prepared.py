@@ -121,5 +121,6 @@ class TablePrepared(TableUpkeep):
         key = self.key_columns
         if isinstance(given, str) or {*given} != {*key}:
             raise InvalidRequestError(
-                f"{argument} must be the key, {' and '.join(key)}, got {given!r}: leave it out"
+                f"{argument} must be the key, {' and '.join(key)}, got {given!r}: leave out "
+                f"{argument}"
             )

@@ -50,7 +50,7 @@ def hash_parts(parts: RowParts) -> NDArray[np.int32]:
 
 
 def _shared_start(header: list[int | Words]) -> Words:
-    """Return the first header words that are equal in all rows, which are mixed only once."""
+    """Return the leading header words that all rows have in common: they are hashed only once."""
     return np.array(list(takewhile(lambda word: isinstance(word, int), header)), np.uint64)
 
 

@@ -35,8 +35,8 @@ class FilePlaces:
         """Return unique keys for the files of each entry: of the data file first, then of its extra
         files.
 
-        The key is the path below the table, or the address of an external file. Entries of one file
-        on different levels, or with other extra files, have the same key for it.
+        The key is the path in the storage, or the address of an external file. All entries that
+        name a file give it the same key, also if they have other levels and other extra files.
         """
         layout = self._handle.layout
         partitions = [self._directory(each or b"") for each in columns.partition.values()]

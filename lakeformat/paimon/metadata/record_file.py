@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads and writes whole files of metadata records, in the format of the table's manifests.
+"""Encodes and decodes whole files of metadata records: Avro, ORC or Parquet.
 
-Errors about damage have the URI of the file.
+New files have the format ``manifest.format``; the first bytes of a file show its own. Errors about
+damage name the URI of the file.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ __all__ = ["ManifestNames", "ReadNames", "encoded", "last_part"]
 
 @dataclass(frozen=True, slots=True)
 class ManifestNames:
-    """The names of the data files in one manifest, followed by those of extra and external files.
+    """The names of the data files in one manifest, then of their extra files, then the last parts
+    of their external paths.
 
     They are bytes instead of the numbers of ``NameSet``, which are only valid in one process.
     """
@@ -47,8 +48,8 @@ class ReadNames:
     """True to count the entries of each partition."""
 
     def __call__(self, manifest: ManifestMeta) -> ManifestNames:
-        """Return the names of the data files in a manifest, and of their extra and external
-        files.
+        """Return the names of the data files in a manifest, those of their extra files, and the
+        last parts of their external paths.
         """
         columns = read_manifests(self.storage, self.layout, [manifest])
         beside = _beside(columns)
@@ -72,7 +73,9 @@ def last_part(address: str) -> str:
 
 
 def _beside(columns: ManifestColumns) -> list[tuple[bytes, bool]]:
-    """Return the names of extra and external files, each with True if its entry is a DELETE."""
+    """Return the names of extra files and the last parts of external paths, each with True if its
+    entry is a DELETE.
+    """
     is_delete = columns.is_delete.tolist()
     pairs: list[tuple[bytes, bool]] = []
     if columns.extra_files.counts.any():

@@ -34,15 +34,14 @@ ZSTD, ORC_ZSTD_LEVEL = "zstd", 1
 
 @dataclass(frozen=True, slots=True)
 class OptionKeys:
-    """The keys of the options for one kind of files, which errors name."""
+    """The options for one kind of files, as errors name them, such as ``'file.format'``."""
 
     format: str
     compression: str
 
 
-DATA_FILES = OptionKeys("file.format", "file.compression")
-_OF_LEVEL = OptionKeys("file.format.per.level", "file.compression.per.level")
-_CHANGELOG = OptionKeys("changelog-file.format", "changelog-file.compression")
+DATA_FILES = OptionKeys("'file.format'", "'file.compression'")
+_CHANGELOG = OptionKeys("'changelog-file.format'", "'changelog-file.compression'")
 
 
 def files_of_table(options: TableOptions) -> Iterator[tuple[OptionKeys, TableOptions]]:
@@ -50,9 +49,17 @@ def files_of_table(options: TableOptions) -> Iterator[tuple[OptionKeys, TableOpt
     yield DATA_FILES, options
     levels = sorted({*options.file_format_per_level, *options.file_compression_per_level})
     for level in levels:
-        yield _OF_LEVEL, options.of_level(level)
+        yield _of_level(level), options.of_level(level)
     for level in levels or [0]:
         yield _CHANGELOG, options.of_changelog(level)
+
+
+def _of_level(level: int) -> OptionKeys:
+    """Return the options of one level; a value has one part for each level, such as ``0:avro``."""
+    return OptionKeys(
+        f"level {level} in 'file.format.per.level'",
+        f"level {level} in 'file.compression.per.level'",
+    )
 
 
 def require_format_holds(
@@ -66,7 +73,7 @@ def require_format_holds(
     if options.file_compression not in CODECS[file_format]:
         raise UnsupportedError(
             f"{file_format} files have no compression {options.file_compression!r}; set "
-            f"{keys.compression!r} to one of {', '.join(CODECS[file_format])}"
+            f"{keys.compression} to one of {', '.join(CODECS[file_format])}"
         )
     if (file_format, options.file_compression) == (ORC, ZSTD):
         _check_zstd_level(options, keys)
@@ -76,7 +83,7 @@ def require_format_holds(
             if _refuses(file_format)(part):
                 raise UnsupportedError(
                     f"{file_format} files cannot hold {type_to_sql(part)} of column "
-                    f"{field.name!r}; set {keys.format!r} to parquet or change the column"
+                    f"{field.name!r}; set {keys.format} to parquet or change the column"
                 )
         if file_format == AVRO:
             _check_avro_names(field, keys)
@@ -87,7 +94,7 @@ def _check_zstd_level(options: TableOptions, keys: OptionKeys) -> None:
         level = TableOptions.file_compression_zstd_level
         raise UnsupportedError(
             f"option {level.key!r} is {options.text(level)!r}, but this version compresses orc "
-            f"files only with level {ORC_ZSTD_LEVEL}; remove the option or set {keys.format!r} to "
+            f"files only with level {ORC_ZSTD_LEVEL}; remove the option or set {keys.format} to "
             "parquet or avro"
         )
 
@@ -134,5 +141,5 @@ def _check_avro_names(column: DataField, keys: OptionKeys) -> None:
             raise UnsupportedError(
                 f"avro files cannot hold column {column.name!r}: the name {name!r} may have only "
                 "letters, digits and underscores, and not begin with a digit; set "
-                f"{keys.format!r} to parquet, or choose another name"
+                f"{keys.format} to parquet, or choose another name"
             )

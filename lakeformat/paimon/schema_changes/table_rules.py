@@ -180,7 +180,7 @@ def check_external_paths(options: TableOptions) -> None:
     if not options.data_file_external_paths:
         raise InvalidRequestError(
             f"option {setting!r} is {strategy!r}, but 'data-file.external-paths' names no path: "
-            "set it, or set the strategy to 'none'"
+            "set 'data-file.external-paths', or set the strategy to 'none'"
         )
     _check_weights(options, strategy)
     wanted = options.data_file_external_paths_specific_fs

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of the live files of a snapshot by partition, or by partition and bucket."""
+"""Counts the live files of a snapshot, and adds up their rows and bytes.
+
+The sums are by partition, or by partition and bucket.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ _SUMS = [("rows", "sum"), ("bytes", "sum"), ("rows", "count"), ("created", "max"
 
 
 class FileSums:
-    """Sums of the live files of a snapshot by partition, or by partition and bucket."""
+    """The number, rows, bytes and newest time of live files, by partition or by bucket."""
 
     def __init__(self, source: Source, keys: Sequence[str]) -> None:
         self.source = source

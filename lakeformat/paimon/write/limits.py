@@ -76,8 +76,9 @@ def _check_length(values: pa.Array, data_type: AtomicType, name: str) -> None:
 
 
 def _check_time(values: pa.Array, name: str) -> None:
-    """Raise for a TIME that is not within one day; its precision does not limit the
-    milliseconds.
+    """Raise InvalidRequestError for a TIME outside of one day.
+
+    A TIME of every precision keeps its milliseconds, so the precision is not checked.
     """
     millis = pc.min_max(values.cast(pa.int32())).as_py()
     for value in (millis["min"], millis["max"]):

@@ -67,7 +67,9 @@ def test_changes_have_their_kinds_and_their_order(aged):
     assert listed(aged.table.changes(aged.table.position())) == []
     with pytest.raises(lake.UnsupportedError, match="read commit by commit: pass mode='changelog'"):
         aged.table.changes(begin, mode="diff")
-    with pytest.raises(lake.InvalidRequestError, match="keys must be the key of the table"):
+    with pytest.raises(
+        lake.InvalidRequestError, match=r"keys must be the key of the table, .* leave out keys"
+    ):
         aged.table.changes(begin, keys=["v"])
 
 

@@ -176,6 +176,10 @@ def test_a_mixed_table_has_the_operations_that_it_can_do_and_refuses_the_others_
         _ = table.rescale
     with pytest.raises(AttributeError, match="a Mixed table has no attribute 'no_such'"):
         _ = table.no_such
+    with pytest.raises(
+        lake.NotFoundError, match=r"base, change; did you mean 'files'\? Those of I"
+    ):
+        table.system_table("file")
 
 
 def test_stores_are_read_alone_and_never_written():

@@ -138,7 +138,7 @@ REFUSED = [
             "primary_key": ["id"],
             **options(file__format__per__level="3:avro"),
         },
-        "column 'at'; set 'file.format.per.level' to parquet",
+        "column 'at'; set level 3 in 'file.format.per.level' to parquet",
     ),
     (
         {"primary_key": ["id"], **options(file__format="orc", changelog_file__compression="gzip")},
@@ -149,7 +149,7 @@ REFUSED = [
             "primary_key": ["id"],
             **options(file__format__per__level="0:avro", file__compression__per__level="0:lz4"),
         },
-        "avro files have no compression 'lz4'; set 'file.compression.per.level'",
+        "avro files have no compression 'lz4'; set level 0 in 'file.compression.per.level' to one",
     ),
     (
         options(file__format__per__level="0:avro"),

@@ -359,6 +359,8 @@ def test_what_is_staged_is_published_by_the_commit_job_once(orders, tmp_path, re
     done, repeated = commit.run(publish), commit.run(publish)
     assert said(done) == said(repeated) == (False, 3, 2)
     assert (done["replayed"], repeated["replayed"], orders.scan().count()) == (False, True, 4)
+    with pytest.raises(lake.InvalidRequestError, match=f"'staged' has '{first['staged']}' twice"):
+        commit.run(request_for(staged=[first["staged"], "other", first["staged"]]))
 
 
 def test_a_plan_starts_no_spark(orders, request_for):
