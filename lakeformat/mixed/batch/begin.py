@@ -158,11 +158,7 @@ def begin_batch(pair: StorePair) -> BegunBatch:
         )
         begin = published.snapshot
         assert begin is not None
-        newest = pair.load()
-        # An expiry keeps the base snapshot that is the newest one at the begin. One before it can
-        # have no newer changes, either, unless Amoro has merged them.
-        base = newest.base if _has_no_newer(newest.base, begin) else loaded.base
-        state = _state(replace(newest, base=base), begin)
+        state = _state(pair.load(), begin)
         return BegunBatch(pair, begin.sequence_number, begin, lease, state)
     except BaseException:
         lease.release()
@@ -199,15 +195,20 @@ def _empty_change(base: Base, more: dict[str, str]) -> FileChange:
     return replace(change, operation="append", more=more)
 
 
-def _has_no_newer(base: LoadedMetadata, begin: Snapshot) -> bool:
-    """Return True if the base store has merged no changes since the begin of a batch."""
-    merged = optimized_sequences(base, base.metadata.current_snapshot).sequences
-    return all(each < begin.sequence_number for each in merged.values())
+def _base_at(base: LoadedMetadata, begin: Snapshot) -> Snapshot | None:
+    """Return the newest snapshot of the base store that has merged no changes since the begin of a
+    batch. An expiry keeps it, because it keeps the newest one at the begin and all newer ones.
+    """
+    for each in base.metadata.ancestry(base.metadata.current_snapshot_id):
+        merged = optimized_sequences(base, each).sequences
+        if all(number < begin.sequence_number for number in merged.values()):
+            return each
+    return None
 
 
 def _state(pair: LoadedPair, begin: Snapshot) -> MixedState:
     base, change = pair.base, pair.change
-    newest, schema = base.metadata.current_snapshot, base.metadata.schema
+    newest, schema = _base_at(base, begin), base.metadata.schema
     identity = f"{begin.snapshot_id}-{'' if newest is None else newest.snapshot_id}"
     number = 0 if newest is None else newest.sequence_number
     return MixedState(

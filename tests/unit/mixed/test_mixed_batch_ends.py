@@ -7,15 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import lakeformat as lake
 from lakeformat.iceberg.table import load_iceberg_table
 from lakeformat.mixed.batch import begin as begins
 from lakeformat.mixed.batch import lease as leases
+from lakeformat.mixed.compact import compact as compactions
+from lakeformat.mixed.compact import plan as plans
 from lakeformat.storage import LocalStorage
 from tests.crash.simulated import NOW_MILLIS, Clock
-from tests.unit.mixed.aged_table import HOUR, AgedTable
+from tests.unit.mixed.aged_table import COLUMNS, HOUR, AgedTable
 from tests.unit.mixed.edited_stores import edit, newest_metadata
 from tests.unit.mixed.named_rows import (
     IMPORTED,
@@ -280,8 +283,12 @@ def test_an_overwrite_whose_base_snapshots_have_expired_is_refused(table, tmp_pa
         replaced_pair(batch, table).overwrite(names(_1="b"), "table")
 
 
-def test_a_batch_reads_the_base_snapshot_that_an_expiry_keeps(tmp_path, monkeypatch):
-    """An optimizing is published after the batch has read the metadata, and before its begin."""
+@pytest.mark.parametrize("is_amoro", [False, True], ids=["lake", "amoro"])
+def test_a_batch_reads_the_base_snapshot_that_an_expiry_keeps(tmp_path, monkeypatch, is_amoro):
+    """An optimizing is published after the batch has read the metadata, and before its begin.
+
+    Amoro's optimizer, which does not wait for the batch, publishes another one after the begin.
+    """
     aged = AgedTable(tmp_path)
     aged.write((1, "x", "a"))
     aged.merge()
@@ -290,16 +297,26 @@ def test_a_batch_reads_the_base_snapshot_that_an_expiry_keeps(tmp_path, monkeypa
 
     publish = begins.publish_change
 
-    def merge_first(*given: Any, **named: Any) -> Any:
+    def merge_around(*given: Any, **named: Any) -> Any:
         monkeypatch.setattr(begins, "publish_change", publish)
         aged.merge()
-        return publish(*given, **named)
+        begun = publish(*given, **named)
+        if is_amoro:
+            aged.write((1, "x", "stream"))
+            with monkeypatch.context() as amoro:
+                amoro.setattr(plans, "oldest_open_batch", lambda *state: None)
+                amoro.setattr(compactions, "end_dead_batches", lambda pair: None)
+                aged.merge()
+        return begun
 
-    monkeypatch.setattr(begins, "publish_change", merge_first)
+    monkeypatch.setattr(begins, "publish_change", merge_around)
     with aged.table.begin() as batch:
         aged.now += HOUR
         batch._begun.lease._write(aged.now + leases.LEASE_MILLIS)
         aged.table.expire_snapshots(older_than="90 min")
         assert batch.scan().to_arrow().to_pylist() == [{"k": 1, "p": "x", "v": "b"}]
-        batch.update(None, {"v": "c"})
-    assert aged.rows() == [(1, "x", "c")]
+        if is_amoro:
+            batch.overwrite(pa.table([[1], ["x"], ["c"]], schema=COLUMNS), "table")
+        else:
+            batch.update(None, {"v": "c"})
+    assert aged.rows() == [(1, "x", "stream" if is_amoro else "c")]
