@@ -91,11 +91,17 @@ class FilePlan:
 
 
 def plan_files(
-    state: TableState, conditions: Conjunction = (), manifests: pa.Table | None = None
+    state: TableState,
+    conditions: Conjunction = (),
+    manifests: pa.Table | None = None,
+    *,
+    statistics_of: Collection[int] = (),
 ) -> FilePlan:
     """Plan the live data files that may have rows that meet all conditions.
 
-    ``manifests`` are rows of a manifest list; by default all manifests of the snapshot.
+    ``manifests`` are rows of a manifest list; by default all manifests of the snapshot. The entries
+    of the plan have the statistics of the columns with the ids ``statistics_of``; those of other
+    columns only if the plan itself needs them.
     """
     if state.snapshot is None:
         return FilePlan()
@@ -104,7 +110,8 @@ def plan_files(
     planner = _Planner(state, conditions)
     found = planner.deletes(manifests.filter(pc.equal(manifests.column("content"), _DELETES)))
     data = manifests.filter(pc.equal(manifests.column("content"), _DATA))
-    plan = planner.plan(data, _files_in(data, "added", "existing"), _key_ids(found))
+    keys = {*_key_ids(found), *statistics_of}
+    plan = planner.plan(data, _files_in(data, "added", "existing"), keys)
     if not plan.entries:
         return plan
     deletes = (planner.of_wanted_rows(planner.in_partitions(table)) for table in found)

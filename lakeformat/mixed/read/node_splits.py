@@ -19,6 +19,7 @@ from lakeformat.mixed.file_names import FileKind
 from lakeformat.mixed.read.key_nodes import NodeFilter
 from lakeformat.mixed.read.state import MixedState
 from lakeformat.mixed.read.store_files import StoreFile, base_files, change_files
+from lakeformat.mixed.read.version_ranges import VersionRanges
 from lakeformat.mixed.stores.key_types import has_changed_key_type, require_one_key_type
 from lakeformat.mixed.tree_node import ROOT, TreeNode
 from lakeformat.rows.prune import Conjunction, on_columns
@@ -49,8 +50,8 @@ class NodeSplit:
     deletes: tuple[StoreFile, ...]
     """The files whose rows are deleted, if they may delete rows of ``files``."""
     base_versions: tuple[StoreFile, ...] = ()
-    """The base files whose rows may have larger versions than inserts among ``files``; empty in a
-    table without a version field."""
+    """The base files that, by their bounds, may have larger versions than inserts among ``files``;
+    empty in a table without a version field."""
 
     @property
     def size_bytes(self) -> int:
@@ -85,8 +86,9 @@ class MixedPlan:
 
 def plan_nodes(state: MixedState, conditions: Conjunction) -> MixedPlan:
     """Plan the splits with rows that may meet all conditions."""
-    base = plan_files(state.base, conditions)
-    change = plan_files(state.change, conditions)
+    version = () if state.version is None else (state.version.id,)
+    base = plan_files(state.base, conditions, statistics_of=version)
+    change = plan_files(state.change, conditions, statistics_of=version)
     of_keys = on_columns(conditions, {each.name for each in state.key})
     # A condition on another column must not exclude a delete, which may lack the column's value.
     only_keys = [*of_keys] == [*conditions]
@@ -106,8 +108,10 @@ def plan_nodes(state: MixedState, conditions: Conjunction) -> MixedPlan:
             deletes.append(each)
     rows = [*base_files(state.base, base), *inserts]
     versions: list[StoreFile] = []
+    of_base = base
     if state.version is not None and inserts:
-        of_base = base if only_keys else plan_files(state.base, of_keys)
+        if not only_keys:
+            of_base = plan_files(state.base, of_keys, statistics_of=version)
         versions = [*base_files(state.base, of_base)]
     _require_one_spec(state, (base, change, all_deletes))
     nodes = NodeFilter.of(state.key, conditions)
@@ -118,7 +122,8 @@ def plan_nodes(state: MixedState, conditions: Conjunction) -> MixedPlan:
             [replace(each, node=ROOT) for each in of] for of in (rows, deletes, versions)
         )
     kept = [each for each in rows if nodes.may_have_keys(each.node)]
-    made = _splits(state, kept, deletes, versions)
+    ranges = VersionRanges.of(state.version, (of_base, change))
+    made = _splits(state, kept, deletes, versions, ranges)
     splits = sorted(made, key=lambda each: (each.partition, each.node))
     return MixedPlan(base, change, merged, len(rows) - len(kept), splits)
 
@@ -134,7 +139,8 @@ def plan_all_nodes(state: MixedState, select: SelectChanges) -> NodesToMerge:
     """
     stores = (state.base.metadata, state.change.metadata)
     require_one_key_type(stores, state.key, "optimizing")
-    base, change = plan_files(state.base), plan_files(state.change)
+    version = () if state.version is None else (state.version.id,)
+    base, change = (plan_files(each, statistics_of=version) for each in (state.base, state.change))
     _require_one_spec(state, (base, change, change))
     newer = [
         each
@@ -151,7 +157,8 @@ def plan_all_nodes(state: MixedState, select: SelectChanges) -> NodesToMerge:
     _require_own_paths(state, (*rows, *deletes), "they cannot be optimized: read the table")
     _require_one_path(state, (*rows, *deletes))
     versions = [each for each in rows if state.version is not None and not each.in_change]
-    splits = [*_splits(state, rows, deletes, versions, keep_old=True)]
+    ranges = VersionRanges.of(state.version, (base, change))
+    splits = [*_splits(state, rows, deletes, versions, ranges, keep_old=True)]
     applied = {each.path for split in splits for each in split.deletes}
     return NodesToMerge(splits, [each for each in deletes if each.path not in applied])
 
@@ -218,6 +225,7 @@ def _splits(
     rows: Iterable[StoreFile],
     deletes: Iterable[StoreFile],
     versions: Iterable[StoreFile],
+    ranges: VersionRanges,
     *,
     keep_old: bool = False,
 ) -> Iterator[NodeSplit]:
@@ -234,10 +242,11 @@ def _splits(
             for each in _sharing_keys(of_nodes, values, node)
             if keep_old or each.transaction >= oldest
         ]
-        has_inserts = any(each.in_change for each in files)
-        older = _sharing_keys(versions_of_nodes, values, node) if has_inserts else ()
-        ids = state.snapshot_ids
-        yield NodeSplit(ids, partition, node, tuple(files), tuple(applied), tuple(older))
+        newer: tuple[StoreFile, ...] = ()
+        if state.version is not None and (inserts := [each for each in files if each.in_change]):
+            of_base = _sharing_keys(versions_of_nodes, values, node)
+            newer = ranges.may_be_larger(of_base, inserts)
+        yield NodeSplit(state.snapshot_ids, partition, node, tuple(files), tuple(applied), newer)
 
 
 _ByNode: TypeAlias = dict[str, dict[TreeNode, list[StoreFile]]]

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares the versions in files of both stores by their bounds in manifests.
+
+A row of the base store hides an insert of its key only if its version is larger. So a base file
+whose versions are all smaller than those of the inserts, or equal, need not be read for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lakeformat.iceberg.read.entry_columns import EntryColumns
+from lakeformat.iceberg.read.key_ranges import KeyRange, ranges_of
+from lakeformat.iceberg.read.plan import FilePlan
+from lakeformat.iceberg.types import Field
+from lakeformat.mixed.read.store_files import StoreFile
+
+__all__ = ["VersionRanges"]
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRanges:
+    """The range of versions in each file, by path."""
+
+    by_path: dict[str, KeyRange]
+
+    @classmethod
+    def of(cls, version: Field | None, plans: Sequence[FilePlan]) -> VersionRanges:
+        """Return the ranges of all data files of the plans; none without a version field.
+
+        The plans must have the statistics of the field.
+        """
+        found: dict[str, KeyRange] = {}
+        if version is None:
+            return cls(found)
+        for entries in (table for plan in plans for table in plan.entries):
+            paths = entries.column("file_path").to_pylist()
+            ranges = ranges_of(EntryColumns(entries), [version])
+            for path, each in zip(paths, ranges, strict=True):
+                found[path] = each.by_id[version.id]
+        return cls(found)
+
+    def may_be_larger(
+        self, base_files: Iterable[StoreFile], inserts: Sequence[StoreFile]
+    ) -> tuple[StoreFile, ...]:
+        """Return the base files that may have a version larger than one of the inserts, of which
+        there is at least one.
+        """
+        of_inserts = [self.by_path[each.path] for each in inserts]
+        bounds: list[Any] = [None if each.has_nulls else each.lower for each in of_inserts]
+        least = None if None in bounds else min(bounds)
+        return tuple(each for each in base_files if _may_exceed(self.by_path[each.path], least))
+
+
+def _may_exceed(base: KeyRange, least: Any) -> bool:
+    """Return False if no version of a base file is larger than ``least``; None is smaller than
+    every version.
+    """
+    if not base.has_values:  # a null is the smallest version
+        return False
+    return least is None or base.upper is None or bool(base.upper > least)
