@@ -95,7 +95,8 @@ def to_logical(array: pa.Array, data_type: DataType) -> pa.Array:
         case AtomicType():
             return _atomic(array, data_type, wanted)
     raise UnsupportedError(
-        f"type {type_to_json(data_type)} cannot be read in this version: leave its column out"
+        f"this version cannot read values of type {type_to_json(data_type)}: read only the other "
+        "columns, or use another engine"
     )
 
 

@@ -22,8 +22,8 @@ _REASON = "its table is dropped"
 def files_to_purge(loaded: LoadedMetadata) -> ExclusiveFiles:
     """Return the files of all snapshots, followed by the metadata files.
 
-    A file outside of the table is only counted, unless the caller allows its directory. Raise if
-    the property ``gc.enabled`` is false.
+    A file outside of the table is only counted, unless the caller allows its directory. Raise
+    ``UnsupportedError`` if the property ``gc.enabled`` is false.
     """
     require_gc(loaded.metadata)
     nothing = replace(loaded.metadata, snapshots=(), statistics=(), partition_statistics=())
@@ -35,7 +35,7 @@ def files_to_purge(loaded: LoadedMetadata) -> ExclusiveFiles:
 
 def purge(files: ExclusiveFiles) -> Deleted:
     """Delete the files; count and log those that cannot be deleted."""
-    deleter = Deleter()
+    deleter = Deleter(later="The table is dropped: delete the file by hand")
     for step in files.steps:
         deleter.remove(step)
     return deleter.deleted

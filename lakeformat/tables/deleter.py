@@ -42,12 +42,12 @@ class Deleted:
         self.files[kind] = self.files.get(kind, 0) + 1
         self.sizes[kind] = self.sizes.get(kind, 0) + (removal.size or 0)
 
-    def fail(self, removal: Removal, reason: LakeError) -> None:
-        """Count and log one file that could not be deleted."""
+    def fail(self, removal: Removal, reason: LakeError, later: str) -> None:
+        """Count and log one file that could not be deleted; ``later`` ends the log line."""
         self.failures += 1
         if len(self.failed) < _NAMED_FAILURES:
             self.failed.append(f"{removal.uri}: {reason}")
-        _log.warning("could not remove %s: %s. The next run tries again", removal.uri, reason)
+        _log.warning("could not delete %s: %s. %s", removal.uri, reason, later)
 
     def plus(self, other: Deleted) -> Deleted:
         """Return the sum of both."""
@@ -94,7 +94,8 @@ class Deleter:
     """Deletes files and counts them; in a dry run it only counts.
 
     A file that does not exist counts as deleted. ``threads`` is the number of parallel deletions;
-    default: a multiple of the number of processors.
+    default: a multiple of the number of processors. ``later`` is a sentence for the warning about a
+    file that could not be deleted: it names what deletes the file later.
     """
 
     def __init__(
@@ -103,8 +104,10 @@ class Deleter:
         *,
         dry_run: bool = False,
         on_progress: OnRemoval | None = None,
+        later: str = "The next run tries again",
     ) -> None:
         self.deleted = Deleted()
+        self._later = later
         self._threads = threads
         self._dry_run = dry_run
         self._on_progress = on_progress
@@ -123,7 +126,9 @@ class Deleter:
         return self.deleted.failures == before
 
     def remove_now(self, removal: Removal) -> None:
-        """Delete one file; raise if that fails, because the next deletions must not happen then."""
+        """Delete one file. A failure is raised, as a ``LakeError``, because the next deletions must
+        not happen then.
+        """
         if not self._dry_run:
             removal.storage.delete(removal.path)
         self._account(removal, None)
@@ -139,7 +144,7 @@ class Deleter:
 
     def _account(self, removal: Removal, reason: LakeError | None) -> None:
         if reason is not None:
-            self.deleted.fail(removal, reason)
+            self.deleted.fail(removal, reason, self._later)
             return
         self.deleted.count(removal)
         _log.debug("removed %s: %s", removal.path, removal.reason)

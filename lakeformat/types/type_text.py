@@ -121,7 +121,7 @@ def type_from_json(value: Any) -> DataType:
         return _parsed(value)
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
         raise InvalidRequestError(
-            f"a type must be text or an object with the member 'type', got {value!r}"
+            f"a type must be a string or a JSON object with the member 'type', got {value!r}"
         )
     words = value["type"].upper().split()
     if not words or words[0] not in _CONSTRUCTED:
@@ -166,7 +166,7 @@ def field_from_json(value: Any, fallback_id: int | None = None) -> DataField:
     """Convert the JSON object of a column or ROW field; ``fallback_id`` is used if it has no id."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         raise InvalidRequestError(
-            f"a field must be an object with the member 'name', which is text, got {value!r}"
+            f"a field must be a JSON object whose member 'name' is a string, got {value!r}"
         )
     field_id = value.get("id", fallback_id)
     if not isinstance(field_id, int):

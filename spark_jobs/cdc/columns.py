@@ -15,7 +15,7 @@ from lakeformat.files.foreign.text_checks import times_as_text
 from lakeformat.types.arrow_types import from_arrow_type
 from lakeformat.types.types import AtomicType, DataType
 from spark_jobs.cdc.changes import MessageChanges
-from spark_jobs.cdc.declared import Declared, type_text
+from spark_jobs.cdc.declared import Declared, Decoding, type_text
 from spark_jobs.ingestion.type_widening import narrowest_integer, widest
 
 __all__ = ["MessageColumn", "MessageColumns"]
@@ -166,8 +166,15 @@ def _both(column: MessageColumn, given: Declared) -> Declared:
     type = widest(before.type, given.type)
     if type is None or (before.decoding, before.scale) != (given.decoding, given.scale):
         raise lake.InvalidRequestError(
-            f"column {column.name!r} changes from {type_text(before.type)} to "
-            f"{type_text(given.type)} within one batch: ingest only the messages before that "
-            "change, change the table, then ingest the rest"
+            f"column {column.name!r} changes from {_described(before, before.type)} to "
+            f"{_described(given, given.type)} within one batch: ingest only the messages before "
+            "that change, change the table, then ingest the rest"
         )
     return Declared(type, before.decoding, before.scale)
+
+
+def _described(declared: Declared, type: DataType) -> str:
+    """Return the type, and the encoding of its values if they are encoded."""
+    if declared.decoding is Decoding.PLAIN:
+        return type_text(type)
+    return f"{type_text(type)} (as {declared.decoding.value})"

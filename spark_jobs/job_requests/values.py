@@ -125,7 +125,7 @@ def _unique_columns(value: Sequence[str | Sequence[str]]) -> None:
 def _accepted_values(value: Mapping[str, Sequence[Value]]) -> None:
     for column, accepted in value.items():
         if not accepted:
-            raise ValueError(f"no value is accepted for {column!r}")
+            raise ValueError(f"the list of column {column!r} is empty")
 
 
 def _ages(value: Mapping[str, str]) -> None:

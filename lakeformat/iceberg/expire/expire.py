@@ -93,7 +93,9 @@ def expire_snapshots(
     chosen = selections[-1]
     removals: list[Removal] = []
     listener = removals.append if dry_run and on_progress is None else on_progress
-    deleter = Deleter(dry_run=dry_run, on_progress=listener)
+    deleter = Deleter(
+        dry_run=dry_run, on_progress=listener, later="A removal of orphans deletes it later"
+    )
     files = ExclusiveFiles()
     if request.delete_files and chosen.snapshots:
         files = _find(chosen, published)

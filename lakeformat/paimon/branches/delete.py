@@ -56,7 +56,10 @@ def delete(
         _log.info("deleted branch %r of %s; removing files only it needed", name, handle.uri)
         handle.storage.delete_directory(target.metadata_root)
     deleter = Deleter(
-        handle.options.file_operation_threads, dry_run=dry_run, on_progress=on_progress
+        handle.options.file_operation_threads,
+        dry_run=dry_run,
+        on_progress=on_progress,
+        later="Delete the branch again to try again",
     )
     done = _remove_files(handle, name, lost, deleter, dry_run)
     if done and not dry_run:

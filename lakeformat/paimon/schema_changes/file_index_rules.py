@@ -119,5 +119,6 @@ def _check_size(options: TableOptions, column: str) -> None:
         raise InvalidRequestError(
             f"the bloom filter of column {column!r} would hold {items} items with a rate of "
             f"{rate} false positives; the rate must be between 0 and 1 and the filter smaller than "
-            f"256 MiB: change 'file-index.bloom-filter.{column}.items' or '.fpp'"
+            f"256 MiB: change 'file-index.bloom-filter.{column}.items' or "
+            f"'file-index.bloom-filter.{column}.fpp'"
         )

@@ -60,7 +60,12 @@ def delete(
             )
     deletion = _Deletion(
         handle,
-        Deleter(handle.options.file_operation_threads, dry_run=dry_run, on_progress=on_progress),
+        Deleter(
+            handle.options.file_operation_threads,
+            dry_run=dry_run,
+            on_progress=on_progress,
+            later="The next deletion of a tag tries again",
+        ),
         dry_run,
     )
     if not dry_run:

@@ -321,6 +321,16 @@ def test_a_type_that_changes_within_a_batch_is_named_as_people_write_it(stock, i
         ingest("debezium", *messages)
 
 
+def test_an_encoding_that_changes_within_a_batch_is_named(stock, ingest):
+    messages = [
+        debezium("c", after={"sku": "a", "at": 1}, schema=[field("at", "int64", semantic)])
+        for semantic in ("io.debezium.time.Timestamp", "io.debezium.time.MicroTimestamp")
+    ]
+    milli, micro = (rf"\(as {unit}seconds since 1970\)" for unit in ("milli", "micro"))
+    with pytest.raises(lake.InvalidRequestError, match=rf" \S+ {milli} to \S+ {micro} within"):
+        ingest("debezium", *messages)
+
+
 @pytest.mark.parametrize(
     "mark", ["__debezium_unavailable_value", "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ=="]
 )

@@ -216,8 +216,8 @@ def test_another_table_of_the_name_is_left_alone(catalog, source):
     [
         ({}, {}, "no Parquet or ORC file"),
         ({"a.parquet": ROWS, "x.csv": None}, {}, "neither Parquet nor ORC"),
-        ({"dt=1/a.parquet": ROWS, "h=1/b.parquet": ROWS}, {}, "the partition columns of"),
-        ({"dt=1/a.parquet": ROWS, "b.parquet": ROWS}, {}, "the partition columns of"),
+        ({"dt=1/a.parquet": ROWS, "h=1/b.parquet": ROWS}, {}, "h=1/b.parquet are h, but those of"),
+        ({"dt=1/a.parquet": ROWS, "b.parquet": ROWS}, {}, "dt=1/a.parquet are dt, but those of"),
         (
             {"a.parquet": ROWS},
             {"partition_types": {"dt": "DATE"}},
