@@ -120,7 +120,9 @@ class SparkJob(DeferringJob):
         return found or DEFAULT_SPARK_CONNECTION
 
     def _made(self, defaults: Mapping[str, Any], **arguments: Any) -> LakeSparkSubmission:
-        """Return the operator that submits; work without Spark never imports its class."""
+        """Return the operator that submits the Spark application; arguments of the task replace
+        ``defaults``. The class is imported here, so that a task without Spark never imports it.
+        """
         from airflow_provider_lake.spark.submission import LakeSparkSubmission
 
         stock = {**defaults, **self._spark_given(), "conn_id": self._spark_connection_id()}

@@ -164,10 +164,11 @@ def repair_hints(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Correct the hint files of a table and its branches, which name the first and last snapshot.
+    """Correct the files EARLIEST and LATEST of a table and its branches, which name the first and
+    last snapshot.
 
-    A wrong EARLIEST hides old snapshots from other programs; with a wrong LATEST they list the
-    directory of snapshots.
+    Other programs trust these hints: a wrong EARLIEST hides old snapshots from them, and a LATEST
+    that is too high names a snapshot that does not exist.
 
     An example: lake repair-hints shop.orders
     """

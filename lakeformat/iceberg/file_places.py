@@ -73,7 +73,8 @@ class FilePlaces:
 def places_of(storage: Storage, root: str, location: str, roots: ExternalRoots) -> FilePlaces:
     """Return the places of the table at ``root``; ``location`` is the one in its metadata.
 
-    Raise if ``location`` is not the URI of ``root``: then the table was moved or copied.
+    Raise ``InvalidRequestError`` if ``location`` is not the URI of ``root``: then the table was
+    moved or copied.
     """
     here = location_of(storage.uri(root), is_literal=False)
     try:

@@ -223,7 +223,7 @@ def _require_kept_version(table: str, version: Field, alteration: Alteration) ->
 
 
 def _require_not_named(table: str, metadata: TableMetadata, path: Path) -> None:
-    """Raise if a property that only Amoro reads names the column."""
+    """Raise ``InvalidRequestError`` if a property that only Amoro reads names the column."""
     for name in _OF_COLUMNS:
         if metadata.properties.get(name) == ".".join(path):
             raise InvalidRequestError(

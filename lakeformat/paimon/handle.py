@@ -119,8 +119,8 @@ class TableHandle:
         return self.observer.lag(self)
 
     def require_published(self) -> None:
-        """Publish the newest state as Iceberg metadata before files are deleted; raise if that
-        fails.
+        """Publish the newest state as Iceberg metadata before files are deleted; raise the
+        LakeError of a failed publication.
 
         Do nothing for a table without Iceberg metadata.
         """

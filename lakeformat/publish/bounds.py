@@ -118,8 +118,8 @@ def _counts_at(lists: ListColumn, place: int) -> pa.Array:
 
 
 def _maps(columns: dict[int, pa.Array], rows: int, kind: pa.DataType) -> pa.Array:
-    """Return one map for each row, from the id of a column to its value; null values are left
-    out.
+    """Return one map for each row, from the id of a column to its value; null values are left out.
+    Without columns each map is null.
     """
     if not columns or not rows:
         return pa.nulls(rows, kind)

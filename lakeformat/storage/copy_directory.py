@@ -74,7 +74,9 @@ class _Copying:
             raise self._taken(strange, "which the old directory does not have")
 
     def require_ours(self) -> None:
-        """Raise if another writer created a file below ``last`` in the new directory."""
+        """Raise ``AlreadyExistsError`` if another writer created a file below ``last`` in the new
+        directory.
+        """
         for path in _files(self._storage, f"{self._new}/{self._last}"):
             name = f"{self._last}/{path}"
             if _is_temporary(name):

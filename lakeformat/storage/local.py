@@ -142,7 +142,9 @@ class LocalStorage(FollowsNoLinks):
             return won
 
     def overwrite(self, path: str, content: bytes) -> None:
-        """Replace a file atomically: readers find the old or the new content, after a crash too."""
+        """Create a file, or replace it atomically: readers find the old or the new content, after a
+        crash too.
+        """
         self._check(path)
         with translated("overwrite", path):
             make_durable_directory(os.path.dirname(path))

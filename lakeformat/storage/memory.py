@@ -100,7 +100,7 @@ class MemoryStorage:
             return True
 
     def overwrite(self, path: str, content: bytes) -> None:
-        """Replace a file in one step."""
+        """Create a file, or replace it in one step."""
         with self._lock:
             self._files[_key(path)] = _StoredFile(bytes(content), self._clock())
 

@@ -113,7 +113,7 @@ class ObjectStorage:
         require_proof(self._raw, self.client.identity, _key(path), self._environment.new_id)
 
     def overwrite(self, path: str, content: bytes) -> None:
-        """Replace a file in one step."""
+        """Create a file, or replace it in one step."""
         key, client = _key(path), self.client
         with client.asking("write", key):
             client.api.put(client.patient, key, content, use_multipart=False)

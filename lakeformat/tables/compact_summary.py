@@ -19,7 +19,7 @@ class CompactSummary(Report):
     table: str
     strategy: str
     snapshot_ids: tuple[int, ...]
-    """The ids of the snapshots that the compaction published; empty if no file was due."""
+    """The ids of the snapshots that the compaction published; empty if it published none."""
     earlier_snapshot_ids: tuple[int, ...] = ()
     """The ids of snapshots that earlier attempts with the same commit identity published. Their
     files and rows are not in the totals.

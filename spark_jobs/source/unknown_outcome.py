@@ -22,7 +22,9 @@ _log = logging.getLogger(__name__)
 
 
 def mark_unknown(commit: lake.CommitId) -> None:
-    """Write a mark that keeps the files of a commit."""
+    """Mark the outcome of a commit as unknown, so that the abort in another process keeps its
+    files. Write nothing without a safe directory for marks: then every abort keeps its files.
+    """
     directory = _directory()
     if directory is not None:
         (directory / _name(commit)).touch()

@@ -121,7 +121,9 @@ def _described(adoption: Adoption, location: str) -> TableMetadata:
 
 
 def _key(metadata: TableMetadata, name: TableName, given: Sequence[str] | None) -> list[str]:
-    """Return the names of the key columns; raise if none is given and the table has none."""
+    """Return the names of the key columns; raise ``InvalidRequestError`` if none is given and the
+    table has none.
+    """
     if given is not None and (isinstance(given, str) or not given):
         raise InvalidRequestError(
             f"primary_key must be a list with one or more columns, got {given!r}. A Mixed table "
@@ -141,7 +143,7 @@ def _key(metadata: TableMetadata, name: TableName, given: Sequence[str] | None) 
 
 
 def _require_same_pair(metadata: TableMetadata, name: TableName, key: Sequence[str]) -> None:
-    """Raise unless the table is the base store of a pair with this key."""
+    """Raise ``AlreadyExistsError`` unless the table is the base store of a pair with this key."""
     found = metadata.properties.get(PRIMARY_KEY, "").split(",")
     if metadata.properties.get(TABLE_STORE) == "base" and found == [*key]:
         return
@@ -161,7 +163,10 @@ def _load(metastore: Metastore, change: TableName, base: TableName) -> TableMeta
 
 
 def _require_own(change: TableName, found: TableMetadata, adoption: Adoption) -> None:
-    """Raise unless the table with the name of the change store is an empty one for this table."""
+    """Raise ``AlreadyExistsError`` unless the table with the name of the change store is an empty
+    change store. If its columns, partitions or key are not those of this table, raise
+    ``UnsupportedError``.
+    """
     if (detaching := found.properties.get(DETACHING)) is not None:
         raise AlreadyExistsError(
             f"table '{change}' is the change store that an interrupted detach of {detaching!r} has "

@@ -19,7 +19,9 @@ __all__ = ["is_mixed", "require_no_role", "require_no_version_field"]
 
 
 def is_mixed(table_format: object) -> bool:
-    """Return True for ``mixed``; raise unless the format is one that the catalog creates."""
+    """Return True for ``mixed``; raise ``InvalidRequestError`` unless the format is one that the
+    catalog creates.
+    """
     if table_format not in ("iceberg", "mixed"):
         raise InvalidRequestError(
             f"format must be 'iceberg' or 'mixed', got {table_format!r}: for Paimon tables open "

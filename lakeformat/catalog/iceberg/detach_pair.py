@@ -87,7 +87,9 @@ def _complete(
     *,
     dry_run: bool,
 ) -> DetachReport:
-    """Drop the change store that an interrupted call has left; raise if there is none."""
+    """Drop the change store that an interrupted call has left; raise ``InvalidRequestError`` if
+    there is none.
+    """
     change = TableName(name.database, f"{name.table}{CHANGE_SUFFIX}")
     exists = change.table in metastore.tables(name.database)
     if exists and _is_left_over(metastore, change, name):

@@ -43,7 +43,9 @@ _DescribeStore = Callable[[Mapping[str, str]], Describe]
 
 
 def required_keys(columns: pa.Schema, key: Sequence[str]) -> pa.Schema:
-    """Return the columns with those of the key as required ones; raise if one does not exist."""
+    """Return the columns with those of the key as required ones; raise ``InvalidRequestError`` if
+    one does not exist or cannot be a key.
+    """
     if not key or len({*key}) < len(key):
         raise InvalidRequestError(
             "a Mixed table needs a key of different columns: name them in primary_key"

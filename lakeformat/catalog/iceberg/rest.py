@@ -179,7 +179,8 @@ class RestMetastore(ClientMetastore):
     ) -> tuple[Answer, LoadedMetadata] | None:
         """Send the changes from ``base`` to ``metadata``; the service writes the metadata file.
 
-        Return None if another writer was first.
+        Return the published metadata, and where it is; None if another writer was first. If the
+        answer is lost and the commit is not found, raise ``CommitOutcomeUnknownError``.
         """
         doing = f"publish table '{name}'"
         request = {

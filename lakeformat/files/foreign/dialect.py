@@ -43,7 +43,9 @@ _UTF_8 = "utf-8"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextDialect:
-    """The dialect of text files. Only CSV files use the first five attributes."""
+    """The dialect of text files. Only CSV files use ``delimiter``, ``quote``, ``escape``,
+    ``header`` and ``null_values``.
+    """
 
     delimiter: str = ","
     quote: str = '"'

@@ -147,7 +147,7 @@ def _with_optional(metadata: TableMetadata, columns: StructType, path: Path) -> 
 
 
 def _named_field(columns: StructType, path: Path) -> Field:
-    """Return the field that a path names; raise if there is none."""
+    """Return the field that a path names; raise ``InvalidRequestError`` if there is none."""
     fields, found = [*columns.fields], None
     for name in path:
         found = next((each for each in fields if each.name == name), None)
@@ -163,7 +163,9 @@ def _named_field(columns: StructType, path: Path) -> Field:
 
 
 def _require_free(name: str, fields: list[Field] | tuple[Field, ...], path: Path, how: str) -> None:
-    """Raise if one of the fields has the name, in upper or lower case letters."""
+    """Raise ``InvalidRequestError`` if one of the fields has the name, in upper or lower case
+    letters.
+    """
     for each in fields:
         if each.name.casefold() == name.casefold():
             to = " to that" if how == "renamed" else ""
@@ -174,8 +176,8 @@ def _require_free(name: str, fields: list[Field] | tuple[Field, ...], path: Path
 
 
 def _require_unused(metadata: TableMetadata, dropped: Field, path: Path) -> None:
-    """Raise if partitions, a sort order or the identity of rows need a dropped field, or a field
-    inside of it.
+    """Raise ``InvalidRequestError`` if partitions, a sort order or the identity of rows need a
+    dropped field, or a field inside of it.
     """
     ids = {dropped.id, *_ids(dropped.type)}
     specs = (each for spec in metadata.partition_specs for each in spec.fields)

@@ -43,8 +43,8 @@ class CompactSettings:
 
 
 def compact_settings(metadata: TableMetadata, options: CompactOptions) -> CompactSettings:
-    """Return the settings from table properties and options; raise if they contradict each
-    other.
+    """Return the settings from table properties and options; raise ``InvalidRequestError`` if they
+    contradict each other.
     """
     factor = options.compression_factor
     files, deletes = STRATEGIES[options.strategy or "minor"]

@@ -49,7 +49,7 @@ class Maintained(ABC):
         return shlex.quote(self.table)
 
     def require_writable(self) -> None:
-        """Raise if the table cannot be changed."""
+        """Raise ``UnsupportedError`` if the table cannot be changed."""
         self.handle.pointer.require_writable()
 
     @abstractmethod

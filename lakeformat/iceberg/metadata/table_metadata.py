@@ -227,7 +227,7 @@ def _require_once(key: str, given: Sequence[int]) -> None:
 
 
 def _version(members: Mapping[str, Any]) -> int:
-    """Return the format version; raise if this library cannot read the table."""
+    """Return the format version; raise ``UnsupportedError`` for a table that cannot be read."""
     version = require_int(members, "format-version")
     if version > NEWEST_VERSION:
         raise newer_version("format", version, NEWEST_VERSION)

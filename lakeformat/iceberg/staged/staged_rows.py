@@ -28,7 +28,8 @@ def staged_files(
     """Return the files of staged results, for a scan.
 
     ``replaces`` is the snapshot whose files the commit will remove. ``with_published`` means that
-    the published rows are read, too: raise if the commit replaces some of them by their keys.
+    the published rows are read, too: raise ``UnsupportedError`` if the commit replaces some of them
+    by their keys.
     """
     messages = [message for result in results for message in result.messages]
     if with_published and any(each.upsert_by is not None for each in messages):

@@ -219,7 +219,9 @@ class TableWrites(TableHistory):
 
 
 def _one_key(given: Sequence[str] | None, written: Sequence[str] | None) -> Sequence[str] | None:
-    """Return the key of a commit; raise if its messages were written with another one."""
+    """Return the key of a commit; raise ``InvalidRequestError`` if its messages were written with
+    another one.
+    """
     if given is not None and written is not None and [*given] != [*written]:
         raise InvalidRequestError(
             f"upsert_by is {given!r}, but these messages were written with "

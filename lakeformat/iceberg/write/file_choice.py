@@ -46,7 +46,9 @@ class FileChoice(Protocol):
     """Chooses live files of one partition spec; both data files and delete files."""
 
     def mask(self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table) -> pa.Array:
-        """Return a mask of the chosen files; raise if statistics do not decide it."""
+        """Return a mask of the chosen files; raise ``UnsupportedError`` if statistics do not decide
+        it.
+        """
         ...
 
 
@@ -86,7 +88,7 @@ class FilesNamed:
 class FilesWhere:
     """Chooses files of which all rows meet a condition.
 
-    Raise if only some rows of a file may meet it.
+    Raise ``UnsupportedError`` if only some rows of a file may meet it.
     """
 
     condition: PredicateFilter

@@ -145,7 +145,9 @@ def _checked(loaded: LoadedMetadata, uri: str, spec_id: object, entries: pa.Tabl
 
 
 def _require_inside(loaded: LoadedMetadata, uri: str, address: str) -> None:
-    """Raise unless a file is in the directory in which writers create data files."""
+    """Raise ``InvalidRequestError`` unless a file is in the directory in which writers create data
+    files.
+    """
     directory = data_location(loaded.metadata)
     try:
         loaded.places.place(address)

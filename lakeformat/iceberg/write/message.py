@@ -135,7 +135,7 @@ def with_keys(message: IcebergCommitMessage, keys: pa.Table) -> IcebergCommitMes
 def key_of_messages(messages: Sequence[IcebergCommitMessage]) -> list[str] | None:
     """Return the columns of the key by which messages change rows; None if they only add rows.
 
-    Raise if the messages differ in this.
+    Raise ``InvalidRequestError`` if the messages have different keys.
     """
     found = {None if each.upsert_by is None else tuple(each.upsert_by) for each in messages}
     if len(found) > 1:
@@ -150,7 +150,7 @@ def key_of_messages(messages: Sequence[IcebergCommitMessage]) -> list[str] | Non
 
 
 def check_messages(messages: object) -> list[IcebergCommitMessage]:
-    """Return the messages as a list; raise if they are not of this class."""
+    """Return the messages as a list; raise ``InvalidRequestError`` for one of another class."""
     return require_messages(messages, IcebergCommitMessage, _ADVICE)
 
 

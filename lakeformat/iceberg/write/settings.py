@@ -50,7 +50,7 @@ class WriteSettings:
 def write_settings(metadata: TableMetadata, order: SortOrder, schema: Schema) -> WriteSettings:
     """Return the settings of files with the columns of ``schema``.
 
-    Raise if a table property has an invalid value.
+    Raise ``InvalidRequestError`` if a table property has an invalid value.
     """
     properties = metadata.properties
     file_format = properties.get(_FORMAT, "parquet").lower()

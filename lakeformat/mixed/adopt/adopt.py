@@ -244,7 +244,9 @@ def _require_current_spec(metadata: TableMetadata, plan: FilePlan) -> None:
 
 
 def _require_unchanged(checked: TableMetadata, now: TableMetadata) -> None:
-    """Raise unless the rows, the columns and the partitions are those that were checked."""
+    """Raise ``CommitConflictError`` unless the rows, the columns and the partitions are those that
+    were checked.
+    """
 
     def state(metadata: TableMetadata) -> tuple[object, ...]:
         branches = {e.name for e in metadata.references.values() if e.type == BRANCH}

@@ -53,8 +53,8 @@ class BegunBatch:
         )
 
     def require_open(self, change: LoadedMetadata) -> None:
-        """Raise unless this batch still holds its lease, and the change store knows that it is
-        open.
+        """Raise ``LockUnavailableError`` unless this batch still holds its lease, and the change
+        store has no record of its end.
         """
         self.lease.require(str(self))
         require_not_detaching(change.metadata)
@@ -115,7 +115,9 @@ class BegunBatch:
         return f"the batch with transaction {self.transaction} on {self.pair.base.uri}"
 
     def _require_may_change(self, base: Base, entries: pa.Table) -> None:
-        """Raise if this batch must not add the files of ``entries`` to the change store."""
+        """Raise ``LockUnavailableError`` if this batch has ended, and ``CommitConflictError`` if
+        the files of ``entries`` can no longer be put in order before newer changes.
+        """
         self.require_open(base.loaded)
         self.require_history(base.loaded)
         if not len(entries):

@@ -230,7 +230,9 @@ class OverwriteChange:
         yield from (each for each in change_files(state, plan) if each.path in chosen)
 
     def _require_no_later_overwrite(self, base: Base) -> None:
-        """Raise if a later batch has overwritten rows: this one must not replace them."""
+        """Raise ``CommitConflictError`` if a later batch has, or may have, overwritten rows: this
+        batch must not replace them.
+        """
         began = self.batch.state.base.snapshot
         head = None if base.parent is None else base.parent.snapshot_id
         oldest = None
@@ -259,7 +261,10 @@ class OverwriteChange:
         touched: set[str],
         changes: list[StoreFile],
     ) -> None:
-        """Raise unless all newer changes of the partitions are still there to be merged again."""
+        """Raise ``SnapshotExpiredError`` unless all newer changes of the partitions still exist, to
+        be merged again. If an older batch has changed the partitions meanwhile, raise
+        ``CommitConflictError``.
+        """
         transaction = self.batch.transaction
         for each in changes:
             if each.transaction < transaction < each.sequence:
@@ -296,8 +301,8 @@ def refuse_kinds(kinds: Any) -> None:
 def _partitions(
     base: TableMetadata, entries: tuple[pa.Table, ...], changes: list[StoreFile]
 ) -> set[str]:
-    """Return the paths of partitions; raise if two partitions have one path, as the record has one
-    entry for both.
+    """Return the paths of partitions; raise ``UnsupportedError`` if two partitions have one path,
+    as the record has one entry for both.
     """
     found = {each.partition: {each.values} for each in changes}
     for each in changes:

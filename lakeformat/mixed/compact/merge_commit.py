@@ -62,7 +62,9 @@ class MergeCommit:
         return replace(change, more={**_PRODUCER, **RECORD_MARKS}, statistics=statistics)
 
     def _require_unchanged(self, base: Base, known: OptimizedSequences) -> None:
-        """Raise if another commit merged changes of a planned partition, or added rows to it."""
+        """Raise ``CommitConflictError`` if another commit merged changes of a planned partition, or
+        added rows to it.
+        """
         planned = self.plan.state.merged
         partitions = {each.partition for each in self.plan.due} | self.plan.merged_alone.keys()
         for each in sorted(partitions):
@@ -79,7 +81,9 @@ class MergeCommit:
                 raise self._conflict(f"rows were added to partition {min(found)!r}")
 
     def _require_changes(self) -> None:
-        """Raise if the planned changes are no longer in the history of the change store."""
+        """Raise ``CommitConflictError`` if the planned changes are no longer in the history of the
+        change store.
+        """
         planned = self.plan.state.change.snapshot
         if planned is None:
             return

@@ -184,7 +184,7 @@ class TableBatches(TableUpkeep):
         """Begin the batch of a write with these arguments; None if it needs none.
 
         Writers in other processes get its transaction, and ``batch.commit`` publishes their files.
-        Raise if the rows to overwrite are not those of whole partitions.
+        Raise ``InvalidRequestError`` if the rows to overwrite are not those of whole partitions.
         """
         from lakeformat.mixed.batch.conflict import require_transaction_order
         from lakeformat.mixed.batch.overwrite import Replaced

@@ -159,8 +159,8 @@ def abort_changes(pair: StorePair, messages: Sequence[MixedCommitMessage]) -> li
 
 
 def change_nodes(pair: StorePair) -> WriterNodes:
-    """Return the function that finds the node of a key in new changes; raise if the table cannot
-    be written.
+    """Return the function that finds the node of a key in new changes; raise ``UnsupportedError``
+    if the table cannot be written.
     """
     loaded = pair.load_to_change()
     require_changeable(loaded)

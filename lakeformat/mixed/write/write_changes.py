@@ -146,7 +146,9 @@ def fill_given(writer: ChangeWriter, data: Any, kinds: Any) -> None:
 
 
 def require_changeable(pair: LoadedPair) -> None:
-    """Raise if new changes would have no order, or if no reader could merge them."""
+    """Raise ``UnsupportedError`` if new changes would have no order, or ``CorruptTableError`` if no
+    reader could merge them.
+    """
     require_not_detaching(pair.change.metadata)
     _require_sequences(pair)
     require_one_key_type((pair.base.metadata, pair.change.metadata), pair.key, "a write")
@@ -192,7 +194,9 @@ def _require_sequences(pair: LoadedPair) -> None:
 
 
 def _require_possible_record(pair: LoadedPair) -> None:
-    """Raise if the base store would take the new changes as merged ones, which no reader reads."""
+    """Raise ``CorruptTableError`` if the base store would take the new changes as merged ones,
+    which no reader reads.
+    """
     with suppress(UnsupportedError):  # a record in its earlier form: readers name the way out
         merged = optimized_sequences(pair.base, pair.base.metadata.current_snapshot)
         require_possible_sequences(pair.base, pair.change, merged)

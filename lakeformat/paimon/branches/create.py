@@ -87,8 +87,8 @@ def _make(
 
 
 def _require_origin(handle: TableHandle, name: str, work: Creation, origin: Origin | None) -> None:
-    """Raise if the first snapshot of a new branch is deleted on main, and remove the branch
-    again.
+    """Raise CommitConflictError if the first snapshot of a new branch is deleted on main, and
+    remove the branch again.
     """
     if origin is None:
         return

@@ -210,9 +210,10 @@ def _run(handle: TableHandle, source: TableLayout, plan: ForwardPlan) -> None:
 
 @contextmanager
 def _kept(branch: TableHandle, snapshots: Sequence[int]) -> Iterator[None]:
-    """Keep the branch's snapshots by a consumer while main receives them.
+    """Create a consumer of the branch that keeps ``snapshots`` until main has received them.
 
-    Raise if an expiry of the branch has already begun; a later expiry respects the consumer.
+    Raise CommitConflictError if an expiry of the branch is already deleting one of them; a later
+    expiry keeps them for the consumer.
     """
     storage, layout = branch.storage, branch.layout
     try:
@@ -227,7 +228,8 @@ def _kept(branch: TableHandle, snapshots: Sequence[int]) -> Iterator[None]:
 def _publish_tag(main: TableHandle, branch: TableHandle, name: str) -> None:
     """Copy a tag of the branch to main.
 
-    If the tag is deleted on the branch meanwhile, delete it on main again and raise.
+    If the tag is deleted on the branch meanwhile, delete it on main again and raise
+    CommitConflictError.
     """
     tag = read_tag(branch.storage, branch.layout, name)
     _publish(main.storage, branch.layout.tag(name), main.layout.tag(name))

@@ -122,8 +122,8 @@ class _Merging:
         return None if head is None else self.pick(manifests_of(storage, layout, head))
 
     def changes(self, head: Snapshot | None) -> SnapshotDelta:
-        """Return an empty change; raise if nothing is left to merge, so that no snapshot is
-        published.
+        """Return an empty change; raise ``_NothingToMerge`` if nothing is left to merge, so that no
+        snapshot is published.
         """
         storage, layout = self.handle.storage, self.handle.layout
         if head is None or self.pick(manifests_of(storage, layout, head)) is None:

@@ -124,8 +124,8 @@ class Redo:
         """Raise InvalidRequestError unless a merge by key makes the new rows replace the earlier
         ones.
 
-        Without ``sequence.field``, also raise if later commits wrote to the same buckets: the new
-        rows would replace their newer rows.
+        Without ``sequence.field``, also raise it if later commits wrote to the same buckets: the
+        new rows would replace their newer rows.
         """
         options, names = self.handle.options, self.handle.schema.column_names
         is_by_column = options.merge_engine == "partial-update"

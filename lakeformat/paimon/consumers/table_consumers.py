@@ -97,7 +97,9 @@ class TableConsumers(AnyTableConsumers[int]):
             )
 
     def _require_kept(self, consumer_id: str, place: int) -> None:
-        """Raise if an expiry began to delete snapshot ``place`` before the consumer was written."""
+        """Raise CommitConflictError if an expiry began to delete snapshot ``place`` before the
+        consumer was written.
+        """
         handle = self._handle
         ids = available_ids(handle)
         if place > max(ids, default=0):

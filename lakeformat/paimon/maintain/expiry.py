@@ -19,8 +19,8 @@ __all__ = ["expire"]
 
 _OF_ROWS = (FileClass.DATA, FileClass.CHANGELOG, FileClass.INDEX)
 _ROUNDS = 10
-"""The most expiries in one step: after one expires snapshots, their changelogs may be due in the
-next.
+"""The most expiries in one step. More than one may be needed: the changelogs of expired snapshots
+are due only in the next expiry.
 """
 
 

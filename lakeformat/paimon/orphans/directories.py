@@ -227,7 +227,8 @@ def _outside(
 ) -> list[tuple[Storage, str]]:
     """Return the directories at the external path ``address`` that may contain partitions.
 
-    Return none if a migration registered plain files there. Raise if another table is there.
+    Return none if a migration registered plain files there. Raise InvalidRequestError if another
+    table is there.
     """
     near, table, allowed = handle.storage, handle.uri, handle.external_roots
     allowed.require_no_table(address, near, table)

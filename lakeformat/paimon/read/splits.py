@@ -50,7 +50,7 @@ def bucket_splits(
 ) -> list[Split]:
     """Return the splits of one bucket, given its visible files and its deletion vectors.
 
-    Files that may have a key in common are in one split.
+    Files whose rows must be merged or joined are in one split.
     """
     if joins_columns(schema):
         return [

@@ -32,7 +32,7 @@ def row_filter(
     """Return the condition that both ``where`` and ``partitions`` are met; None if neither is
     given.
 
-    ``more_fields`` are columns beside those of the table that ``where`` may use.
+    ``where`` may use the columns of the table and ``more_fields``, which the table does not store.
     """
     asked: list[Predicate] = []
     if partitions is not None:

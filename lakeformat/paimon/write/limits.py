@@ -90,8 +90,8 @@ def _check_time(values: pa.Array, name: str) -> None:
 
 
 def _check_precision(values: pa.Array, data_type: AtomicType, name: str) -> None:
-    """Raise if a timestamp has more fractional digits than its column: readers would cut
-    them off.
+    """Raise InvalidRequestError if a timestamp has more fractional digits than its column: readers
+    would cut them off.
     """
     step = 10 ** (_UNIT_DIGITS[values.type.unit] - data_type.precision)
     if step == 1:

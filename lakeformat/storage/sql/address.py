@@ -85,8 +85,8 @@ def parse_database_uri(uri: str, properties: Mapping[str, str] | None = None) ->
 
 
 def _require_text(what: str, text: str) -> None:
-    """Raise if the text has a null character or half of a surrogate pair; the error does not show
-    the text, because it may be a password.
+    """Raise ``InvalidRequestError`` if the text has a null character or half of a surrogate pair;
+    the error does not show the text, because it may be a password.
     """
     try:
         text.encode()

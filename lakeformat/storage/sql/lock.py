@@ -252,8 +252,8 @@ class LeasedRow:
         return now - self._watched[1]
 
     def _renew(self) -> None:
-        """Extend the lease; raise if another holder has the lock, or the database does not
-        answer.
+        """Extend the lease; raise ``LockUnavailableError`` if another holder has the lock, and the
+        error of the database if it does not answer.
         """
         with self._guard:
             if not self._tokens:

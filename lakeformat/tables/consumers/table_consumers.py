@@ -129,4 +129,6 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
 
     @abstractmethod
     def _require_kept(self, consumer_id: str, place: PlaceT) -> None:
-        """Raise if the snapshots that the consumer needs expired before its file was written."""
+        """Raise a ``LakeError`` if the snapshots that the consumer needs expired before its file
+        was written.
+        """

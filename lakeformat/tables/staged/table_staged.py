@@ -142,8 +142,8 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
 
     @abstractmethod
     def _require_own(self, messages: Sequence[MessageT]) -> None:
-        """Raise if a message names a file outside of the places to which writers of this table
-        write.
+        """Raise ``InvalidRequestError`` if a message names a file outside of the places to which
+        writers of this table write.
         """
 
     @abstractmethod
@@ -157,7 +157,8 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         """Return the report of an earlier commit with this identity; None if there is none."""
 
     def _require_order(self, results: Sequence[StagedResult[MessageT]]) -> None:
-        """Raise if two results have rows of the same key and it is unknown which row is newer.
+        """Raise ``InvalidRequestError`` if two results have rows of the same key and it is unknown
+        which row is newer.
 
         Rows without keys need no order.
         """

@@ -221,7 +221,7 @@ def _column(path: str, values: Sequence[Any]) -> Column:
 
 
 def from_decoded(decoded: Mapping[str, Column]) -> ManifestColumns:
-    """Return entries whose columns are given by the path of their field in the Avro schema.
+    """Return the entries, given each column by the path of its field in the Avro schema.
 
     Fields that an older writer did not write become null.
     """
