@@ -257,6 +257,9 @@ def fault_matrix_page() -> str:
         "conflicts and full disks. Each line has one fault, the required outcome, and the tests",
         'that check it, or what is missing for a test. "As in 5" means the outcome of fault 5.',
         "",
+        "A commit message is the list of files that a write task reports to the driver, which",
+        "commits them. Recovery is a retry of the commit with the same commit user and identifier.",
+        "",
     ]
     return "\n".join(lines) + "\n" + fault_matrix.page()
 

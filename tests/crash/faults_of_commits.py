@@ -23,7 +23,7 @@ _SNAPSHOTS = "tests/unit/paimon/metadata/test_snapshots.py::"
 _BUCKET = "tests/conformance/test_storage_s3.py::"
 _ANSWERS = "tests/conformance/test_storage_publication.py::"
 _SQL_LOCK = "tests/conformance/test_sql_lock.py::"
-_NO_CALLBACKS = "commits of this library call no callbacks, so there is nothing to test yet"
+_NO_CALLBACKS = "this library calls no callbacks of users, so there is nothing to test yet"
 _ORPHANS = "tests/unit/paimon/orphans/test_orphans.py::"
 
 _WRITING = (
@@ -142,7 +142,7 @@ _WRITING = (
     Row(
         "15",
         "the disk is full while manifests or the snapshot are written",
-        "as in 5; the metadata is deleted, data files are kept until they are discarded",
+        "as in 5; the metadata is deleted; the caller can commit or discard the kept data files",
         (
             f"{_RECOVERY}test_a_snapshot_a_full_disk_has_no_room_for_is_certainly_not_published",
             f"{_RECOVERY}test_on_a_full_disk_the_prepared_files_stay_until_somebody_gives_them_up",
@@ -166,7 +166,7 @@ _OUTCOMES = (
     Row(
         "17",
         "a conditional PUT succeeds without an answer; its repetition is refused",
-        "recognised as its own",
+        "the writer recognises the snapshot as its own",
         (
             f"{_PUBLICATION}test_whatever_the_store_says_a_publication_is_made_once_with_the_same_body",
             f"{_APPEND}test_a_lost_answer_of_the_publication_is_resolved_by_reading_back",
@@ -221,7 +221,7 @@ _OUTCOMES = (
     Row(
         "23",
         "NFS: the link was created, but the answer is an error",
-        "recognised as its own",
+        "the writer recognises the file as its own",
         (f"{_LOCAL}test_a_link_that_was_made_twice_by_the_server_is_a_win",),
     ),
     Row(
@@ -272,7 +272,7 @@ _OUTCOMES = (
     Row(
         "30",
         "a publication gets no answer, and no retries are left",
-        "the error names the unknown outcome; no file is deleted; a retry decides",
+        "the error names the unknown outcome; no file is deleted; a retry publishes once",
         (f"{_RACING}test_while_the_outcome_is_unknown_every_file_stays",),
     ),
 )
@@ -322,7 +322,7 @@ _TOGETHER = (
     ),
     Row(
         "36",
-        "an append while an overwrite replaces rows that it has read",
+        "an overwrite replaces the rows that it has read, and meanwhile an append adds rows",
         "the overwrite is refused and planned again; the append is kept",
         (
             f"{_CONCURRENT}test_an_overwrite_of_what_it_has_read_is_planned_again_and_keeps_what_came_in",
@@ -369,7 +369,7 @@ _TOGETHER = (
     Row(
         "42",
         "more conflicting writers than retries",
-        "a certain failure; a retry publishes once",
+        "the commit fails, and is certainly not published; a retry publishes once",
         (
             f"{_RECOVERY}test_whoever_ran_out_of_attempts_publishes_once_when_it_is_run_again",
             f"{_RACING}test_a_commit_that_always_loses_leaves_nothing_behind",

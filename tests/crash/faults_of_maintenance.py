@@ -63,7 +63,7 @@ ROWS = (
     Row(
         "55",
         "an expiry while a tag is created",
-        "the tag fails or is complete",
+        "the creation fails, or the tag is complete",
         (
             f"{_EXPIRY}test_a_tag_made_while_its_snapshot_expires_is_refused_or_complete",
             f"{_EXPIRY}test_a_tag_whose_maker_was_overtaken_by_an_expiry_is_refused",
