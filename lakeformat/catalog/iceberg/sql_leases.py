@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from lakeformat.errors import LockUnavailableError, UnavailableError
+from lakeformat.errors import CorruptTableError, LockUnavailableError, UnavailableError
 from lakeformat.storage.sql.database import SqlDatabase
 from lakeformat.storage.sql.failure import is_unique_violation
 from lakeformat.tables.lease import StoredLease
@@ -58,7 +58,15 @@ class SqlLeases:
                 return None
             columns = (_LEASES.c.number, _LEASES.c.owner, _LEASES.c.expires_millis)
             found = connection.execute(select(*columns).where(self._here)).first()
-        return None if found is None else StoredLease(int(found[0]), str(found[1]), int(found[2]))
+        if found is None:
+            return None
+        try:
+            number, expires_millis = int(found[0]), int(found[2])
+        except (TypeError, ValueError):
+            raise self._unusable(*found) from None
+        if number >= _LARGEST:
+            raise self._unusable(*found)
+        return StoredLease(number, str(found[1]), expires_millis)
 
     def take(self, lease: StoredLease) -> bool:
         """Store a lease in the row if the row has the lease before it, or if it is the first
@@ -102,6 +110,13 @@ class SqlLeases:
     def place(self, number: int) -> str:
         """Return the row and the database of a lease."""
         return f"{number} of table_uuid={self._table_uuid!r} in {_LEASES.name!r} of {self._address}"
+
+    def _unusable(self, number: object, owner: object, expires_millis: object) -> CorruptTableError:
+        return CorruptTableError(
+            f"{self._name} of {self._address} has number={number!r}, owner={owner!r} and "
+            f"expires_millis={expires_millis!r}, which no batch has written. Stop all batches on "
+            "the table, and delete this row: the next batch then writes a new one"
+        )
 
     @property
     def _name(self) -> str:

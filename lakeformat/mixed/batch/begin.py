@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from lakeformat.errors import CommitConflictError, LockUnavailableError
+from lakeformat.errors import CommitConflictError, LockUnavailableError, TableReplacedError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.read.plan import TableState
@@ -56,6 +56,12 @@ class BegunBatch:
         """Raise ``LockUnavailableError`` unless this batch still holds its lease, and the change
         store has no record of its end.
         """
+        if not self._began_in(change):
+            raise TableReplacedError(
+                f"{self} was not published: since it began, the change store {change.places.uri} "
+                f"was dropped and created again, with the id {change.metadata.table_uuid}. Open "
+                "the table again, and begin a new batch if it is meant for the new table"
+            )
         self.lease.require(str(self))
         require_not_detaching(change.metadata)
         if self.transaction in transactions_ended(change):
@@ -102,7 +108,8 @@ class BegunBatch:
         """
 
         def change(base: Base) -> FileChange | None:
-            if self.transaction in transactions_ended(base.loaded):
+            loaded = base.loaded
+            if not self._began_in(loaded) or self.transaction in transactions_ended(loaded):
                 return None
             return _empty_change(base, ended_mark([self.transaction]))
 
@@ -113,6 +120,10 @@ class BegunBatch:
 
     def __str__(self) -> str:
         return f"the batch with transaction {self.transaction} on {self.pair.base.uri}"
+
+    def _began_in(self, change: LoadedMetadata) -> bool:
+        """Return False if another table now has the name of the change store."""
+        return change.metadata.table_uuid == self.state.change.metadata.table_uuid
 
     def _require_may_change(self, base: Base, entries: pa.Table) -> None:
         """Raise ``LockUnavailableError`` if this batch has ended, and ``CommitConflictError`` if
@@ -172,19 +183,18 @@ def end_dead_batches(pair: StorePair) -> None:
     released. Its commit is then refused.
     """
     overwritten = overwrite_transactions(pair.base.load().metadata)
-    if not leased_batches(pair.change.load().metadata).keys() - overwritten:
+    # Read before the lease, so a batch that begins meanwhile is not among them.
+    known = leased_batches(pair.change.load().metadata).keys() - overwritten
+    if not known:
         return
     newest = leases_of(pair).newest()
     running = None
     if newest is not None and newest.is_held(pair.base.environment.now_millis()):
         running = newest.number
-    # A batch that begins from now on has a higher number, and is not ended.
-    last = 0 if newest is None else newest.number
 
     def change(base: Base) -> FileChange | None:
         leased = leased_batches(base.loaded.metadata).items()
-        dead = {each for each, number in leased if number <= last and number != running}
-        dead -= overwritten
+        dead = {each for each, number in leased if each in known and number != running}
         return _empty_change(base, ended_mark(dead)) if dead else None
 
     publish_change(change_handle(pair), change, commit=None)

@@ -67,9 +67,9 @@ class Lease:
             ends = self._environment.now_millis() + LEASE_MILLIS
             if self._ended.is_set() or not self._write(ends):
                 raise LockUnavailableError(
-                    f"{work} lost its lease {self._leases.place(self.number)}: it was not renewed "
-                    f"for {LEASE_MILLIS // 1000} s, and another batch or `lake end-batch` has "
-                    "taken it over. Nothing was published: begin a new batch"
+                    f"{work} lost its lease {self._leases.place(self.number)}: another batch took "
+                    f"it over after {LEASE_MILLIS // 1000} s without a renewal, or `lake "
+                    "end-batch` has ended the batch. Nothing was published: begin a new batch"
                 )
 
     def stop_renewing(self) -> None:

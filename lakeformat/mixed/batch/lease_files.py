@@ -63,8 +63,13 @@ class LeaseFiles:
         return True
 
     def renew(self, lease: StoredLease) -> bool:
-        """Write the file of a lease again, unless there is a newer one."""
-        if max(self._numbered(), default=0) != lease.number:
+        """Write the file of a lease again, unless there is a newer one, or the table was created
+        again and another holder has this number.
+        """
+        newest = self.newest()
+        if newest is None or newest.number != lease.number:
+            return False
+        if newest.owner not in ("", lease.owner):
             return False
         self._storage.overwrite(self._path(lease.number), _content(lease))
         return True

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sqlite3
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +129,64 @@ def test_the_command_ends_a_batch_and_shows_it_before(tmp_path):
     assert json.loads(ended.stdout)[0]["transactions"] == [1]
     with pytest.raises(lake.LockUnavailableError):
         batch.write(names(_1="late"))
+
+
+@pytest.mark.parametrize("method", ["write", "overwrite"])
+def test_a_batch_changes_nothing_in_a_table_that_was_created_again(
+    table, tmp_path, place, paused, method
+):
+    """Both batches have the same transaction and the same number of the lease."""
+    is_file = place == "file"
+    catalog = (
+        lake.open_catalog(str(tmp_path), format="iceberg") if is_file else sql_catalog(tmp_path)
+    )
+    table.write(names(_1="a"))
+    old = table.begin()
+    catalog.drop_table("db.t", purge=True)
+    again = new_table(catalog)
+    again.write(names(_5="new"))
+    new = again.begin()
+    assert new.transaction == old.transaction
+    old._pair = again._pair  # which has no metadata of the dropped table in memory
+    old._begun = replace(old._begun, pair=again._pair)
+    late = names(_1="late")
+    work = {"write": old.write, "overwrite": partial(old.overwrite, partitions="table")}[method]
+    with pytest.raises(lake.TableReplacedError, match=r"was dropped and created again, with"):
+        work(late)
+    old.abort()
+    new.write(names(_6="b"))
+    assert contents(again) == {5: "new", 6: "b"}
+
+
+def test_a_dead_batch_is_ended_although_its_lease_was_lost(table, tmp_path, place, paused):
+    """As after the database of the catalog was restored from a backup."""
+    table.begin().abort()
+    dead = table.begin()
+    dead.write = None  # its process has died
+    if place == "file":
+        shutil.rmtree(tmp_path / "db/t/_lake/lease")
+    else:
+        with sqlite3.connect(tmp_path / "catalog.db") as database:
+            database.execute("DELETE FROM lake_leases")
+        database.close()
+    leases.leases_of(table._pair).take(StoredLease(1, "other", 0))
+    assert table.end_batch().transactions == (dead.transaction,)
+    assert table.end_batch(dry_run=True).transactions == ()
+
+
+@pytest.mark.parametrize("member", ["number = 9223372036854775807", "expires_millis = 'soon'"])
+@pytest.mark.parametrize("place", ["sql"], indirect=True)
+def test_a_row_that_no_batch_has_written_is_named(table, tmp_path, member):
+    table.begin().abort()
+    with sqlite3.connect(tmp_path / "catalog.db") as database:
+        database.execute(f"UPDATE lake_leases SET {member}")
+    for call in (table.begin, table.end_batch):
+        with pytest.raises(lake.CorruptTableError, match=r"no batch has written\. Stop .*delete"):
+            call()
+    with database:
+        database.execute("DELETE FROM lake_leases")
+    database.close()
+    table.begin().abort()
 
 
 # Storages on which two writers could create one file
