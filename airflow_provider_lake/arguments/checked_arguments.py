@@ -66,8 +66,8 @@ class CheckedArguments:
 
     @classmethod
     def _checked(cls, task_id: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values of the arguments ``given`` to a task; raise an error for a wrong
-        one.
+        """Return the values of the arguments ``given`` to a task; raise ``LakeArgumentError`` for a
+        wrong one.
         """
         refuse_unknown(cls, task_id, given)
         wanted = {name: hint for name, hint in cls._argument_types().items() if name in given}
@@ -133,8 +133,8 @@ class CheckedArguments:
 
     @classmethod
     def _check_values(cls, task_id: str, given: Mapping[str, Any]) -> None:
-        """Raise an error for a value of the right type that is wrong by itself, without regard to
-        the other arguments.
+        """Raise ``LakeArgumentError`` for a value of the right type that is wrong by itself,
+        without regard to the other arguments.
 
         A value that is only known when the task runs is checked at that time.
         """
@@ -188,7 +188,8 @@ class CheckedArguments:
         )
 
     def _refuse_none(self, name: str, hint: Any, value: Any) -> None:
-        """Raise an error for the text ``None`` that a template renders from a missing value.
+        """Raise ``LakeArgumentError`` for the text ``None`` that a template renders from a missing
+        value.
 
         The text ``None`` in the DAG itself is accepted, because it may be a name.
         """
@@ -231,8 +232,8 @@ def _without_catalog(name: str) -> str:
 
 
 def _check_assets(task_id: str, inlets: Any, outlets: Any) -> None:
-    """Raise an error for an asset whose URI Airflow has shortened, and for an outlet that has
-    watchers or that Airflow ignores.
+    """Raise ``LakeArgumentError`` for an asset whose URI Airflow has shortened, and for an outlet
+    that has watchers or that Airflow ignores.
     """
     try:
         refuse_shortened([*_listed(inlets), *_listed(outlets)])
@@ -243,8 +244,8 @@ def _check_assets(task_id: str, inlets: Any, outlets: Any) -> None:
 
 
 def _check_outlets(task_id: str, outlets: Sequence[Any]) -> None:
-    """Raise an error for outlets given as text, which Airflow ignores, and for two assets of one
-    table, of which Airflow keeps one.
+    """Raise ``LakeArgumentError`` for outlets given as text, which Airflow ignores, and for two
+    assets of one table, of which Airflow keeps one.
     """
     if any(isinstance(outlet, str) for outlet in outlets):
         raise LakeArgumentError(

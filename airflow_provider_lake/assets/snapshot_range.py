@@ -177,7 +177,8 @@ def _meant(
 def _stored(table: Table, name: str, consumer: str, *, may_be_gone: bool) -> Position | None:
     """Return the last snapshot that the consumer has read; None if there is no such consumer.
 
-    Raise an error if the consumer's next snapshot has expired, unless ``may_be_gone``.
+    Raise ``InvalidRequestError`` if the consumer's next snapshot has expired, unless
+    ``may_be_gone``.
     """
     from lakeformat import InvalidRequestError
 

@@ -41,8 +41,8 @@ class LakeJobDecoratedOperator(LakeFunctionOperator):
 
     @classmethod
     def refuse_function(cls, function: Callable[..., Any], given: Collection[str]) -> None:
-        """Raise an error also for a function that has neither of the arguments ``table`` and
-        ``spark``.
+        """Raise ``LakeArgumentError`` also for a function that has neither of the arguments
+        ``table`` and ``spark``.
         """
         super().refuse_function(function, given)
         parameters = inspect.signature(function).parameters

@@ -237,7 +237,7 @@ class LakeIngestOperator(LakeJobOperator):
             )
 
     def _check_ingest_again(self) -> None:
-        """Raise an error for ``ingest_again`` where it would have no effect."""
+        """Raise ``LakeArgumentError`` for ``ingest_again`` where it would have no effect."""
         if self.source is None:
             raise LakeArgumentError(
                 f"task {self.task_id!r}: argument 'ingest_again' needs argument 'source', the path "
@@ -283,8 +283,8 @@ class LakeIngestOperator(LakeJobOperator):
 
 
 def _refuse_secrets(task_id: str, options: Any, url: Any) -> None:
-    """Raise an error for secrets: arguments are visible in the DAG, in the web interface and in
-    logs.
+    """Raise ``LakeArgumentError`` for secrets: arguments are visible in the DAG, in the web
+    interface and in logs.
     """
     known = options if isinstance(options, dict) else {}  # else Airflow resolves it later
     named = [name for name in known if _SECRET_NAME.search(name)]

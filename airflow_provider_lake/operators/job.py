@@ -151,8 +151,8 @@ class LakeJobOperator(LakeTableJobMixin, LakeWarehouseJobOperator):
 
 
 def _refuse_what_means_nothing(given: Mapping[str, object], engine: str) -> None:
-    """Raise an error for arguments of SparkSubmitOperator that have no meaning here, instead of
-    ignoring them.
+    """Raise ``LakeArgumentError`` for arguments of SparkSubmitOperator that have no meaning here,
+    instead of ignoring them.
     """
     task = f"task {given.get('task_id')!r}"
     if "conn_id" in given:

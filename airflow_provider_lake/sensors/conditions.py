@@ -146,7 +146,7 @@ class ConsumerLag:
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
         """Return the position of the consumer; None if it is too far behind.
 
-        Raise an error if its next snapshot has expired.
+        Raise ``InvalidRequestError`` if its next snapshot has expired.
         """
         found = next((each for each in table.consumers.list() if each.id == self.consumer), None)
         if found is None:

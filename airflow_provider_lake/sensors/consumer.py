@@ -36,7 +36,9 @@ class LakeConsumerLagSensor(LakeTableSensor):
 
     @classmethod
     def _check_values(cls, task_id: str, given: Mapping[str, Any]) -> None:
-        """Raise an error for a name that a consumer cannot have: the wait would never end."""
+        """Raise ``LakeArgumentError`` for a name that a consumer cannot have: the wait would never
+        end.
+        """
         from lakeformat import InvalidRequestError
 
         name = given.get("consumer")

@@ -36,7 +36,8 @@ class FilePlaces:
     def place(self, address: str) -> tuple[Storage, str]:
         """Return the storage and the path of a file that metadata names.
 
-        Raise an error if the file is neither in the table's directory nor in an allowed one.
+        Raise ``InvalidRequestError`` if the file is neither in the table's directory nor in an
+        allowed one.
         """
         if (path := self.path_below(address)) is not None:
             return self.storage, path

@@ -169,7 +169,7 @@ def partition_directory(values: Sequence[tuple[str, str]]) -> str:
 def plain_name(name: str) -> str:
     """Return a file name from metadata unchanged.
 
-    Raise an error for a name that would lead to another directory, such as ``../x``.
+    Raise CorruptTableError for a name that would lead to another directory, such as ``../x``.
     """
     if not name or name in DOTS or "/" in name or "\0" in name:
         raise CorruptTableError(

@@ -43,7 +43,9 @@ class MemoryStorage:
         """
 
     def __reduce__(self) -> NoReturn:
-        """Raise an error: in another process, the same name would be a different storage."""
+        """Raise ``InvalidRequestError``: in another process, the same name would be a different
+        storage.
+        """
         raise InvalidRequestError(
             f"{self.uri('')} is in the memory of this process: another process cannot read or write"
             " it. Use a warehouse on disk or in a bucket."

@@ -51,8 +51,8 @@ class MessageColumn:
         return self.declared is not None and self.declared.type is not None
 
     def require_exact(self, path: Sequence[str]) -> None:
-        """Raise an error if a new column, or the new field ``path`` in it, would get its type from
-        numbers that may have been rounded.
+        """Raise ``InvalidRequestError`` if a new column, or the new field ``path`` in it, would get
+        its type from numbers that may have been rounded.
         """
         if self.is_declared:
             return

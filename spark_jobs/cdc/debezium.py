@@ -147,8 +147,8 @@ class Debezium:
 
 
 def _require_sent(rows: pa.StructArray, path: str) -> None:
-    """Raise an error if an update has Debezium's placeholder for a large value that did not
-    change.
+    """Raise ``InvalidRequestError`` if an update has Debezium's placeholder for a large value that
+    did not change.
     """
     for member, values in zip(rows.type, rows.flatten(), strict=True):
         if pa.types.is_string(values.type) and pc.any(pc.is_in(values, _NOT_SENT)).as_py():

@@ -89,7 +89,9 @@ def evolved(
 
 
 def _require_needed(table: lake.Table, columns: MessageColumns) -> None:
-    """Raise an error if the rows lack a column that is NOT NULL, such as a key of another name."""
+    """Raise ``InvalidRequestError`` if the rows lack a column that is NOT NULL, such as a key of
+    another name.
+    """
     fields = row_schema(table).fields
     needed = [f.name for f in fields if not f.type.nullable and not f.default_value]
     lacking = [name for name in needed if name not in columns.by_name]

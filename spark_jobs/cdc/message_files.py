@@ -90,8 +90,8 @@ class MessageFiles:
         return columns, source.seen
 
     def new_columns(self) -> list[tuple[str, str]] | pa.Schema:
-        """Return the columns of a new table for the messages; raise an error if a type is
-        unknown.
+        """Return the columns of a new table for the messages; raise ``InvalidRequestError`` if a
+        type is unknown.
         """
         found = [(column.name, column.type) for column in self.columns.by_name.values()]
         unknown = [name for name, type in found if type is None]
@@ -173,8 +173,8 @@ class MessageFiles:
             raise
 
     def _require_whole_rows(self, table: lake.Table) -> None:
-        """Raise an error if the table aggregates and the updates lack the whole old row, which an
-        aggregation subtracts.
+        """Raise ``InvalidRequestError`` if the table aggregates and the updates lack the whole old
+        row, which an aggregation subtracts.
         """
         if not _aggregates(table):
             return

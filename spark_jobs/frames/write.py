@@ -151,8 +151,8 @@ def _query_id(frame: DataFrame) -> str:
 def _require_upsert(
     table: lake.Table, mode: WriteMode, kinds: str | None, sequence_by: Sequence[str] | None
 ) -> None:
-    """Raise an error if the table has no upserts, if ``upsert_by`` is combined with a mode other
-    than ``append``, or if only one of ``kinds`` and ``sequence_by`` is given.
+    """Raise ``InvalidRequestError`` if the table has no upserts, if ``upsert_by`` is combined with
+    a mode other than ``append``, or if only one of ``kinds`` and ``sequence_by`` is given.
     """
     if "upsert" not in table.operations:
         raise refuse_operation(table, "upsert")

@@ -84,7 +84,9 @@ class JdbcFrame:
         raise refused
 
     def _require_exact_numbers(self, source: SqlTable) -> None:
-        """Raise an error for a column of numbers that Spark would round without an error."""
+        """Raise ``InvalidRequestError`` for a column of numbers that Spark would round without an
+        error.
+        """
         if source.unbounded_numbers and not self._has_custom_types:
             column = source.unbounded_numbers[0]
             raise lake.InvalidRequestError(

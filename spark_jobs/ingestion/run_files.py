@@ -136,8 +136,8 @@ class RunFiles:
     def _require_files(
         self, own: Iterable[str], found: Collection[str], new: Collection[str]
     ) -> None:
-        """Raise an error if the files whose rows a repeated run replaces are all missing; log those
-        that are missing.
+        """Raise ``InvalidRequestError`` if the files whose rows a repeated run replaces are all
+        missing; log those that are missing.
         """
         missing = sorted(set(own).difference(found))
         if not missing or self._commit.replaces is None:

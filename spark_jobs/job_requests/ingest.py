@@ -242,8 +242,8 @@ class IngestRequest(BatchRequest):
             self._require_address(self.jdbc_url, self.source_options or {})
 
     def _require_address(self, url: str, options: Mapping[str, str]) -> None:
-        """Raise an error for an address of another engine; no message shows it, because it may hold
-        a password.
+        """Raise ``InvalidRequestError`` for an address of another engine; no message shows it,
+        because it may hold a password.
         """
         is_of_spark = self.engine == "spark"
         if url.startswith("jdbc:") != is_of_spark:
@@ -308,8 +308,8 @@ class IngestRequest(BatchRequest):
         self._require_plain_rows()
 
     def _require_plain_rows(self) -> None:
-        """Raise an error for a key about the columns of files and SQL tables that the source
-        ignores.
+        """Raise ``InvalidRequestError`` for a key about the columns of files and SQL tables that
+        the source ignores.
         """
         if self.on_schema_change != "fail" and self.holds_messages:
             raise refusal(
@@ -329,7 +329,7 @@ class IngestRequest(BatchRequest):
             )
 
     def _require_all_rows(self) -> None:
-        """Raise an error for an overwrite by a source that may hold only a part of the rows."""
+        """Raise ``InvalidRequestError`` for an overwrite by a source that may lack some rows."""
         if self.checkpoint is not None:
             raise refusal(
                 "keys 'overwrite' and 'checkpoint' exclude each other: only new files are read, so "
@@ -347,7 +347,7 @@ class IngestRequest(BatchRequest):
             )
 
     def _require_one_batch(self) -> None:
-        """Raise an error for keys that commit later, more than once, or in another way."""
+        """Raise ``InvalidRequestError`` for keys that commit later, repeatedly or differently."""
         pairs = [*product(self.order, ("checkpoint", "stage", "upsert_by"))]
         if self.upsert_by is not None:
             pairs += [("upsert_by", "overwrite")]

@@ -147,7 +147,7 @@ def _tag_name(value: str) -> None:
 
 
 def check_consumer_name(value: str) -> None:
-    """Raise an error for a name that a consumer cannot have."""
+    """Raise ``InvalidRequestError`` for a name that a consumer cannot have."""
     from lakeformat.tables.file_name_part import check_new_file_name_part
 
     check_new_file_name_part("consumer id", value)

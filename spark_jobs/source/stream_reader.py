@@ -246,8 +246,8 @@ class LakeStreamReader(DataSourceStreamReader):
             self._table.consumers.set(self._consumer, after=position)
 
     def _table_now(self, at: Position | None = None) -> Any:
-        """Open the table again; raise an error if it was dropped, or if its columns have
-        changed.
+        """Open the table again; raise ``NotFoundError`` if it was dropped, and
+        ``InvalidRequestError`` if its columns have changed.
         """
         where = _shown(self._position if at is None else at)
         try:

@@ -170,8 +170,8 @@ class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
             self._abort(messages, self._commit_id(messages, batchId))
 
     def _require_columns(self, batch: int) -> None:
-        """Raise an error for a batch with a dropped column: its values would be written and never
-        read.
+        """Raise ``InvalidRequestError`` for a batch with a dropped column: its values would be
+        written and never read.
         """
         where = f"the stream stops, before its batch {batch}"
         try:

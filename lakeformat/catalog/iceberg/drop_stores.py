@@ -23,7 +23,7 @@ def drop_stores(
 ) -> None:
     """Remove the stores in their order; with ``purge`` also delete the files of each.
 
-    If one of them cannot be dropped, an error is raised before anything is deleted.
+    If one of them cannot be dropped, ``InvalidRequestError`` is raised before anything is deleted.
     """
     for store in stores:
         metastore.require_removable(store, purge=purge)

@@ -141,8 +141,9 @@ class TableTags:
     ) -> DeletionReport:
         """Delete tags. The next expiry removes the snapshots and files that only these tags needed.
 
-        If a tag does not exist, no tag is deleted and an error is raised, unless ``missing_ok`` is
-        set. ``force`` and ``on_progress`` have no effect, because no file is deleted.
+        If a tag does not exist, no tag is deleted and ``NotFoundError`` is raised, unless
+        ``missing_ok`` is set. ``force`` and ``on_progress`` have no effect, because no file is
+        deleted.
         """
         return delete_references(self._handle, TAG, names, missing_ok=missing_ok, dry_run=dry_run)
 

@@ -78,7 +78,7 @@ class LookedThrough:
 def find_references(handle: TableHandle, readers: Readers | None = None) -> References:
     """Return the names of all files that any metadata of the table refers to.
 
-    Raise an error if some metadata cannot be read: its files would look like orphans.
+    Raise a LakeError if some metadata cannot be read: its files would look like orphans.
     """
     found = References(handle, readers or readers_of(handle))
     found.catch_up()

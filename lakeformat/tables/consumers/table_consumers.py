@@ -46,8 +46,8 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
         id, in Iceberg the sequence number. In Paimon that snapshot and all later ones are kept from
         now on.
 
-        An error is raised if that snapshot has expired, or is not in the history of the branch. A
-        dry run only checks this.
+        ``InvalidRequestError`` is raised if that snapshot has expired, or is not in the history of
+        the branch. A dry run only checks this.
         """
         if (next_snapshot is None) is (after is None):
             raise InvalidRequestError(
@@ -124,7 +124,7 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
     ) -> PlaceT:
         """Return the progress to store for these arguments.
 
-        An error is raised if the changes from there on can no longer be read.
+        ``InvalidRequestError`` is raised if the changes from there on can no longer be read.
         """
 
     @abstractmethod
