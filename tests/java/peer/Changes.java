@@ -4,19 +4,23 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.ToIntFunction;
 
 import org.apache.paimon.AppendOnlyFileStore;
+import org.apache.paimon.CoreOptions;
 import org.apache.paimon.append.AppendCompactCoordinator;
 import org.apache.paimon.append.AppendCompactTask;
 import org.apache.paimon.append.dataevolution.DataEvolutionCompactCoordinator;
 import org.apache.paimon.append.dataevolution.DataEvolutionCompactTask;
 import org.apache.paimon.data.BinaryRow;
 import org.apache.paimon.data.GenericRow;
+import org.apache.paimon.data.InternalRow;
 import org.apache.paimon.deletionvectors.BitmapDeletionVector;
 import org.apache.paimon.deletionvectors.DeletionVector;
 import org.apache.paimon.deletionvectors.append.BaseAppendDeleteFileMaintainer;
 import org.apache.paimon.disk.IOManager;
 import org.apache.paimon.index.DeletionVectorMeta;
+import org.apache.paimon.index.HashBucketAssigner;
 import org.apache.paimon.index.IndexFileHandler;
 import org.apache.paimon.index.IndexFileMeta;
 import org.apache.paimon.io.CompactIncrement;
@@ -34,16 +38,22 @@ import org.apache.paimon.table.sink.BatchTableWrite;
 import org.apache.paimon.table.sink.BatchWriteBuilder;
 import org.apache.paimon.table.sink.CommitMessage;
 import org.apache.paimon.table.sink.CommitMessageImpl;
+import org.apache.paimon.table.sink.RowKeyExtractor;
 import org.apache.paimon.types.RowKind;
 
 /** What changes the rows of a table, each call one commit, and what lies in it afterwards. */
 final class Changes {
     private Changes() {}
 
-    /** Writes rows with their kinds; {@code buckets}, where given, names the bucket of each. */
+    /**
+     * Writes rows with their kinds; {@code buckets}, where given, names the bucket of each. Without
+     * it, Java chooses, also in a table with dynamic buckets.
+     */
     static Object write(Table table, JsonNode request) throws Exception {
         JsonNode kinds = request.get("kinds");
         JsonNode buckets = request.get("buckets");
+        boolean named = buckets != null && !buckets.isNull();
+        ToIntFunction<InternalRow> assigner = named ? null : assigner((FileStoreTable) table);
         BatchWriteBuilder builder = table.newBatchWriteBuilder();
         if (request.path("overwrite").booleanValue()) {
             builder = builder.withOverwrite();
@@ -56,8 +66,10 @@ final class Changes {
                 if (kinds != null && !kinds.isNull()) {
                     row.setRowKind(RowKind.fromShortString(kinds.get(position).textValue()));
                 }
-                if (buckets != null && !buckets.isNull()) {
+                if (named) {
                     write.write(row, buckets.get(position).intValue());
+                } else if (assigner != null) {
+                    write.write(row, assigner.applyAsInt(row));
                 } else {
                     write.write(row);
                 }
@@ -66,6 +78,29 @@ final class Changes {
             commit.commit(write.prepareCommit());
         }
         return null;
+    }
+
+    /** Chooses the dynamic bucket of each row by the hash indexes; null for other tables. */
+    private static ToIntFunction<InternalRow> assigner(FileStoreTable table) {
+        if (table.bucketMode() != BucketMode.HASH_DYNAMIC) {
+            return null;
+        }
+        CoreOptions options = table.coreOptions();
+        RowKeyExtractor keys = table.createRowKeyExtractor();
+        HashBucketAssigner assigner =
+                new HashBucketAssigner(
+                        table.snapshotManager(),
+                        "java-writer",
+                        table.store().newIndexFileHandler(),
+                        1,
+                        1,
+                        0,
+                        options.dynamicBucketTargetRowNum(),
+                        options.dynamicBucketMaxBuckets());
+        return row -> {
+            keys.setRecord(row);
+            return assigner.assign(keys.partition(), keys.trimmedPrimaryKey().hashCode());
+        };
     }
 
     /** Compacts everything, as a dedicated compaction job does. */

@@ -3,6 +3,7 @@ import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.lang.reflect.Field;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -11,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
+import org.apache.paimon.CoreOptions;
 import org.apache.paimon.catalog.Catalog;
 import org.apache.paimon.catalog.CatalogContext;
 import org.apache.paimon.catalog.CatalogFactory;
@@ -18,6 +20,8 @@ import org.apache.paimon.catalog.Identifier;
 import org.apache.paimon.consumer.Consumer;
 import org.apache.paimon.consumer.ConsumerManager;
 import org.apache.paimon.data.InternalRow;
+import org.apache.paimon.iceberg.IcebergOptions;
+import org.apache.paimon.options.ConfigOption;
 import org.apache.paimon.options.Options;
 import org.apache.paimon.predicate.Predicate;
 import org.apache.paimon.predicate.PredicateBuilder;
@@ -92,6 +96,8 @@ public final class Peer {
                 return alterTable();
             case "describe":
                 return describe();
+            case "known_options":
+                return knownOptions();
             case "list_databases":
                 return catalog.listDatabases();
             case "list_tables":
@@ -213,6 +219,18 @@ public final class Peer {
         Optional<?> snapshot = table.latestSnapshot();
         found.put("snapshot", snapshot.isPresent() ? parse(JSON.writeValueAsString(snapshot.get())) : null);
         return found;
+    }
+
+    /** The keys of all options of tables that Java declares. */
+    private static Object knownOptions() throws Exception {
+        List<String> keys = new ArrayList<>();
+        CoreOptions.getOptions().forEach(option -> keys.add(option.key()));
+        for (Field field : IcebergOptions.class.getFields()) {
+            if (field.getType() == ConfigOption.class) {
+                keys.add(((ConfigOption<?>) field.get(null)).key());
+            }
+        }
+        return keys;
     }
 
     /** The rows as lists of values, each with its kind, and how many files had to be opened. */
