@@ -190,6 +190,43 @@ def test_an_overwrite_replaces_again(source, orders, context):
     assert ids(orders()) == [2]
 
 
+@pytest.mark.parametrize("has_stream", [False, True], ids=["alone", "stream"])
+def test_an_overwrite_in_transaction_order_replaces_its_rows_and_keeps_the_stream(
+    source, orders, context, has_stream
+):
+    """The task that read the table is not cleared, so both runs have its position."""
+    keyed = {"primary_key": ["id"], "table_options": {"bucket": "-1"}}
+    land(source(1), **keyed).execute(task_context("other"))
+    how = {
+        "overwrite": "table",
+        "read_snapshot": str(orders().position()),
+        "conflict": "transaction-order",
+    }
+    if has_stream:
+        orders().write(pa.table({"id": [7, 8]}))
+    land(source(2, 3), **how).execute(context)
+    if has_stream:
+        orders().write(pa.table({"id": [3, 8]}), kinds=["+U", "-D"])
+    again = land(source(2, 4), **how)
+    assert not again.execute(cleared(context))["replayed"]
+    expected = [2, 3, 4, 7] if has_stream else [2, 4]
+    assert ids(orders()) == expected
+    assert again.execute(context)["replayed"]
+    assert ids(orders()) == expected
+
+
+def test_rows_in_transaction_order_of_a_cleared_task_name_the_task_to_clear(
+    source, orders, context
+):
+    keyed = {"primary_key": ["id"], "table_options": {"bucket": "1"}}
+    land(source(1), **keyed).execute(task_context("other"))
+    how = {"read_snapshot": str(orders().position()), "conflict": "transaction-order"}
+    land(source(2), **how).execute(context)
+    with pytest.raises(AirflowFailException, match="clear the task that read the table, too"):
+        land(source(3), **how).execute(cleared(context))
+    assert ids(orders()) == [1, 2]
+
+
 def test_staged_rows_are_published_in_place_of_the_first_ones(source, orders, context):
     publishing = task_context("publish")
 
