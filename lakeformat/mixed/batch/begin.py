@@ -21,6 +21,7 @@ from lakeformat.mixed.batch.open_batches import (
     ended_mark,
     leased_batches,
     overwrite_transactions,
+    overwritten_by,
     transactions_ended,
 )
 from lakeformat.mixed.read.state import MixedState
@@ -71,6 +72,27 @@ class BegunBatch:
                 "batch ended it when its lease was stale. Nothing was published now: begin a new "
                 "batch"
             )
+
+    def require_no_other_overwrite(self, base: LoadedMetadata, head: int | None) -> bool:
+        """Raise ``CommitConflictError`` if another batch has overwritten the base store since this
+        batch began; return False if that is not known.
+
+        ``head`` is the id of the newest base snapshot. An older batch can do that if it was paused
+        after the check of its lease.
+        """
+        began, oldest = self.state.base.snapshot, None
+        for each in base.metadata.ancestry(head):
+            if began is not None and each.snapshot_id == began.snapshot_id:
+                return True
+            oldest = each
+            for other in overwritten_by(each) - {self.transaction}:
+                order = "later" if other > self.transaction else "earlier"
+                raise CommitConflictError(
+                    f"{self} was not published: the {order} batch with transaction {other} has "
+                    f"overwritten the base store in snapshot {each.snapshot_id}, after this batch "
+                    "had read it. Begin a new batch"
+                )
+        return began is None and (oldest is None or oldest.parent_id is None)
 
     def require_history(self, change: LoadedMetadata) -> list[Snapshot]:
         """Return the snapshots of the change store since this batch began, newest first; raise
@@ -145,6 +167,7 @@ class BegunBatch:
                     "library, such as Amoro's, did that. Begin a new batch, and stop Amoro's "
                     "optimizing of the table while batches run"
                 )
+        self.require_no_other_overwrite(store, store.metadata.current_snapshot_id)
 
 
 def begin_batch(pair: StorePair) -> BegunBatch:

@@ -39,7 +39,7 @@ from lakeformat.iceberg.write.publish import (
 )
 from lakeformat.mixed.batch.base_writer import BaseWriter
 from lakeformat.mixed.batch.begin import BegunBatch
-from lakeformat.mixed.batch.open_batches import TRANSACTION, overwritten_by
+from lakeformat.mixed.batch.open_batches import TRANSACTION
 from lakeformat.mixed.read.store_files import StoreFile, change_files
 from lakeformat.mixed.stores.optimized_sequences import OptimizedSequences, optimized_sequences
 from lakeformat.mixed.stores.partition_path import partition_paths, partition_values
@@ -189,7 +189,7 @@ class OverwriteChange:
     def __call__(self, base: Base) -> FileChange:
         change = self.batch.pair.change.load()
         self.batch.require_open(change)
-        self._require_no_later_overwrite(base)
+        self._require_no_other_overwrite(base)
         metadata = base.loaded.metadata
         files = self.replaced.files(metadata, self.entries)
         made = files(base)
@@ -229,25 +229,12 @@ class OverwriteChange:
             chosen.update(path for path, is_chosen in zip(paths, found, strict=True) if is_chosen)
         yield from (each for each in change_files(state, plan) if each.path in chosen)
 
-    def _require_no_later_overwrite(self, base: Base) -> None:
-        """Raise ``CommitConflictError`` if a later batch has, or may have, overwritten rows: this
+    def _require_no_other_overwrite(self, base: Base) -> None:
+        """Raise ``CommitConflictError`` if another batch has, or may have, overwritten rows: this
         batch must not replace them.
         """
-        began = self.batch.state.base.snapshot
         head = None if base.parent is None else base.parent.snapshot_id
-        oldest = None
-        for each in base.loaded.metadata.ancestry(head):
-            if began is not None and each.snapshot_id == began.snapshot_id:
-                return
-            oldest = each
-            newest = max(overwritten_by(each), default=0)
-            if newest > self.batch.transaction:
-                raise CommitConflictError(
-                    f"{self.batch} was not published: the later batch with transaction {newest} "
-                    f"has overwritten the base store in snapshot {each.snapshot_id}. Begin a new "
-                    "batch"
-                )
-        if began is not None or (oldest is not None and oldest.parent_id is not None):
+        if not self.batch.require_no_other_overwrite(base.loaded, head):
             raise CommitConflictError(
                 f"{self.batch} was not published: base snapshots since its begin have expired or "
                 "were rolled back, so a later batch may have overwritten the same rows. Begin a "

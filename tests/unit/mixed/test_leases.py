@@ -17,6 +17,7 @@ import lakeformat as lake
 from lakeformat.catalog.iceberg.sql_leases import SqlLeases
 from lakeformat.cli.app import app
 from lakeformat.mixed.batch import lease as leases
+from lakeformat.mixed.batch.begin import BegunBatch
 from lakeformat.mixed.batch.lease_files import LeaseFiles
 from lakeformat.storage import LocalStorage
 from lakeformat.tables.lease import StoredLease
@@ -156,6 +157,32 @@ def test_a_batch_changes_nothing_in_a_table_that_was_created_again(
     old.abort()
     new.write(names(_6="b"))
     assert contents(again) == {5: "new", 6: "b"}
+
+
+@pytest.mark.parametrize("method", ["update", "overwrite"])
+@pytest.mark.parametrize("place", ["file"], indirect=True)
+def test_a_batch_is_refused_if_one_that_it_ended_is_published_later(table, monkeypatch, method):
+    """The first batch is paused between the check of its lease and its commit."""
+    table.write(names(_1="a"))
+    first, second = table.begin(), []
+    require_open = BegunBatch.require_open
+
+    def paused(begun, change):
+        require_open(begun, change)
+        if not second:
+            first._begun.lease.release()
+            second.append(table.begin())
+
+    monkeypatch.setattr(BegunBatch, "require_open", paused)
+    first.overwrite(names(_2="first"), "table")
+    late = second[0]
+    assert {row["id"] for row in late.scan().to_arrow().to_pylist()} == {1}
+    work = partial(late.update, "id = 1", {"name": "second"})
+    if method == "overwrite":
+        work = partial(late.overwrite, names(_1="second"), "table")
+    with pytest.raises(lake.CommitConflictError, match="the earlier batch with transaction 2 has"):
+        work()
+    assert contents(table) == {2: "first"}
 
 
 def test_a_dead_batch_is_ended_although_its_lease_was_lost(table, tmp_path, place, paused):
