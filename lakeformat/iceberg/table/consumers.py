@@ -16,7 +16,11 @@ from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.metadata.snapshot import BRANCH
 from lakeformat.iceberg.own_files import own_directory
 from lakeformat.tables.consumers.files import ConsumerFiles
-from lakeformat.tables.consumers.position_consumers import ConsumersOfTable, PositionConsumers
+from lakeformat.tables.consumers.position_consumers import (
+    ConsumersOfTable,
+    PositionConsumers,
+    read_all_rows,
+)
 from lakeformat.tables.position import Position
 from lakeformat.tables.table import offer_arguments
 
@@ -91,15 +95,13 @@ def _existing(history: BranchHistory, consumer_id: str, position: Position) -> P
     if since.missed:
         raise InvalidRequestError(
             f"consumer {consumer_id!r} of {table} fell behind: snapshots after position {position} "
-            "have expired. Their changes are lost. Read all rows with scan() once, then call "
-            f"table.consumers.set({consumer_id!r}, after=table.position('{history.head}'))"
+            f"have expired. Their changes are lost. {read_all_rows(consumer_id, history.head)}"
         )
     if since.rewound:
         raise InvalidRequestError(
             f"consumer {consumer_id!r} cannot read {table} after position {position}, which its "
             f"branch {history.branch!r} does not have: the newest position is {history.head}, and "
-            "a rollback may have removed later ones. Read all rows with scan() once, then call "
-            f"table.consumers.set({consumer_id!r}, after=table.position('{history.head}'))"
+            f"a rollback may have removed later ones. {read_all_rows(consumer_id, history.head)}"
         )
     for each in history.snapshots:
         if each.snapshot.sequence_number == number:

@@ -13,7 +13,11 @@ from lakeformat.mixed.stores.store_pair import StorePair
 from lakeformat.mixed.table.mixed_history import MixedHistory, mixed_history
 from lakeformat.mixed.write.write_changes import change_handle
 from lakeformat.tables.consumers.files import ConsumerFiles
-from lakeformat.tables.consumers.position_consumers import ConsumersOfTable, PositionConsumers
+from lakeformat.tables.consumers.position_consumers import (
+    ConsumersOfTable,
+    PositionConsumers,
+    read_all_rows,
+)
 from lakeformat.tables.position import MAIN_BRANCH, Position
 from lakeformat.tables.table import offer_arguments
 
@@ -74,8 +78,7 @@ class MixedConsumers(PositionConsumers):
             why = "of which snapshots have expired" if since.missed else "which it does not have"
             raise InvalidRequestError(
                 f"consumer {consumer_id!r} cannot read {self._table} after position {place}, "
-                f"{why}: read all rows with scan() once, then call "
-                f"table.consumers.set({consumer_id!r}, after=table.position('{history.head}'))"
+                f"{why}. {read_all_rows(consumer_id, history.head)}"
             )
         return place
 

@@ -16,7 +16,7 @@ from lakeformat.tables.listed_history import History
 from lakeformat.tables.past_time import PastTime
 from lakeformat.tables.position import Position
 
-__all__ = ["ConsumersOfTable", "PositionConsumers"]
+__all__ = ["ConsumersOfTable", "PositionConsumers", "read_all_rows"]
 
 _REMEDY = "delete the file, or set the consumer to the position up to which it has read"
 
@@ -107,3 +107,11 @@ class ConsumersOfTable:
                 if not consumer.is_stale and consumer not in without:
                     unread |= group.snapshots_from(consumer.position)
         return unread
+
+
+def read_all_rows(consumer_id: str, head: Position) -> str:
+    """Return the advice to read all rows at ``head`` once, and only the changes after it."""
+    return (
+        f"Read all rows once, and the changes after them: at = table.position('{head}'); "
+        f"table.scan(snapshot=at); table.consumers.set({consumer_id!r}, after=at)"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 
 import pytest
 
@@ -117,8 +118,12 @@ def test_one_whose_next_commits_expired_has_fallen_behind(tmp_path):
     table.consumers.set("slow", next_snapshot=2)
     made.grow()
     assert [each.is_stale for each in table.consumers.list()] == [True]
-    with pytest.raises(lake.InvalidRequestError, match=r"fell behind: .* have expired"):
+    with pytest.raises(lake.InvalidRequestError, match=r"fell behind: .* have expired") as refused:
         table.consumers.set("slow", next_snapshot=2)
+    at = table.position(re.findall(r"table\.position\('(.*?)'\)", str(refused.value))[0])
+    assert "scan(snapshot=at); table.consumers.set('slow', after=at)" in str(refused.value)
+    assert table.scan(snapshot=at).count() == table.scan().count()
+    table.consumers.set("slow", after=at)
 
 
 @pytest.mark.parametrize("before", [None, 1])
