@@ -12,7 +12,6 @@ from weakref import finalize
 from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.iceberg.read.where import row_filter
 from lakeformat.iceberg.row_changes.run import ChangeRequest
-from lakeformat.iceberg.write.append import earlier_commit
 from lakeformat.mixed.batch.begin import begin_batch
 from lakeformat.mixed.batch.overwrite import Replaced, overwrite_base
 from lakeformat.mixed.batch.row_changes import RowChange, change_rows
@@ -20,8 +19,8 @@ from lakeformat.mixed.read.scan import MixedScan
 from lakeformat.mixed.stores.store_pair import StorePair
 from lakeformat.mixed.write.change_writer import ChangeWriter
 from lakeformat.mixed.write.write_changes import (
-    change_handle,
     change_report,
+    earlier_write,
     fill_given,
     publish_changes,
 )
@@ -254,7 +253,5 @@ class MixedBatch:
 
 def find_write(pair: StorePair, commit: CommitId) -> WriteReport | None:
     """Return the report of an earlier write or overwrite; None if it is not found."""
-    for handle in (change_handle(pair), pair.base):
-        if (found := earlier_commit(handle, handle.load(), commit)) is not None:
-            return change_report(pair.base.uri, found)
-    return None
+    found = earlier_write(pair, pair.load(), commit)
+    return None if found is None else change_report(pair.base.uri, found[1])

@@ -138,17 +138,15 @@ class TableBatches(TableUpkeep):
     ) -> RowChangeReport | None:
         """Return the report of an earlier call or of a dry run; None if a batch must begin."""
         from lakeformat.iceberg.row_changes.run import replayed_report
-        from lakeformat.iceberg.write.append import earlier_commit
         from lakeformat.mixed.batch.conflict import require_transaction_order
         from lakeformat.mixed.batch.row_changes import count_rows
         from lakeformat.mixed.table.newest_runs import newest_runs
-        from lakeformat.mixed.write.write_changes import change_handle
+        from lakeformat.mixed.write.write_changes import earlier_write
 
         require_transaction_order(self._pair.base.uri, conflict)
         pair, state, _ = newest_runs(self._pair)
-        handle = change_handle(self._pair)
-        if (earlier := earlier_commit(handle, pair.change, request.commit)) is not None:
-            return replayed_report(self._pair.base, request, earlier)
+        if (earlier := earlier_write(self._pair, pair, request.commit)) is not None:
+            return replayed_report(self._pair.base, request, earlier[1])
         if request.dry_run:
             return count_rows(state, change, request)
         change.scan(state)

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakeformat.iceberg.properties import bool_property, int_property
-from lakeformat.iceberg.write.append import checked_properties, earlier_commit
+from lakeformat.iceberg.write.append import checked_properties
 from lakeformat.iceberg.write.commit_prepared import (
     PublishedOnce,
     abort_messages,
@@ -40,6 +40,7 @@ from lakeformat.mixed.write.write_changes import (
     added_changes,
     change_handle,
     change_report,
+    earlier_write,
     fill_given,
     refuse_replacing,
     require_changeable,
@@ -123,9 +124,9 @@ def commit_changes(
     handle, loaded = change_handle(pair), pair.load_to_change()
     uri, store = pair.base.uri, loaded.change
     entries = checked_entries(store, uri, messages)
-    if (earlier := earlier_commit(handle, store, commit)) is not None:
-        report = change_report(uri, earlier)
-        return with_unpublished(store, report, earlier.snapshot, entries)
+    if (earlier := earlier_write(pair, loaded, commit)) is not None:
+        report = change_report(uri, earlier[1])
+        return with_unpublished(earlier[0], report, earlier[1].snapshot, entries)
     require_changeable(loaded)
     transaction = OWN_SEQUENCE if batch is None else batch.transaction
     require_names(messages, uri, (FileKind.INSERT, FileKind.CHANGE_DELETE), transaction)

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.partition_terms import partition_terms
 from lakeformat.iceberg.properties import bool_property
 from lakeformat.iceberg.write.append import checked_properties, earlier_commit
@@ -40,6 +41,7 @@ __all__ = [
     "added_changes",
     "change_handle",
     "change_report",
+    "earlier_write",
     "fill_given",
     "publish_changes",
     "refuse_replacing",
@@ -110,8 +112,8 @@ def publish_changes(
     pair.base.pointer.require_writable()
     handle = change_handle(pair)
     loaded = pair.load_to_change()
-    if (earlier := earlier_commit(handle, loaded.change, commit)) is not None:
-        return change_report(pair.base.uri, earlier)
+    if (earlier := earlier_write(pair, loaded, commit)) is not None:
+        return change_report(pair.base.uri, earlier[1])
     require_changeable(loaded)
     if replaces is None:
         replaces = bool_property(loaded.base.metadata.properties, UPSERT, default=True)
@@ -130,6 +132,19 @@ def publish_changes(
     if published.is_replayed:  # another process with the same identity published it meanwhile
         delete_files(loaded.change.places, paths)
     return change_report(pair.base.uri, published)
+
+
+def earlier_write(
+    pair: StorePair, loaded: LoadedPair, commit: CommitId | None
+) -> tuple[LoadedMetadata, PublishedChange] | None:
+    """Return an earlier write with the same identity and its store; None if there is none.
+
+    Overwrites are in the base store, and so are the writes to an Iceberg table that was adopted.
+    """
+    for handle, store in ((change_handle(pair), loaded.change), (pair.base, loaded.base)):
+        if (found := earlier_commit(handle, store, commit)) is not None:
+            return store, found
+    return None
 
 
 def fill_given(writer: ChangeWriter, data: Any, kinds: Any) -> None:
