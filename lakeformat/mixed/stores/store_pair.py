@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lakeformat.errors import CorruptTableError, NotFoundError
+from lakeformat.errors import CorruptTableError, NotFoundError, TableReplacedError
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.commit.pointer import MetadataPointer
@@ -13,6 +13,7 @@ from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.types import Field
 from lakeformat.mixed.stores.alter_record import altered_base, altered_change
 from lakeformat.mixed.stores.properties import (
+    BASE,
     CHANGE,
     CHANGE_IDENTIFIER,
     PRIMARY_KEY,
@@ -96,9 +97,11 @@ class StorePair:
 
     def _load(self) -> LoadedPair:
         base = self.base.load()
+        self._require_base(base)
         try:
             change = self.change.load()
         except NotFoundError:
+            self._require_base(self.base.load())  # perhaps it was detached between both reads
             raise CorruptTableError(
                 f"{self.base.uri} is the base store of a Mixed table, but its change store "
                 f"{self._change_name(base)} does not exist: {self._way_out(base)}"
@@ -109,6 +112,13 @@ class StorePair:
         if (later := altered_change(base.metadata, change.metadata)) is not None:
             return LoadedPair(base, replace(change, metadata=later), has_pending_alter=True)
         return LoadedPair(base, change)
+
+    def _require_base(self, base: LoadedMetadata) -> None:
+        if base.metadata.properties.get(TABLE_STORE) != BASE:
+            raise TableReplacedError(
+                f"{self.base.uri} is no longer a Mixed table: it was detached from its change "
+                "store since it was opened. Open it again, as the Iceberg table that it is now"
+            )
 
     def _require_role(self, base: LoadedMetadata, change: LoadedMetadata) -> None:
         role = change.metadata.properties.get(TABLE_STORE)
