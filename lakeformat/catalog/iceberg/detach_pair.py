@@ -70,7 +70,8 @@ def detach_pair(
         pair.load_to_change()  # completes an alter that a process has left
     if merge and not dry_run:
         merged = bool(MixedTable(pair).compact(strategy=_FULL).snapshot_ids)
-    planned = plan_detachment(pair, str(name))
+    planned = plan_detachment(pair, str(name), may_merge=merge and dry_run)
+    merged = merged or not planned.is_merged
     report = _report(name, change, handle, merged=merged, dry_run=dry_run)
     if dry_run:
         return report

@@ -18,14 +18,15 @@ from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.partition_terms import partition_terms
 from lakeformat.iceberg.metadata.snapshot import BRANCH
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
-from lakeformat.iceberg.metadata.updates import set_properties
+from lakeformat.iceberg.metadata.updates import remove_properties, set_properties
 from lakeformat.iceberg.read.entry_columns import spec_of
 from lakeformat.iceberg.read.plan import FilePlan, TableState, plan_files
+from lakeformat.iceberg.table.consumers import consumers_of_branches
 from lakeformat.iceberg.types import Field
 from lakeformat.iceberg.write.file_changes import ChangedFiles
 from lakeformat.iceberg.write.new_entries import delete_files
 from lakeformat.iceberg.write.publish import Base, FileChange, publish_change
-from lakeformat.mixed.adopt.change_store import first_free_number, with_required
+from lakeformat.mixed.adopt.change_store import OF_PAIRS, first_free_number, with_required
 from lakeformat.mixed.adopt.existing_keys import check_existing_keys
 from lakeformat.mixed.key_hash import require_hashable
 from lakeformat.mixed.read.state import MixedState
@@ -121,6 +122,7 @@ def plan_adoption(handle: TableHandle, loaded: LoadedMetadata, key: Sequence[str
     metadata = loaded.metadata
     _require_plain_version(metadata)
     _require_no_branch(metadata)
+    _require_no_consumers(handle)
     by_name = {each.name: each for each in metadata.schema.fields}
     fields = tuple(by_name[name] for name in key)
     require_hashable(fields)
@@ -173,7 +175,7 @@ class _Adopt:
     def _altered(self, metadata: TableMetadata) -> TableMetadata:
         optional = [str(each.id) for each in self.adoption.key if not each.required]
         changed = set_properties(
-            metadata,
+            remove_properties(metadata, OF_PAIRS),
             {
                 **({KEPT_UPSERT: "true"} if UPSERT in metadata.properties else {UPSERT: "true"}),
                 **({OPTIONAL_KEYS: ",".join(optional)} if optional else {}),
@@ -226,6 +228,18 @@ def _require_no_branch(metadata: TableMetadata) -> None:
         )
 
 
+def _require_no_consumers(handle: TableHandle) -> None:
+    """Refuse consumers: a Mixed table cannot read their positions, and no expiry would run."""
+    found = sorted(each.id for each in consumers_of_branches(handle).list())
+    if found:
+        raise InvalidRequestError(
+            f"{handle.uri} cannot be adopted, because the consumer {found[0]!r} follows its "
+            "commits, which have other positions in a Mixed table: let it read the rest and stop "
+            f"it, then delete it with `lake consumer reset {handle.uri} {found[0]}`. Consumers of "
+            "the Mixed table begin with all of its rows"
+        )
+
+
 def _require_current_spec(metadata: TableMetadata, plan: FilePlan) -> None:
     """Refuse files of another partition spec: a delete applies only to its own partition."""
     current = [
@@ -244,8 +258,8 @@ def _require_current_spec(metadata: TableMetadata, plan: FilePlan) -> None:
 
 
 def _require_unchanged(checked: TableMetadata, now: TableMetadata) -> None:
-    """Raise ``CommitConflictError`` unless the rows, the columns and the partitions are those that
-    were checked.
+    """Raise ``CommitConflictError`` unless the rows, the columns, the partitions and the properties
+    are those that were checked.
     """
 
     def state(metadata: TableMetadata) -> tuple[object, ...]:
@@ -256,7 +270,7 @@ def _require_unchanged(checked: TableMetadata, now: TableMetadata) -> None:
             metadata.default_spec_id,
             metadata.format_version,
             branches,
-            TABLE_STORE in metadata.properties,
+            metadata.properties,
         )
 
     if state(checked) != state(now):

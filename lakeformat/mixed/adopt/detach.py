@@ -7,6 +7,7 @@ follow that would be dropped with the change store.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lakeformat.errors import CommitConflictError, InvalidRequestError
@@ -19,20 +20,17 @@ from lakeformat.iceberg.metadata.updates import remove_properties, set_propertie
 from lakeformat.iceberg.reachable_files import live_files, manifests_of
 from lakeformat.iceberg.read.plan import plan_files
 from lakeformat.iceberg.write.new_entries import delete_files
+from lakeformat.mixed.adopt.change_store import OF_PAIRS
 from lakeformat.mixed.batch.open_batches import oldest_open_batch
 from lakeformat.mixed.read.state import MixedState
-from lakeformat.mixed.read.store_files import change_files
+from lakeformat.mixed.read.store_files import StoreFile, change_files
 from lakeformat.mixed.stores.alter_record import ALTERED
 from lakeformat.mixed.stores.detaching import DETACHING
 from lakeformat.mixed.stores.optimized_sequences import SEQUENCES, TIMES
 from lakeformat.mixed.stores.properties import (
-    CHANGE_IDENTIFIER,
-    FORMAT_MARK,
     KEPT_UPSERT,
     OPTIONAL_KEYS,
-    PRIMARY_KEY,
     RENAMED_TO,
-    TABLE_STORE,
     UPSERT,
 )
 from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
@@ -46,18 +44,6 @@ from lakeformat.types.count_text import counted
 
 __all__ = ["DetachReport", "Detachment", "mark_change_store", "plan_detachment", "release_base"]
 
-_OF_PAIRS = (
-    TABLE_STORE,
-    PRIMARY_KEY,
-    CHANGE_IDENTIFIER,
-    RENAMED_TO,
-    OPTIONAL_KEYS,
-    KEPT_UPSERT,
-    ALTERED,
-    *FORMAT_MARK,
-)
-"""The properties that only a base store has."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetachReport(Report):
@@ -67,7 +53,7 @@ class DetachReport(Report):
     change_store: str
     """The name of the change store, which is dropped."""
     merged: bool = False
-    """True if this call has merged changes into the table before."""
+    """True if this call has merged changes into the table before, or in a dry run would."""
     files: int
     """The number of files that are deleted with the change store."""
     bytes: int
@@ -78,7 +64,8 @@ class DetachReport(Report):
     def sentence(self) -> str:
         """The result in one sentence."""
         verb, would = ("is", "are") if not self.dry_run else ("would be", "would be")
-        first = "its changes were merged, and " if self.merged else ""
+        merged = "would be" if self.dry_run else "were"
+        first = f"its changes {merged} merged, and " if self.merged else ""
         return (
             f"{first}{self.table} {verb} an ordinary Iceberg table; {counted(self.files, 'file')} "
             f"({size(self.bytes)}) of its change store {self.change_store} {would} deleted; no row "
@@ -93,11 +80,14 @@ class Detachment:
     pair: StorePair
     loaded: LoadedPair
     """The metadata for which everything was checked."""
+    is_merged: bool
+    """True if all changes are in the base store."""
 
 
-def plan_detachment(pair: StorePair, name: str) -> Detachment:
+def plan_detachment(pair: StorePair, name: str, *, may_merge: bool = False) -> Detachment:
     """Check that the change store has nothing that the table or its readers need; raise
-    ``InvalidRequestError`` with the way out if it has.
+    ``InvalidRequestError`` with the way out if it has. With ``may_merge`` it may have changes that
+    are not merged yet.
     """
     loaded, state, _ = newest_state(pair)
     properties = loaded.base.metadata.properties
@@ -108,9 +98,11 @@ def plan_detachment(pair: StorePair, name: str) -> Detachment:
         )
     _require_no_batch(pair, state, name)
     _require_no_consumers(pair, name)
-    _require_merged(state, name)
+    waiting = _waiting(state)
+    if waiting and not may_merge:
+        raise _not_merged(waiting, name)
     _require_own_files(loaded, name)
-    return Detachment(pair, loaded)
+    return Detachment(pair, loaded, is_merged=not waiting)
 
 
 def mark_change_store(planned: Detachment, name: str) -> None:
@@ -145,7 +137,7 @@ def release_base(planned: Detachment, name: str) -> None:
 
 def _plain(metadata: TableMetadata) -> TableMetadata:
     properties = metadata.properties
-    removed = [*_OF_PAIRS, *([] if properties.get(KEPT_UPSERT) == "true" else [UPSERT])]
+    removed = [*OF_PAIRS, *([] if properties.get(KEPT_UPSERT) == "true" else [UPSERT])]
     kept = tuple(each for each in metadata.statistics if not _is_record(each))
     changed = replace(remove_properties(metadata, removed), statistics=kept)
     optional = {each for each in properties.get(OPTIONAL_KEYS, "").split(",") if each}
@@ -181,19 +173,22 @@ def _require_no_consumers(pair: StorePair, name: str) -> None:
         )
 
 
-def _require_merged(state: MixedState, name: str) -> None:
-    waiting = [
+def _waiting(state: MixedState) -> list[StoreFile]:
+    """Return the files of the change store whose changes are not merged."""
+    return [
         each
         for each in change_files(state.change, plan_files(state.change))
         if each.sequence > state.merged.sequence(each.partition)
     ]
-    if waiting:
-        partitions = len({each.values for each in waiting})
-        raise InvalidRequestError(
-            f"{name} is not detached, because {counted(len(waiting), 'file')} of its change store "
-            f"with changes of {counted(partitions, 'partition')} are not merged: run `lake compact "
-            f"{name} --strategy full` first, or pass merge=True (--merge), which does that"
-        )
+
+
+def _not_merged(waiting: Sequence[StoreFile], name: str) -> InvalidRequestError:
+    partitions = len({each.values for each in waiting})
+    return InvalidRequestError(
+        f"{name} is not detached, because {counted(len(waiting), 'file')} of its change store "
+        f"with changes of {counted(partitions, 'partition')} are not merged: run `lake compact "
+        f"{name} --strategy full` first, or pass merge=True (--merge), which does that"
+    )
 
 
 def _require_own_files(pair: LoadedPair, name: str) -> None:

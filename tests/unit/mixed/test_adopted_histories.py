@@ -1,0 +1,95 @@
+"""What a table had before it was adopted, or after it was detached: consumers, retries, marks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import lakeformat as lake
+from lakeformat.catalog.iceberg import adopt_pair
+from tests.unit.mixed.edited_stores import edit
+from tests.unit.mixed.named_rows import contents, names, new_catalog
+
+COLUMNS = [("id", "BIGINT"), ("name", "STRING")]
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> lake.IcebergCatalog:
+    found = new_catalog(tmp_path)
+    found.create_table("db.t", COLUMNS).write(names(_1="a"))
+    return found
+
+
+def adopted(catalog: lake.IcebergCatalog) -> lake.MixedTable:
+    catalog.adopt_table("db.t", primary_key=["id"])
+    found = catalog.table("db.t")
+    assert isinstance(found, lake.MixedTable)
+    return found
+
+
+def test_a_table_with_a_consumer_is_not_adopted(catalog):
+    """No reader and no expiry could read its position."""
+    table = catalog.table("db.t")
+    table.consumers.set("mirror", after=table.position())
+    with pytest.raises(lake.InvalidRequestError, match="the consumer 'mirror' follows its commits"):
+        catalog.adopt_table("db.t", primary_key=["id"])
+    table.consumers.reset("mirror")
+    adopted(catalog).expire_snapshots(older_than="0 s")
+
+
+def test_a_retry_of_a_write_before_the_adoption_publishes_nothing_again(catalog):
+    commit = lake.CommitId("load", 0)
+    catalog.table("db.t").write(names(_2="old"), commit=commit)
+    mixed = adopted(catalog)
+    mixed.write(names(_2="new"))
+    assert mixed.write(names(_2="old"), commit=commit).replayed
+    assert contents(mixed) == {1: "a", 2: "new"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("lake.cloning", "x"),
+        ("lake.altered", "{}"),
+        ("lake.detaching", "db.t"),
+        ("lake.renamed-to", "db.other"),
+    ],
+)
+def test_marks_of_other_pairs_are_not_taken_over(catalog, tmp_path, name, value):
+    edit(tmp_path / "db/t", properties={name: value})
+    mixed = adopted(catalog)
+    mixed.write(names(_2="b"))
+    assert catalog.detach_table("db.t", merge=True).merged
+    assert contents(catalog.table("db.t")) == {1: "a", 2: "b"}
+
+
+def test_properties_that_change_during_an_adoption_are_noticed(catalog, tmp_path, monkeypatch):
+    """The change store would have another version field than the base store."""
+    publish = adopt_pair.publish_adoption
+
+    def late(*arguments: object) -> None:
+        edit(tmp_path / "db/t", properties={"lake.version-field": "id"})
+        publish(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(adopt_pair, "publish_adoption", late)
+    with pytest.raises(lake.CommitConflictError, match="another program has changed it"):
+        catalog.adopt_table("db.t", primary_key=["id"])
+    assert contents(catalog.table("db.t")) == {1: "a"}
+
+
+def test_a_dry_run_of_a_detach_that_merges_says_so(catalog):
+    mixed = adopted(catalog)
+    mixed.write(names(_2="b"))
+    report = catalog.detach_table("db.t", merge=True, dry_run=True)
+    assert report.merged
+    assert report.sentence.startswith("its changes would be merged, and db.t would be an ordinary")
+    assert contents(mixed) == {1: "a", 2: "b"}
+
+
+def test_a_table_that_was_opened_before_a_detach_says_so(catalog):
+    mixed = adopted(catalog)
+    catalog.detach_table("db.t")
+    for call in (mixed.scan, lambda: mixed.write(names(_2="b")), mixed.begin):
+        with pytest.raises(lake.TableReplacedError, match="no longer a Mixed table: it was det"):
+            call()
