@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lakeformat.iceberg.read.plan import TableState
 from lakeformat.iceberg.schema import Schema
@@ -33,6 +33,11 @@ class MixedState:
     def schema(self) -> Schema:
         """The schema of the rows; both stores have its columns under the same ids."""
         return self.base.schema
+
+    def with_schema(self, schema: Schema) -> MixedState:
+        """Return the state, read with another schema of the table."""
+        base, change = (replace(each, schema=schema) for each in (self.base, self.change))
+        return replace(self, base=base, change=change)
 
     @property
     def snapshot_ids(self) -> tuple[int | None, int | None]:

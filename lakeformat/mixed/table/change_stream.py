@@ -95,7 +95,8 @@ class MixedChangeStream(PositionStream[MixedSnapshot]):
 
     def _all_rows(self, snapshot: MixedSnapshot) -> Iterator[pa.RecordBatch]:
         pair, asked = self._pair.load(), self._asked
-        state = find_state(pair, mixed_history(pair), snapshot=snapshot.position)
+        then = find_state(pair, mixed_history(pair), snapshot=snapshot.position)
+        state = then.with_schema(asked.schema)
         where = asked.filters[0] if len(asked.filters) == 1 else None
         scan = MixedScan(state, [each.name for each in asked.filtered_fields], where)
         for batch in scan.to_batches():

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
@@ -123,10 +122,8 @@ class TableFollowing(TableUpkeep):
 
         pair = self._pair.load()
         schema = pair.base.metadata.schema
-        found = find_state(pair, mixed_history(pair), snapshot=snapshot)
-        base, change = (replace(each, schema=schema) for each in (found.base, found.change))
-        state = replace(found, base=base, change=change)
-        return MixedScan(state, columns, row_filter(base.metadata, schema, where, None))
+        state = find_state(pair, mixed_history(pair), snapshot=snapshot).with_schema(schema)
+        return MixedScan(state, columns, row_filter(pair.base.metadata, schema, where, None))
 
     @property
     def consumers(self) -> MixedConsumers:

@@ -1,4 +1,4 @@
-"""A batch writes no value into another column than the one it read, if columns change meanwhile."""
+"""Batches and streams beside an alter read and write the columns that they mean."""
 
 from __future__ import annotations
 
@@ -36,3 +36,16 @@ def test_a_batch_is_refused_if_a_name_is_that_of_another_column_now(tmp_path, ca
             CALLS[call](batch)
     found = catalog.table("db.t").scan(["a", "b", "id2"]).to_arrow().to_pylist()
     assert found == [{"a": "of b", "b": "of a", "id2": None}]
+
+
+def test_a_stream_begins_with_the_columns_of_an_alter_without_a_write(tmp_path):
+    """The newest state was written with the columns before the alter."""
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("db")
+    table = catalog.create_table("db.t", ROWS.schema, format="mixed", primary_key=["id"])
+    table.write(ROWS)
+    catalog.alter_table(
+        "db.t", lake.drop_column("b"), lake.rename_column("a", "c"), lake.add_column("b", "INT")
+    )
+    commit = next(iter(catalog.table("db.t").stream(where="c = 'of a'")))
+    assert commit.to_arrow().to_pylist() == [{"rowkind": "+I", "id": 1, "c": "of a", "b": None}]
