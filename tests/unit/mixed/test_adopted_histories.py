@@ -1,4 +1,4 @@
-"""What a table had before it was adopted, or after it was detached: consumers, retries, marks."""
+"""Consumers, retries and marks of a table from before it was adopted or detached."""
 
 from __future__ import annotations
 
