@@ -29,16 +29,8 @@ from lakeformat.iceberg.types import Field
 from lakeformat.mixed.stores.alter_record import ALTERED, AlterRecord, adopted_columns
 from lakeformat.mixed.stores.detaching import require_not_detaching
 from lakeformat.mixed.stores.file_offset import FILE_OFFSET
-from lakeformat.mixed.stores.properties import (
-    CHANGE_IDENTIFIER,
-    CLONING,
-    PRIMARY_KEY,
-    RENAMED_TO,
-    TABLE_FORMAT,
-    TABLE_STORE,
-    UPSERT,
-    VERSION_FIELD,
-)
+from lakeformat.mixed.stores.pair_properties import OF_PAIRS
+from lakeformat.mixed.stores.properties import UPSERT, VERSION_FIELD
 from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
 from lakeformat.mixed.stores.version_field import (
     OPTIMIZED_BY_AMORO,
@@ -49,7 +41,6 @@ from lakeformat.mixed.tree_node import bucket_mask
 
 __all__ = ["alter_pair"]
 
-_OWN = (TABLE_STORE, PRIMARY_KEY, CHANGE_IDENTIFIER, RENAMED_TO, TABLE_FORMAT, ALTERED, CLONING)
 _BUCKETS = ("change.file-index.hash-bucket", "base.file-index.hash-bucket")
 _FLAGS = (UPSERT, "lake.auto-buckets")
 _OF_COLUMNS = ("table.event-time-field", "data-expire.field")
@@ -169,7 +160,7 @@ def _require_allowed(table: str, loaded: LoadedPair, alteration: Alteration) -> 
         if isinstance(change, DroppedColumn | RenamedColumn):
             _require_not_named(table, loaded.base.metadata, change.path)
     for name, value in alteration.properties.items():
-        if name in _OWN:
+        if name in OF_PAIRS:
             raise InvalidRequestError(
                 f"the property {name!r} of {table} cannot be changed, because it makes the two "
                 "stores one Mixed table: leave it out. rename_table renames both stores"

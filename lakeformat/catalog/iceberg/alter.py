@@ -34,6 +34,7 @@ from lakeformat.paimon.schema_changes.changes import (
     UpdateColumnPosition,
     UpdateColumnType,
     UpdateComment,
+    require_change,
 )
 from lakeformat.types.arrow_types import to_arrow_type
 
@@ -63,6 +64,7 @@ def alteration_of(table: str, changes: Sequence[SchemaChange]) -> Alteration:
     columns: list[ColumnChange] = []
     properties: dict[str, str | None] = {}
     for change in changes:
+        require_change(change)
         match change:
             case SetOption(key=key, value=value):
                 properties[key] = value

@@ -26,12 +26,13 @@ from lakeformat.iceberg.types import Field
 from lakeformat.iceberg.write.file_changes import ChangedFiles
 from lakeformat.iceberg.write.new_entries import delete_files
 from lakeformat.iceberg.write.publish import Base, FileChange, publish_change
-from lakeformat.mixed.adopt.change_store import OF_PAIRS, first_free_number, with_required
+from lakeformat.mixed.adopt.change_store import first_free_number, with_required
 from lakeformat.mixed.adopt.existing_keys import check_existing_keys
 from lakeformat.mixed.key_hash import require_hashable
 from lakeformat.mixed.read.state import MixedState
 from lakeformat.mixed.stores.key_types import require_one_key_type
 from lakeformat.mixed.stores.optimized_sequences import NOTHING_MERGED
+from lakeformat.mixed.stores.pair_properties import OF_PAIRS
 from lakeformat.mixed.stores.properties import (
     BASE,
     CHANGE_IDENTIFIER,

@@ -17,36 +17,11 @@ from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.types import Field
 from lakeformat.mixed.batch.open_batches import overwritten_by
 from lakeformat.mixed.file_names import name_columns
-from lakeformat.mixed.stores.alter_record import ALTERED
-from lakeformat.mixed.stores.detaching import DETACHING
-from lakeformat.mixed.stores.properties import (
-    CHANGE,
-    CHANGE_IDENTIFIER,
-    CLONING,
-    FORMAT_MARK,
-    KEPT_UPSERT,
-    OPTIONAL_KEYS,
-    PRIMARY_KEY,
-    RENAMED_TO,
-    TABLE_STORE,
-    UPSERT,
-)
+from lakeformat.mixed.stores.pair_properties import OF_PAIRS
+from lakeformat.mixed.stores.properties import CHANGE, FORMAT_MARK, PRIMARY_KEY, TABLE_STORE, UPSERT
 
-__all__ = ["OF_PAIRS", "change_metadata", "first_free_number", "with_required"]
+__all__ = ["change_metadata", "first_free_number", "with_required"]
 
-OF_PAIRS = (
-    TABLE_STORE,
-    PRIMARY_KEY,
-    CHANGE_IDENTIFIER,
-    RENAMED_TO,
-    CLONING,
-    DETACHING,
-    OPTIONAL_KEYS,
-    KEPT_UPSERT,
-    ALTERED,
-    *FORMAT_MARK,
-)
-"""The properties that no ordinary Iceberg table has."""
 _OWN_PLACES = (
     *OF_PAIRS,
     "comment",

@@ -20,13 +20,13 @@ from lakeformat.iceberg.metadata.updates import remove_properties, set_propertie
 from lakeformat.iceberg.reachable_files import live_files, manifests_of
 from lakeformat.iceberg.read.plan import plan_files
 from lakeformat.iceberg.write.new_entries import delete_files
-from lakeformat.mixed.adopt.change_store import OF_PAIRS
 from lakeformat.mixed.batch.open_batches import oldest_open_batch
 from lakeformat.mixed.read.state import MixedState
 from lakeformat.mixed.read.store_files import StoreFile, change_files
 from lakeformat.mixed.stores.alter_record import ALTERED
 from lakeformat.mixed.stores.detaching import DETACHING
 from lakeformat.mixed.stores.optimized_sequences import SEQUENCES, TIMES
+from lakeformat.mixed.stores.pair_properties import OF_PAIRS
 from lakeformat.mixed.stores.properties import (
     KEPT_UPSERT,
     OPTIONAL_KEYS,

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import get_args
 
 from lakeformat.errors import AlreadyExistsError, InvalidRequestError
 from lakeformat.paimon.schema import CURRENT_VERSION, TableSchema
@@ -26,6 +25,7 @@ from lakeformat.paimon.schema_changes.changes import (
     UpdateColumnPosition,
     UpdateColumnType,
     UpdateComment,
+    require_change,
 )
 from lakeformat.paimon.schema_changes.column_options import referenced_columns, rename_in_options
 from lakeformat.paimon.schema_changes.column_path import (
@@ -56,7 +56,7 @@ def apply_changes(
     explicit = replace(schema, options=schema.table_options.to_dict(), version=CURRENT_VERSION)
     altered = explicit
     for change in changes:
-        _require_change(change)
+        require_change(change)
         altered = _apply(altered, explicit, change, has_snapshots=has_snapshots)
     if altered == explicit:
         return schema
@@ -65,15 +65,6 @@ def apply_changes(
         check_change_of_lookups(explicit, altered)
     _check_table(explicit, altered)
     return replace(altered, id=schema.id + 1, time_millis=now)
-
-
-def _require_change(change: object) -> None:
-    """Raise InvalidRequestError unless the value is a SchemaChange."""
-    if not isinstance(change, get_args(SchemaChange)):
-        raise InvalidRequestError(
-            f"{change!r} is not a change of a schema: pass the results of lake.add_column(...), "
-            "lake.set_option(...) and so on, each as a separate argument"
-        )
 
 
 def _apply(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 
 import pyarrow as pa
 
@@ -43,6 +43,7 @@ __all__ = [
     "drop_column",
     "remove_option",
     "rename_column",
+    "require_change",
     "set_option",
     "update_column_comment",
     "update_column_nullability",
@@ -173,6 +174,15 @@ SchemaChange: TypeAlias = (
     | RemoveOption
 )
 """One change of a table's schema, as the functions of this module create it."""
+
+
+def require_change(change: object) -> None:
+    """Raise InvalidRequestError unless the value is a SchemaChange."""
+    if not isinstance(change, get_args(SchemaChange)):
+        raise InvalidRequestError(
+            f"{change!r} is not a change of a schema: pass the results of lake.add_column(...), "
+            "lake.set_option(...) and so on, each as a separate argument"
+        )
 
 
 @offering_arguments

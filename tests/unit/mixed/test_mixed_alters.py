@@ -225,6 +225,8 @@ def test_a_catalog_service_gets_the_changes_of_both_stores(metastore, tmp_path):
         (lake.drop_column("nothing"), "there is no column 'nothing'"),
         (lake.set_option("mixed-format.table-store", "base"), "makes the two stores one Mixed"),
         (lake.remove_option("mixed-format.primary-key-fields"), "makes the two stores one Mixed"),
+        (lake.set_option("lake.detaching", "db.t"), "makes the two stores one Mixed"),
+        ("drop a", "is not a change of a schema: pass the results"),
         (lake.set_option("format-version", "3"), "does not upgrade tables"),
         (lake.set_option("base.file-index.hash-bucket", "3"), "set it to a power of two"),
         (lake.set_option("write.upsert.enabled", "maybe"), "true or false"),
