@@ -20,6 +20,7 @@ from lakeformat.iceberg.alter.changes import (
     WiderColumn,
 )
 from lakeformat.iceberg.table import IcebergTable
+from lakeformat.paimon.options.spelling import require_no_credential
 from lakeformat.paimon.schema_changes.changes import (
     AddColumn,
     ColumnPlace,
@@ -67,6 +68,7 @@ def alteration_of(table: str, changes: Sequence[SchemaChange]) -> Alteration:
         require_change(change)
         match change:
             case SetOption(key=key, value=value):
+                require_no_credential(key)
                 properties[key] = value
             case RemoveOption(key=key):
                 properties[key] = None

@@ -11,7 +11,7 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.options.foreign import FOREIGN_OPTIONS
 from lakeformat.paimon.options.option import COLUMN, ColumnOption, Option
 
-__all__ = ["check_own_key", "names_credential"]
+__all__ = ["check_own_key", "names_credential", "require_no_credential"]
 
 _SEPARATORS = re.compile(r"[-_.]")
 _CREDENTIALS = frozenset({"credential", "credentials", "passwd", "password", "secret", "token"})
@@ -32,11 +32,7 @@ def check_own_key(key: str, declared: Sequence[Option[Any]]) -> None:
     """
     if key in FOREIGN_OPTIONS:
         return
-    if names_credential(key):
-        raise InvalidRequestError(
-            f"option {key!r} names a credential, and options of a table are stored as plain text "
-            "in its schema: give it to the catalog or the connection instead"
-        )
+    require_no_credential(key)
     known = (
         *(name for option in declared for name in (option.key, *option.older_keys)),
         *FOREIGN_OPTIONS,
@@ -54,6 +50,15 @@ def check_own_key(key: str, declared: Sequence[Option[Any]]) -> None:
         raise InvalidRequestError(
             f"option {key!r} would build no index: no option has this name, and keys of your own "
             "must not begin with 'file-index.'"
+        )
+
+
+def require_no_credential(key: str) -> None:
+    """Raise ``InvalidRequestError`` for a name of a credential."""
+    if names_credential(key):
+        raise InvalidRequestError(
+            f"option {key!r} names a credential, and options of a table are stored as plain text "
+            "in its schema: give it to the catalog or the connection instead"
         )
 
 
