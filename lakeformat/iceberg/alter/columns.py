@@ -7,7 +7,7 @@ files, partitions or sort orders could not follow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -152,11 +152,7 @@ def _named_field(columns: StructType, path: Path) -> Field:
     for name in path:
         found = next((each for each in fields if each.name == name), None)
         if found is None:
-            names = [each.name for each in fields]
-            raise InvalidRequestError(
-                f"there is no column {_shown(path)}; the names there are {', '.join(names)}"
-                f"{closest(name, names)}"
-            )
+            raise _missing(path, name, [each.name for each in fields])
         fields = [*inner_fields(found.type)]
     assert found is not None
     return found
@@ -263,15 +259,21 @@ def _edited(kind: Type, path: Path, edit: Callable[[Type], Type], whole: Path) -
                         for each in fields
                     )
                 )
-            near = closest(name, names)
-            raise InvalidRequestError(
-                f"there is no column {_shown(whole)}; the names there are {', '.join(names)}{near}"
-            )
+            raise _missing(whole, name, names)
         case ListType() if name == "element":
             return replace(kind, element=_edited(kind.element, rest, edit, whole))
         case MapType() if name == "value":
             return replace(kind, value=_edited(kind.value, rest, edit, whole))
     raise InvalidRequestError(f"there is no column {_shown(whole)}")
+
+
+def _missing(path: Path, name: str, names: Sequence[str]) -> InvalidRequestError:
+    way = closest(name, names)
+    if (dotted := ".".join(path)) != name and dotted in names:
+        way = f"; {dotted!r} means a field of a struct: write this name as a tuple, ({dotted!r},)"
+    return InvalidRequestError(
+        f"there is no column {_shown(path)}; the names there are {', '.join(names)}{way}"
+    )
 
 
 def _named(kind: Type) -> str:

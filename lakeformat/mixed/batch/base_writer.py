@@ -72,8 +72,8 @@ class BaseWriter(NodeWriter):
         [first] = several.slice(0, 1).to_pylist()
         shown = ", ".join(f"{name} = {first[name]!r}" for name in self._names)
         raise InvalidRequestError(
-            f"{counted(len(several), 'key')} occurs more than once in the new rows of the "
-            f"overwrite of {self._table}, such as {shown} in {first['count_all']} rows. Nothing "
-            "was published: keep one row of each key, or pass the rows to batch.write(), where "
-            "the last row of a key counts"
+            f"{counted(len(several), 'key')} {'occurs' if len(several) == 1 else 'occur'} more "
+            f"than once in the new rows of the overwrite of {self._table}, such as {shown} in "
+            f"{first['count_all']} rows. Nothing was published: keep one row of each key, or pass "
+            "the rows to batch.write(), where the last row of a key counts"
         )

@@ -179,6 +179,16 @@ def test_a_column_that_makes_partitions_keeps_its_type(catalog):
         catalog.alter_table("shop.orders", lake.update_column_type("id", "BIGINT"))
 
 
+def test_a_name_with_a_dot_is_written_as_a_tuple(catalog):
+    made(catalog)
+    catalog.alter_table("shop.orders", lake.add_column(("x.y",), "INT"))
+    for change in (lake.drop_column("x.y"), lake.rename_column("x.y", "z")):
+        with pytest.raises(lake.InvalidRequestError, match=r"as a tuple, \('x.y',\)"):
+            catalog.alter_table("shop.orders", change)
+    table = catalog.alter_table("shop.orders", lake.drop_column(("x.y",)))
+    assert table.schema.named("x.y") is None
+
+
 def test_a_table_whose_names_are_mapped_is_refused(catalog):
     made(catalog, options={"schema.name-mapping.default": "[]"})
     with pytest.raises(lake.UnsupportedError, match="names them, too"):
