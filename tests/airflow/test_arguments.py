@@ -39,7 +39,10 @@ def compact(**arguments):
         ({"table": ""}, "'table' must be a non-empty str"),
         ({"table": "orders"}, "'table' must be database.table, got 'orders'"),
         ({"table": "shop."}, "the table name '' of 'shop.' is not allowed"),
-        ({"table": "shop.orders$snapshots"}, "the branch name"),
+        (
+            {"table": "shop.orders$snapshots"},
+            "a job works on the table itself: write 'shop.orders'",
+        ),
         ({"engine": "flink"}, "'engine' must be 'auto' or 'python' or 'spark', got 'flink'"),
         (
             {"strategy": "most"},
