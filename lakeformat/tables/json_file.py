@@ -121,7 +121,7 @@ def unknown_members(
     declared: Sequence[Member], members: Mapping[str, Any], undeclared: Iterable[str] = ()
 ) -> dict[str, Any]:
     """Return the members whose keys are neither in ``declared`` nor in ``undeclared``."""
-    known = {*undeclared, *(member.key for member in declared)}
+    known = {*undeclared, *[member.key for member in declared]}
     return {key: value for key, value in members.items() if key not in known}
 
 

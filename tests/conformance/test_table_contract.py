@@ -54,7 +54,7 @@ class TestListedTable(TableSuite):
 
 def test_a_paimon_table_has_all_operations(catalog):
     table = catalog.create_table("shop.orders", [("id", "BIGINT")])
-    of_others = {"analyze_partitions", "compact_deletes", "plan_optimizing", "upsert"}
+    of_others = {"analyze_partitions", "compact_deletes", "end_batch", "plan_optimizing", "upsert"}
     assert (table.format, table.operations) == ("paimon", OPERATIONS - of_others)
     assert table.system_table("files").operations == {"scan"}
 

@@ -116,7 +116,7 @@ class FileCounts:
 
     def _combined(self, other: FileCounts, sign: int) -> FileCounts:
         names = self.__slots__
-        return FileCounts(*(getattr(self, each) + sign * getattr(other, each) for each in names))
+        return FileCounts(*[getattr(self, each) + sign * getattr(other, each) for each in names])
 
 
 def change_summary(added: FileCounts, removed: FileCounts, partitions: int) -> dict[str, str]:
