@@ -71,6 +71,7 @@ class MergeWork:
             option=_BUCKETS,
             kind=FileKind.BASE,
             transaction=unit.transaction,
+            within=unit.task.node,
         )
         try:
             for batch in scan.read(self._split(unit, unit.rewritten)):

@@ -17,7 +17,7 @@ from lakeformat.iceberg.write.partitioned_rows import PartitionedRows
 from lakeformat.iceberg.write.table_writer import TableWriter
 from lakeformat.mixed.file_names import FileKind, FileName
 from lakeformat.mixed.key_hash import hash_keys, require_hashable
-from lakeformat.mixed.tree_node import TreeNode, bucket_mask
+from lakeformat.mixed.tree_node import ROOT, TreeNode, bucket_mask
 from lakeformat.types.arrow_memory import array_of
 
 __all__ = ["NodeWriter"]
@@ -87,15 +87,19 @@ class NodeWriter(TableWriter):
         option: str,
         kind: FileKind,
         transaction: int,
+        within: TreeNode = ROOT,
         more: tuple[Field, ...] = (),
     ) -> None:
-        """Start a writer for a number of nodes, which the table property ``option`` has; ``more``
-        are columns beside those of the table.
+        """Start a writer for a number of nodes, which the table property ``option`` has.
+
+        All rows have keys of the node ``within``: if it has at least as many bits as the new nodes,
+        no key is hashed. ``more`` are columns beside those of the table.
         """
         super().__init__(loaded, environment, more, is_sorted=False)
         require_hashable(key)
         self._key = tuple(key)
         self._mask = bucket_mask(buckets, option)
+        self._within = within
         self._kind = kind
         self._transaction = transaction
         self._last: _Nodes | None = None
@@ -103,6 +107,9 @@ class NodeWriter(TableWriter):
 
     def _hold(self, part: PartitionedRows) -> None:
         """Hold the rows of one partition in memory, those of each node apart."""
+        if self._within.mask >= self._mask:
+            self._hold_node(part, self._within.index & self._mask, part.rows)
+            return
         rows = part.rows
         columns = [rows.column(each.name).combine_chunks() for each in self._key]
         found = self._last
@@ -114,9 +121,12 @@ class NodeWriter(TableWriter):
         if len(used) > 1:
             rows = found.together(rows)
         for index in used:
-            place = _NodeAndKind(TreeNode(self._mask, index), self._kind)
             of_node = rows.slice(int(ends[index] - found.sizes[index]), int(found.sizes[index]))
-            super()._hold(PartitionedRows((*part.key, place.encode()), part.partition, of_node))
+            self._hold_node(part, index, of_node)
+
+    def _hold_node(self, part: PartitionedRows, index: int, rows: pa.Table) -> None:
+        place = _NodeAndKind(TreeNode(self._mask, index), self._kind)
+        super()._hold(PartitionedRows((*part.key, place.encode()), part.partition, rows))
 
     def _file_name(self, key: tuple[bytes | None, ...], count: int) -> str:
         assert key[-1] is not None
