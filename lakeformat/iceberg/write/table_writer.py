@@ -56,8 +56,9 @@ class TableWriter:
         *,
         is_sorted: bool = True,
         sort_order_id: int = 0,
+        is_decoded: bool = False,
     ) -> None:
-        """Start a writer.
+        """Start a writer; ``is_decoded`` means that the rows come from data files.
 
         ``lineage`` are columns of row lineage; rows must have them after the columns of the table.
         With ``is_sorted=False`` the writer does not sort the rows, and records the sort order
@@ -73,7 +74,7 @@ class TableWriter:
         self._is_sorted = is_sorted and can_sort(self._order, self._schema)
         self._order_id = self._order.order_id if self._is_sorted else sort_order_id
         self._settings = write_settings(metadata, self._order, self._schema)
-        self._given = GivenRows(self._schema)
+        self._given = GivenRows(self._schema, is_decoded=is_decoded)
         self._operation = environment.new_id()
         self._rows = 0
         self._held: dict[_Key, _Held] = {}

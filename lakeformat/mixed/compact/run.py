@@ -72,6 +72,7 @@ class MergeWork:
             kind=FileKind.BASE,
             transaction=unit.transaction,
             within=unit.task.node,
+            is_decoded=True,
         )
         try:
             for batch in scan.read(self._split(unit, unit.rewritten)):

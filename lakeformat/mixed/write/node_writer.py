@@ -88,14 +88,16 @@ class NodeWriter(TableWriter):
         kind: FileKind,
         transaction: int,
         within: TreeNode = ROOT,
+        is_decoded: bool = False,
         more: tuple[Field, ...] = (),
     ) -> None:
         """Start a writer for a number of nodes, which the table property ``option`` has.
 
         All rows have keys of the node ``within``: if it has at least as many bits as the new nodes,
-        no key is hashed. ``more`` are columns beside those of the table.
+        no key is hashed. ``is_decoded`` means that the rows come from data files. ``more`` are
+        columns beside those of the table.
         """
-        super().__init__(loaded, environment, more, is_sorted=False)
+        super().__init__(loaded, environment, more, is_sorted=False, is_decoded=is_decoded)
         require_hashable(key)
         self._key = tuple(key)
         self._mask = bucket_mask(buckets, option)
