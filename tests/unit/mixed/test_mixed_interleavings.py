@@ -1,4 +1,6 @@
-"""Random histories of streams, batches, optimizing and expiry equal a replay by transaction."""
+"""Random histories of streams, batches, optimizing, resizing and expiry equal a replay by
+transaction.
+"""
 
 from __future__ import annotations
 
@@ -103,6 +105,10 @@ class History:
     def optimize(self) -> None:
         self.table().compact(strategy=self.draw.choice(["minor", "full"]), executor="serial")
 
+    def resize(self) -> None:
+        of, number = self.draw.choice(["change", "base"]), self.draw.choice("1248")
+        edit(self.root / "db/t", properties={f"{of}.file-index.hash-bucket": number})
+
     def expire(self) -> None:
         self.table().expire_snapshots()
 
@@ -173,7 +179,8 @@ def test_random_interleavings_equal_a_replay_by_transaction(tmp_path, monkeypatc
     }
     edit(tmp_path / "db/t", properties=short)
     history = History(random.Random(seed), tmp_path)
-    steps = ["stream"] * 4 + ["begin"] * 3 + ["commit"] * 2 + ["optimize"] * 2 + ["expire", "wait"]
+    steps = ["stream"] * 4 + ["begin"] * 3 + ["commit"] * 2 + ["optimize"] * 2
+    steps += ["resize", "expire", "wait"]
     for _ in range(count(25, whole=60)):
         history.steps.append(history.draw.choice(steps))
         getattr(history, history.steps[-1])()
