@@ -57,7 +57,7 @@ def _write(folder: Path, files: int) -> None:
     write_sample_snapshot(handle, 1, [], base, time_millis=MILLIS, rows=len(added))
     for number in range(2, OLDER + 2):
         day = number * STEP % partitions
-        first = number // partitions * REPLACED
+        first = number // partitions % (FILES_OF_PARTITION // REPLACED) * REPLACED
         names = [f"data-{day}-{first + place}.parquet" for place in range(REPLACED)]
         changes = [_entry(FileKind.DELETE, day, name) for name in names]
         changes += [_entry(FileKind.ADD, day, f"new-{number}-{name}") for name in names]
