@@ -262,7 +262,11 @@ def test_a_change_store_is_not_altered_alone(catalog, table):
 
 
 def interrupted(table: lake.MixedTable, *changes: Any) -> None:
-    """Alter the change store only, as a process does that dies before the second commit."""
+    """Alter the change store only, as a process does that dies before the second commit.
+
+    Like every alter, this one first completes the one before it.
+    """
+    table._pair.complete_alter()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(StorePair, "complete_alter", lambda _: None)
         alter_pair(table._pair, alteration_of("db.t", changes))
