@@ -49,10 +49,12 @@ def analyze(
     dry_run: bool = False,
     on_progress: OnRows | None = None,
 ) -> AnalyzeReport:
-    """Count the rows, and compute statistics of ``columns``; publish them as a snapshot.
+    """Count the rows, compute statistics of ``columns``, and publish both as a snapshot.
 
     ``columns`` lists names or is ``"all"``; None counts only rows. A dry run reads the rows and
-    publishes nothing.
+    publishes nothing. Raise InvalidRequestError for an unknown column, and UnsupportedError for a
+    column whose type has no statistics or for a table that cannot be committed to. Raise
+    SnapshotExpiredError if the newest snapshot expires ten times while its rows are read.
     """
     is_empty = latest_snapshot(handle.storage, handle.layout) is None
     handle = with_newest_schema(handle)
@@ -93,7 +95,11 @@ def analyze(
 def _chosen(
     handle: TableHandle, columns: Sequence[str] | None
 ) -> tuple[list[DataField], tuple[str, ...]]:
-    """Return the columns to analyze, and the names that ``"all"`` skips for their types."""
+    """Return the columns to analyze, and the names that ``"all"`` skips for their types.
+
+    Raise InvalidRequestError for an unknown name, and UnsupportedError for a type without
+    statistics.
+    """
     fields = handle.schema.fields
     if columns is None:
         return [], ()

@@ -21,7 +21,10 @@ class AnalyzeReport(Report):
     snapshot_id: int | None
     """The id of the snapshot that names the statistics; None if none was published."""
     statistics: TableStatistics | None
-    """None for a table without snapshots, or if an earlier attempt published the statistics."""
+    """The statistics of the rows that were read.
+
+    None for a table without snapshots, or if an earlier attempt published the statistics.
+    """
     skipped: tuple[str, ...] = ()
     """The names of the columns that ``"all"`` skipped, because their types have no statistics."""
     replayed: bool = False
