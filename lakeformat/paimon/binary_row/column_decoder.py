@@ -63,8 +63,9 @@ def decode_columns(rows: pa.Array, types: Sequence[DataType]) -> list[pa.Array]:
 class FramedRows:
     """Framed binary rows in an Arrow array, whose fields are decoded to columns on demand.
 
-    The constructor raises CorruptTableError for a row whose number of fields differs from
-    ``types``.
+    The constructor raises CorruptTableError for a row that is too short, or whose number of fields
+    differs from ``types``. It raises InvalidRequestError if ``rows`` is not a binary array or has
+    nulls.
     """
 
     def __init__(self, rows: pa.Array, types: Sequence[DataType]) -> None:
@@ -87,10 +88,10 @@ class FramedRows:
         return is_null
 
     def stored_numbers(self, position: int) -> NDArray[Any]:
-        """Return the number in the slot of a fixed-width field, for each row; for a null any
-        number.
+        """Return the number in the slot of a fixed-width field, for each row.
 
-        Decimals of up to 18 digits are unscaled, timestamps of up to 3 digits are milliseconds.
+        Decimals of up to 18 digits are unscaled, timestamps of up to 3 digits are milliseconds. The
+        number of a null has no meaning. Raise InvalidRequestError for a field of any other type.
         """
         code = number_code(self._types[position])
         if code is None:
@@ -125,9 +126,9 @@ class FramedRows:
         return header_size(len(self._types)) + 8 * position
 
     def _read(self, code: str, offset: int) -> NDArray[Any]:
-        """Return one number of each row: the one at byte ``offset``, in the numpy type ``code``.
+        """Return the number at byte ``offset`` of each row, in the numpy type ``code``.
 
-        Every row must be long enough for it.
+        Every row must be long enough to have these bytes.
         """
         if not self._stride:
             return at_every_byte(self._data, code)[self._starts + offset]

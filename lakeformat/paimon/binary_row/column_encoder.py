@@ -33,7 +33,8 @@ def encode_columns(
     """Return one binary row for each row of the columns, with a frame as in manifests if
     ``framed``.
 
-    All rows of one call lie in one buffer of at most 2 GiB. Without columns the result is empty.
+    All rows of one call lie in one buffer; raise InvalidRequestError if they exceed 2 GiB. Without
+    columns the result is empty.
     """
     columns = as_row_columns(arrays, types)
     rows = len(columns[0]) if columns else 0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of binary rows as columns of 32-bit and 64-bit words: headers, slots and items.
 
-The encoder writes them row by row into one buffer. The hash mixes them in the order of a row, so
-that hashing needs no encoded row.
+The encoder copies the words of all rows into one buffer. The hash mixes them in the order of a row,
+so that hashing needs no encoded row.
 """
 
 from __future__ import annotations
@@ -93,7 +93,8 @@ class RowParts:
 def as_row_columns(arrays: Sequence[pa.Array], types: Sequence[DataType]) -> list[pa.Array]:
     """Return arrays of equal length in the form that ``row_parts`` takes.
 
-    Values of nested types and VARIANT are encoded to bytes.
+    Values of nested types and VARIANT are encoded to bytes. Raise InvalidRequestError if the
+    lengths differ, or if there is not one type for each array.
     """
     if len(arrays) != len(types):
         raise InvalidRequestError(

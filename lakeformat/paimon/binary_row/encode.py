@@ -51,6 +51,9 @@ _WRONG_VALUE = (
 def encode_row(values: Sequence[Value], types: Sequence[DataType]) -> bytes:
     """Return the bytes of a row without a frame, from values in the Python types of
     ``types/values.py``.
+
+    Raise InvalidRequestError if a value does not fit its type, or if there is not one type for each
+    value.
     """
     if len(values) != len(types):
         raise InvalidRequestError(f"a row of {len(types)} fields cannot hold {len(values)} values")
@@ -87,7 +90,10 @@ def encode_item(value: Value, data_type: DataType) -> bytes:
 
 
 def encode_items(values: Sequence[Value], data_type: DataType) -> list[bytes | None]:
-    """Apply ``encode_item`` to each value; None is kept."""
+    """Return the bytes of each nested value or VARIANT, before padding; None for a None.
+
+    Raise InvalidRequestError if a value does not fit ``data_type``.
+    """
     try:
         return [None if value is None else encode_item(value, data_type) for value in values]
     except _WRONG_VALUE as reason:

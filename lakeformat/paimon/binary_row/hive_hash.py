@@ -51,7 +51,7 @@ _BLOCK = 1 << 16
 
 
 def hive_hashes(column: pa.Array, data_type: DataType) -> Hashes:
-    """Return the 32-bit Hive hash of each value of a column; a null has 0."""
+    """Return the 32-bit Hive hash of each value of a column; the hash of a null is 0."""
     nulls = null_mask(column)
     if is_bytes(data_type):
         return _of_bytes(*spans(column, nulls))
