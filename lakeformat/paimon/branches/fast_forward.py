@@ -58,7 +58,9 @@ class ForwardPlan:
 def fast_forward(handle: TableHandle, name: str, *, dry_run: bool = False) -> FastForwardReport:
     """Publish a branch's snapshots, schemas and tags on main.
 
-    Raise InvalidRequestError if main has commits that the branch lacks.
+    Raise NotFoundError if the branch does not exist, and InvalidRequestError if main has commits
+    that the branch lacks. Raise CommitConflictError if another program commits to main, or expires
+    or deletes snapshots or tags of the branch, meanwhile.
     """
     refuse_inside_branch(handle, "forwarded")
     check_branch_name(name)
@@ -83,8 +85,8 @@ def fast_forward(handle: TableHandle, name: str, *, dry_run: bool = False) -> Fa
 def plan_forward(handle: TableHandle, source: TableLayout) -> ForwardPlan:
     """Return the snapshots, schemas and tags that main lacks; ``source`` is the branch's layout.
 
-    Raise InvalidRequestError if main has commits that the branch lacks, if snapshots between them
-    have expired, or if a schema or tag differs.
+    Raise InvalidRequestError in any of these cases: the branch has no snapshot, main has commits
+    that the branch lacks, the branch's next snapshot has expired, or a schema or tag differs.
     """
     storage, main = handle.storage, handle.layout
     theirs = snapshot_ids(storage, source)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes the Iceberg metadata of a new or renamed branch; lists that of all branches."""
+"""Publishes the Iceberg metadata of a branch, and lists the metadata files of all branches."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ __all__ = ["observe_branch", "observed_files"]
 
 
 def observe_branch(handle: TableHandle, name: str) -> None:
-    """Publish a new or renamed branch, if its options ask for it; ``handle`` is that of main."""
+    """Publish a new or renamed branch, if the branch's options require it; ``handle`` is that of
+    main.
+    """
     branch = _on_branch(handle, name)
     if branch is not None:
         branch.observe_upkeep()
 
 
 def observed_files(handle: TableHandle) -> Iterator[ObservedFiles]:
-    """Yield the files of the publication of main, then those of each branch."""
+    """Yield the files that the Iceberg metadata of main needs, then those of each branch."""
     names = [each.name for each in branches(handle.storage, handle.layout)]
     for each in (handle, *(_on_branch(handle, name) for name in names)):
         found = None if each is None else each.observed_files()

@@ -88,9 +88,9 @@ class TableBranches:
     ) -> BranchReport:
         """Create a branch from a tag or snapshot of main; without either it begins without rows.
 
-        With ``exist_ok`` an existing branch is kept and reported. Use a tag if other engines expire
-        snapshots of this table. They keep the files of a branch only while main has a tag of the
-        branch's first snapshot.
+        With ``exist_ok`` an existing branch is kept and reported; otherwise it raises
+        AlreadyExistsError. Use a tag if other engines expire snapshots of this table. They keep the
+        files of a branch only while main has a tag of the branch's first snapshot.
         """
         refuse_inside_branch(self._handle, "created")
         origin = None
@@ -99,8 +99,9 @@ class TableBranches:
         return create(self._handle, name, origin, exist_ok=exist_ok, dry_run=dry_run)
 
     def rename(self, name: str, new_name: str, *, dry_run: bool = False) -> BranchReport:
-        """Rename a branch; a program that has it open under the old name fails at its next
-        commit.
+        """Rename a branch; a program that has it open under the old name fails at its next commit.
+
+        Raise NotFoundError without the branch, and AlreadyExistsError if the new name exists.
         """
         return rename(self._handle, name, new_name, dry_run=dry_run)
 
@@ -108,7 +109,7 @@ class TableBranches:
     def delete(
         self, name: str, *, dry_run: bool = False, on_progress: OnRemoval | None = None
     ) -> DeletionReport:
-        """Delete a branch and the files that only it needs.
+        """Delete a branch and the files that only it needs; raise NotFoundError without the branch.
 
         ``on_progress`` is called with each file that is deleted, or that a dry run would delete,
         and the reason. After an interruption, repeat the call to delete the remaining files.
