@@ -48,8 +48,10 @@ def check_table(
 ) -> CheckReport:
     """Check the rows of the newest snapshot or of staged results that meet ``where``.
 
-    ``replaces`` is the id of the snapshot whose rows the staged rows will replace. ``executor``
-    checks single rows in parallel; repeated values are found in this process.
+    ``staged`` None checks the newest snapshot. ``replaces`` is the id of the snapshot whose rows
+    the staged rows will replace; None if they are added. ``executor`` checks single rows in
+    parallel; repeated values are always found in this process. Raise UnsupportedError for
+    ``not_null`` on staged rows that may set only some columns.
     """
 
     def check() -> CheckReport:
