@@ -70,10 +70,9 @@ def _require_some(handle: TableHandle, messages: Sequence[CommitMessage]) -> Non
 
 
 def delete_written(handle: TableHandle, messages: Sequence[CommitMessage]) -> list[str]:
-    """Delete the files of messages to which no snapshot refers; return the URIs of those that
-    remain.
+    """Delete the files of messages, and return the URIs of those that could not be deleted.
 
-    The caller must know that no snapshot refers to them: it is not checked.
+    The caller must know that no snapshot refers to the files: this function does not check it.
     """
     left: list[str] = []
     for storage, path in [

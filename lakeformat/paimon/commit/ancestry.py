@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides if a snapshot is part of the history of a later one although its own predecessor has
-expired.
-"""
+"""Decides if a later snapshot was built on a snapshot whose own predecessor has expired."""
 
 from __future__ import annotations
 
@@ -23,9 +21,9 @@ def is_built_on(
 ) -> bool | None:
     """Return True if snapshot ``later`` was built on ``snapshot``, False if not, None if unknown.
 
-    It is True if ``later`` names a manifest that ``snapshot`` wrote, or if all files that
-    ``snapshot`` added are live in it. It is False if ``later`` is the next number and has none of
-    these files, or if its snapshot file is older.
+    It is True if ``later`` has a manifest or changed index manifest that ``snapshot`` wrote, or if
+    all files that ``snapshot`` added are live in it. It is False if ``later`` is the next number
+    and has none of these files, or if its snapshot file is older.
     """
     answer = _decided_by_manifests(handle, later, snapshot, changes)
     if answer is None and _is_older(handle, later, snapshot.id):

@@ -90,8 +90,9 @@ class Attempts:
     """All attempts of one commit, each on the snapshot that is the newest then.
 
     The manifest of the changes is written once, unless the changes depend on that snapshot. The
-    base list and the snapshot are written for each attempt. Older manifests are merged in the first
-    attempt; later attempts reuse the merged manifests while the list still contains the old ones.
+    base list and the snapshot are written for each attempt. The first attempt merges older
+    manifests. Later attempts reuse the result while the base list still has the manifests that were
+    merged.
     """
 
     handle: TableHandle
@@ -120,7 +121,8 @@ class Attempts:
         """Check the changes against ``head``, write the metadata files, and return the next
         snapshot.
 
-        If this raises, the files of all attempts are deleted, unless one may have been published.
+        Raise CommitConflictError if a check finds a conflict. After any error the files of all
+        attempts are deleted, unless an attempt may have been published.
         """
         if self.began_on is None:
             self.began_on = head.id if head else 0
@@ -137,9 +139,10 @@ class Attempts:
         return bool(self._doubtful)
 
     def publish(self, snapshot: Snapshot) -> PublishOutcome:
-        """Publish the snapshot of the last attempt; after LOST its files are deleted.
+        """Publish the snapshot of the last attempt, and return the outcome.
 
-        Raise CommitOutcomeUnknownError if the snapshot exists but may not be part of the history.
+        After LOST the metadata files of this attempt are deleted. Raise CommitOutcomeUnknownError
+        if the snapshot exists but may not be part of the history.
         """
         assert snapshot.uuid is not None
         self._doubtful[snapshot.uuid] = snapshot.id
@@ -316,7 +319,8 @@ class Attempts:
     def _schema_id(self, head: Snapshot | None) -> int:
         """Return the id of the newest schema.
 
-        If an append was written with an older schema, check its bucket counts against the newest.
+        If an append was written with an older schema, check its bucket counts against the newest;
+        raise CommitConflictError for a difference.
         """
         newest = self._same.schema_id(head)
         if newest != self.handle.schema.id and self.intent.kind is CommitKind.APPEND:

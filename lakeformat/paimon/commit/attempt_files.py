@@ -47,10 +47,10 @@ class WrittenList:
 
 @dataclass(slots=True)
 class AttemptFiles:
-    """Writes metadata files whose names contain one new uuid, and counts them up.
+    """Writes metadata files whose names have one new uuid and consecutive numbers.
 
-    Each name is recorded before its file is written, so that a crash of the call leaves no unknown
-    one.
+    Each name is recorded before its file is written, so that no written file is missing from the
+    record after an error.
     """
 
     handle: TableHandle
@@ -136,7 +136,7 @@ _NOTHING_MERGED = _Merged([], [], [])
 
 @dataclass(slots=True)
 class BaseManifests:
-    """Writes the base manifest list of each attempt; only the first attempt merges manifests."""
+    """Writes the base manifest list of each attempt, and merges manifests for it."""
 
     handle: TableHandle
     files: AttemptFiles
@@ -167,7 +167,10 @@ class BaseManifests:
         return manifests_of(storage, layout, head)
 
     def _merge(self, manifests: list[ManifestMeta], *, keep_merged: bool) -> list[ManifestMeta]:
-        """Return the list with merged manifests; later attempts reuse those of the first."""
+        """Return the list with merged manifests; later attempts reuse those of the first attempt.
+
+        If the merged manifests no longer fit the list, they are deleted unless ``keep_merged``.
+        """
         if self._merged is None:
             return self._merge_now(manifests)
         merged = self._merged

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The live files against which a commit is checked; an attempt reads only what is newer."""
+"""The live files against which a commit is checked; a later attempt reads only newer manifests."""
 
 from __future__ import annotations
 

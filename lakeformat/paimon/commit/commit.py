@@ -119,8 +119,13 @@ def commit_messages(
 ) -> CommitReport:
     """Publish the changes of the messages once; a retry with the same ``CommitId`` changes nothing.
 
-    ``earlier`` is the search for an earlier attempt, if ``find_replay`` has begun it. Set
-    ``from_elsewhere`` for messages of other processes, which may have been committed before.
+    ``overwrite`` None adds the files. ``earlier`` is the search for an earlier attempt, if
+    ``find_replay`` has begun it. Set ``from_elsewhere`` for messages of other processes, which may
+    have been committed before.
+
+    Raise UnsupportedError if the table does not allow the change, and CommitConflictError if
+    another commit contradicts it. Raise CommitOutcomeUnknownError if the storage does not answer
+    whether the commit was published.
     """
     data, compaction = append_changes(handle, messages), compact_changes(handle, messages)
     for operation in _operations(data, compaction):
@@ -143,7 +148,7 @@ def _operations(data: SnapshotDelta, compaction: SnapshotDelta) -> list[Operatio
     """Return the operations that the table must allow: WRITE for new rows, COMPACT for compacted
     files.
 
-    For a commit of neither, it is COMMIT.
+    Return COMMIT alone if the commit has neither.
     """
     found = [] if data.is_empty else [Operation.WRITE]
     return [*found, *([] if compaction.is_empty else [Operation.COMPACT])] or [Operation.COMMIT]
@@ -222,6 +227,7 @@ class _Commits:
         """Publish the compaction of a call after its rows, and return a report on both.
 
         If the compaction conflicts, delete its files and report the reason; the rows are published.
+        Any other LakeError becomes CommitOutcomeUnknownError.
         """
         try:
             compacted = self.compaction(changes)
@@ -268,7 +274,9 @@ class _Commits:
         return self._publish(intent)
 
     def _append(self, new: SnapshotDelta) -> CommitReport:
-        """Publish added rows; a conflict is possible only if the bucket count has changed."""
+        """Publish added rows; they can conflict only by their buckets, or by a file that is already
+        live.
+        """
         handle = self._handle
         intent = self._intent(CommitKind.APPEND, new)
         if self._commit.replaces is not None:

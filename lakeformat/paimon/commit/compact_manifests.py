@@ -41,8 +41,9 @@ class _NothingToMerge(LakeError):
 def compact_manifests(handle: TableHandle, *, dry_run: bool = False) -> CompactManifestsReport:
     """Merge manifests below ``manifest.target-file-size``, and drop entries of deleted files.
 
-    They are merged however few they are: ``manifest.merge-min-count`` and
-    ``manifest.full-compaction-threshold-size`` are not applied.
+    Two small neighbours are enough: ``manifest.merge-min-count`` and
+    ``manifest.full-compaction-threshold-size`` are not applied. Raise UnsupportedError if the table
+    cannot be committed to.
     """
     require_allowed(handle, Operation.COMMIT)
     merging = _Merging(handle)
@@ -108,15 +109,17 @@ class _Merging:
     merge: ManifestMerge | None = None
 
     def pick(self, manifests: Sequence[ManifestMeta]) -> ManifestMerge | None:
-        """Choose and return the manifests to merge, and keep the choice for the report; None:
-        nothing to do.
+        """Choose and return the manifests to merge, and keep the choice for the report.
+
+        Return None if there is nothing to merge.
         """
         self.before = list(manifests)
         self.merge = pick_all_manifests(manifests, MergeLimits.of(self.handle.options))
         return self.merge
 
     def pick_newest(self) -> ManifestMerge | None:
-        """Choose the manifests of the newest snapshot to merge; None if there is nothing to do."""
+        """Choose the manifests of the newest snapshot to merge; None if there is nothing to merge.
+        """
         storage, layout = self.handle.storage, self.handle.layout
         head = latest_snapshot(storage, layout)
         return None if head is None else self.pick(manifests_of(storage, layout, head))

@@ -30,8 +30,9 @@ Between these limits, the search ends at the snapshot that the commit was planne
 def against_last_change(
     who: Committer, head: Snapshot | None, data_files: Collection[str | None]
 ) -> str:
-    """Return "<who> conflicts with <snapshot>": the newest that added or deleted one of the data
-    files.
+    """Return "<who> conflicts with <snapshot>".
+
+    The text names the newest snapshot that added or deleted one of the data files.
     """
     names = pa.array([*data_files], pa.string())
 
@@ -43,8 +44,9 @@ def against_last_change(
 
 
 def against_index_files(who: Committer, head: Snapshot | None, index_files: Collection[str]) -> str:
-    """Return "<who> conflicts with <snapshot>": the newest that added or removed one of the index
-    files.
+    """Return "<who> conflicts with <snapshot>".
+
+    The text names the newest snapshot that added or removed one of the index files.
     """
 
     def changes_one(found: Snapshot, before: Snapshot | None) -> bool:

@@ -41,7 +41,8 @@ class ConflictCheck:
 
     who: Committer
     may_change_buckets: bool = False
-    """True only for overwrites of whole partitions, which may give each a new bucket count."""
+    """True only for overwrites of whole partitions, which may give a partition a new bucket count.
+    """
     _base: BaseFiles | None = None
     _partitions: pa.Array | None = None
 

@@ -23,19 +23,21 @@ __all__ = ["EarlierCommitReport"]
 
 @dataclass(frozen=True, slots=True)
 class EarlierCommitReport(Report):
-    """Returns the report on an earlier attempt; raises InvalidRequestError if the commit differs
-    from it.
+    """Returns the report on an earlier attempt; raises InvalidRequestError if the two commits
+    differ.
 
     A repeated job writes its rows to new files. That is the same commit, and the report counts the
     new files as unpublished. Another number of rows, or only a part of the same files, is another
-    commit. A batch in transaction order may have published fewer rows: it left out changed keys.
+    commit. A batch in transaction order may have published fewer rows, because it left out keys
+    that had changed.
     """
 
     handle: TableHandle
     given: SnapshotDelta
     from_elsewhere: bool = False
-    """True if the files belong to messages of other processes; the report then counts unpublished
-    files.
+    """True if the files belong to messages of other processes.
+
+    Only then does the report count unpublished files.
     """
     rows: int | None = None
     """The number of rows to write, if no file is written yet; None if unknown."""

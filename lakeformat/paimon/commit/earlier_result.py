@@ -52,8 +52,10 @@ def earlier_tries(
     overwrite: Replacement = None,
     messages: Sequence[CommitMessage] = (),
 ) -> EarlierCommits:
-    """Return the search for earlier attempts; a commit of a compaction alone finds only
-    compactions.
+    """Return the search for earlier attempts of the commit.
+
+    If the messages only compact, it finds only compactions; otherwise it finds appends and
+    overwrites.
     """
     alone = overwrite is None and _is_compaction_alone(handle, messages)
     return EarlierCommits(handle, commit, (CommitKind.COMPACT,) if alone else DATA_KINDS)
@@ -70,7 +72,8 @@ def find_replay(
     """Return the report on an earlier attempt of the same commit, or None if there is none.
 
     ``rows`` is the number of rows to write, if it is known and there are no messages yet. Raise
-    InvalidRequestError if the attempt committed something else.
+    InvalidRequestError if the attempt committed something else, or if the rows that
+    ``commit.replaces`` names cannot be replaced.
     """
     data, compaction = append_changes(handle, messages), compact_changes(handle, messages)
     alone = overwrite is None and _is_compaction_alone(handle, messages)
@@ -107,8 +110,8 @@ def _with_second_half(
     """Return the report on both snapshots of a call; None if the compaction must still be
     published.
 
-    Its files are missing if the earlier attempt could not publish it and deleted them. The rows are
-    published, so this is not an error.
+    The files of the compaction are missing if the earlier attempt could not publish them and
+    deleted them. The rows are published, so the report has the reason, and no error is raised.
     """
     found = EarlierCommits(handle, commit, (CommitKind.COMPACT,)).find(_head(handle))
     if found is not None:

@@ -39,7 +39,11 @@ def check_foreign_messages(handle: TableHandle, messages: Sequence[CommitMessage
 
 
 def check_origin(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
-    """Raise InvalidRequestError for messages of another table or branch, known by their schemas."""
+    """Raise InvalidRequestError for messages of another table or branch.
+
+    A message belongs elsewhere if this table has no such schema, or if the schema has other content
+    on the message's branch.
+    """
     newest_schema = require_there(handle)
     compared: set[tuple[str, int]] = set()
     for message in messages:
@@ -127,7 +131,7 @@ def _require_files(handle: TableHandle, messages: Sequence[CommitMessage]) -> No
 
 
 def are_there(paths: Sequence[tuple[Storage, str]]) -> list[bool]:
-    """Return True or False for each file: does it exist?"""
+    """Return a list with True for each file that exists, and False for each other file."""
     if len(paths) <= _FEW_FILES:
         return [storage.exists(path) for storage, path in paths]
     with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:

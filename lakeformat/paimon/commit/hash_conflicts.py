@@ -63,7 +63,7 @@ def require_no_new_rows(
 ) -> None:
     """Raise BucketsChangedError if rows were added since the writers read the table.
 
-    The caller does this only for tables whose keys may move between partitions.
+    Call this only for tables whose keys may move between partitions.
     """
     if not messages or head is None:
         return

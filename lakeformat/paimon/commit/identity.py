@@ -47,6 +47,9 @@ class EarlierCommits:
 
         Only snapshots up to ``head`` that were not searched before are read. Pass the snapshot that
         the commit builds on: then no other attempt with the same identity can publish in between.
+
+        Raise InvalidRequestError if the user has published a greater identifier, and
+        CommitUndecidableError if a snapshot that may be the commit has expired.
         """
         if self._is_new:
             self._is_new, self._checked = False, head.id if head else 0
@@ -75,8 +78,8 @@ class EarlierCommits:
     def _from(self, head: Snapshot | None) -> Iterator[Snapshot]:
         """Yield the snapshots that were not searched yet, newest first.
 
-        Stop at one that is older than the first attempt. Raise CommitUndecidableError if a snapshot
-        that may be the commit has expired.
+        Stop at a snapshot that is older than the first attempt. Raise CommitUndecidableError if a
+        snapshot that may be the commit has expired.
         """
         snapshot, number = head, head.id if head else 0
         is_before = False
@@ -119,9 +122,7 @@ class EarlierCommits:
 def require_same(
     handle: TableHandle, found: Snapshot, kind: CommitKind, operation: str | None
 ) -> None:
-    """Raise InvalidRequestError if ``found``, which has the identity, is of another kind or
-    operation.
-    """
+    """Raise InvalidRequestError if the earlier commit ``found`` has another kind or operation."""
     if (found.commit_kind, found.operation) != (kind, operation):
         before, now = _shown(found.commit_kind, found.operation), _shown(kind, operation)
         raise InvalidRequestError(

@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 _CHECKED_ROWS = 1000
-"""The number of entries in a new manifest is a multiple of this; then its size is compared."""
+"""A new manifest gets a multiple of this number of entries before its size is compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def _runs(chosen: Sequence[bool]) -> Iterator[tuple[int, int]]:
 def _small_neighbours(
     manifests: Sequence[ManifestMeta], limits: MergeLimits
 ) -> Iterator[tuple[int, int]]:
-    """Yield ranges of neighbours that together reach the target size; one manifest is no range.
+    """Yield ranges of two or more neighbours that together reach the target size.
 
     The neighbours after the last range are also yielded if they are ``min_count`` or more.
     """
@@ -126,10 +126,11 @@ def merge_manifests(
     merge: ManifestMerge,
     new_name: Callable[[], str],
 ) -> list[ManifestMeta]:
-    """Write the merged manifests; return the whole list with them in place of the old ones.
+    """Write the merged manifests; return the whole list, with the new manifests in place of the
+    old.
 
     ``new_name`` returns the name of a manifest. It is called before each file is written, so that
-    the caller can delete all of them after a failure.
+    the caller can delete all new files after a failure.
     """
     types = partition_types(handle)
     writer = _MergedManifestWriter(handle, types, new_name)

@@ -20,7 +20,8 @@ __all__ = ["check_place", "publish"]
 
 
 def publish(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:
-    """Publish a snapshot; if this raises, nothing was published."""
+    """Publish a snapshot, and return the outcome; if this raises an error, nothing was published.
+    """
     path = handle.layout.snapshot(snapshot.id)
     return try_to_create(handle.storage, path, snapshot.to_json())
 
@@ -28,13 +29,15 @@ def publish(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:
 def check_place(
     handle: TableHandle, snapshot: Snapshot, changes: SnapshotDelta, head: Snapshot | None
 ) -> PublishOutcome:
-    """Check that a published snapshot follows ``head``, on which it was built.
+    """Return COMMITTED if a published snapshot follows ``head``, on which it was built.
 
     A number becomes free again when its snapshot expires. So a writer that paused until then may
-    publish a number below the newest snapshot, where no reader finds it. This snapshot is removed
-    again, and the result is LOST. Snapshots expire oldest first, so if ``head`` still exists, the
-    place is right. ``head`` is also missing if the table was renamed or dropped meanwhile, or after
-    a rollback, which this commit must not undo.
+    publish a number below the newest snapshot, where no reader finds it. This snapshot is deleted
+    again, and the result is LOST. The result is UNKNOWN if the next snapshot may lack the changes.
+
+    Snapshots expire oldest first, so if ``head`` still exists, the snapshot follows it. ``head`` is
+    also missing if the table was renamed or dropped meanwhile, or after a rollback, which this
+    commit must not undo.
     """
     storage, layout = handle.storage, handle.layout
     before = None if head is None else _read_or_damaged(handle, head)

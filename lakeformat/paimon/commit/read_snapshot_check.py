@@ -58,7 +58,8 @@ class ReadSnapshotCheck:
     def check(self, head: Snapshot | None, touches: Touches) -> None:
         """Raise CommitConflictError if another commit up to ``head`` changed the same partitions.
 
-        Every snapshot is read once, also over several attempts.
+        Also raise it if this is unknown, because a later snapshot has expired or ``snapshot`` was
+        rolled back. Every snapshot is read once, also over several attempts.
         """
         newest = head.id if head else 0
         if newest < self.snapshot and self.was_read:
@@ -119,8 +120,8 @@ class ReadSnapshotCheck:
     def _conflicts_with_appends(self) -> bool:
         """True if rows that another commit appended are a conflict.
 
-        They are for an overwrite, and for an append whose caller read the snapshot; never for a
-        compaction.
+        They conflict with an overwrite, and with an append whose caller read the snapshot; never
+        with a compaction.
         """
         if self.who.kind is CommitKind.COMPACT:
             return False

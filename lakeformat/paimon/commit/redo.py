@@ -163,7 +163,7 @@ class Redo:
 def files_taken_out(handle: TableHandle, replaces: int, head: Snapshot) -> Set[str]:
     """Return the names of the files that a commit which replaces snapshot ``replaces`` deletes.
 
-    There are none if the table has a primary key, or if that snapshot has expired.
+    The set is empty if the table has a primary key, or if that snapshot has expired.
     """
     snapshot = read_snapshot_if_present(handle.storage, handle.layout, replaces)
     if snapshot is None or handle.schema.primary_keys:

@@ -72,7 +72,7 @@ Provider: TypeAlias = Callable[[Snapshot | None], SnapshotDelta]
 
 
 def append_changes(handle: TableHandle, messages: Sequence[CommitMessage]) -> SnapshotDelta:
-    """Return the changes of all messages that are not of a compaction."""
+    """Return the changes of all messages, without the changes of their compactions."""
     table: list[ManifestEntry] = []
     for message in messages:
         one = (message,)

@@ -118,8 +118,8 @@ def _try_on(
 def _found(attempts: Attempts, found: Snapshot, number: int) -> CommitReport:
     """Return the report on the snapshot ``found``, which has the identity of this commit.
 
-    If an attempt of this call that got no answer published it, report it as committed. Otherwise
-    another call published it: discard the files of this call and report a replay.
+    If an attempt of this call published it without getting an answer, report it as committed.
+    Otherwise another call published it: discard the files of this call and report a replay.
     """
     ours = attempts.resolve_doubt()
     if ours is not None:

@@ -19,7 +19,10 @@ __all__ = ["written_paths"]
 def written_paths(
     handle: TableHandle, messages: Sequence[CommitMessage]
 ) -> Iterator[tuple[Storage, str]]:
-    """Yield the storage and path of every file that the writers of the messages wrote."""
+    """Yield the storage and path of every file that the writers of the messages wrote.
+
+    Raise InvalidRequestError if a message was prepared for a table with other partition columns.
+    """
     for message in messages:
         try:
             directory = partition_path(handle.schema, message.partition)
