@@ -74,9 +74,11 @@ def pick_unordered(
     deletions: Deletions | None = None,
     full: bool = False,
 ) -> list[AppendPick]:
-    """Return packs of small files of a partition without buckets, the smallest files first.
+    """Return the packs of files of a partition without buckets that a compaction rewrites.
 
-    A last pack with fewer than ``compaction.min.file-num`` files is returned only if ``full``.
+    First come the packs of files with deletion vectors, then packs of small files, the smallest
+    files first. A last pack with fewer than ``compaction.min.file-num`` files is returned only if
+    ``full``.
     """
     vectors = deletions or Deletions()
     if full and settings.rewrites_all and files:
@@ -159,8 +161,8 @@ def _behind_large_files(
 ) -> list[AppendPick]:
     """Return one pack: the files after the large ones at the beginning of the queue.
 
-    Return none if no file of it has deleted rows, unless it has three files or more and most are
-    small.
+    Return ``[]`` if none of these files has deleted rows, unless there are three or more and most
+    are small.
     """
     rest = list(queue)
     while rest and rest[0].file_name not in vectors.rows and not _is_small(rest[0], settings):

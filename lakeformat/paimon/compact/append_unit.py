@@ -26,7 +26,7 @@ __all__ = ["compact_append_files"]
 def compact_append_files(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
     """Copy the rows that are not deleted into new files; return the message to commit.
 
-    If this raises, the new files are deleted.
+    After any error the new files are deleted.
     """
     directory, external = bucket_places(handle, Place(unit.partition, unit.bucket))
     names = DataFileNames(handle.options, handle.environment.new_id())
@@ -68,7 +68,7 @@ def _described(
 ) -> list[DataFileMeta]:
     """Return the manifest entries of the new files.
 
-    Their sequence numbers count from the smallest one of the unit's files.
+    The sequence numbers of the new files begin with the smallest number of the unit's files.
     """
     origin = FileOrigin.now(handle.schema, handle.environment, FileSource.COMPACT)
     number = min(entry.file.min_sequence_number for entry in unit.files)

@@ -16,7 +16,7 @@ __all__ = ["carried_columns"]
 
 
 def carried_columns(schema: TableSchema, output_level: int) -> frozenset[str]:
-    """Return the names of the columns that neither the merge nor an index looks at.
+    """Return the names of the columns whose values neither the merge nor an index reads.
 
     Their texts may remain dictionary-encoded from the file that is read to the file that is
     written.

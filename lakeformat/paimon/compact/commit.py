@@ -119,8 +119,8 @@ class Groups:
     def _conflict(self, error: CommitConflictError) -> CommitConflictError:
         """Count a conflict, and return its error.
 
-        Another attempt of the same compaction may have caused it, so the snapshots of that are
-        searched.
+        Another attempt of the same compaction may have caused the conflict, so search for its
+        snapshots.
         """
         self.conflicts += 1
         if self.identity is not None:

@@ -55,9 +55,9 @@ def compact(
     """Compact a table; concurrent writers are not blocked and their commits are kept.
 
     Buckets that another commit changed meanwhile are planned again. A bucket that gets postponed
-    rows is planned, too. If a unit fails, the other units still run; then its error is raised, with
-    the report in its attribute ``report``. A retry with the same ``commit`` does not repeat the
-    work that an earlier attempt has published.
+    rows is planned, too. If a unit fails, the other units still run; then the first LakeError is
+    raised, with the report in its attribute ``report``. A retry with the same ``commit`` does not
+    repeat the work that an earlier attempt has published.
     """
 
     def plan(newest: TableHandle, places: Places | None) -> CompactPlan:

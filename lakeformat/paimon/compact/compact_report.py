@@ -61,7 +61,8 @@ class CompactReport(CompactSummary):
     unfinished: str | None = None
     """The reason why more compaction may still be due; None if the compaction is complete."""
     rounds: int
-    """The number of rounds; each plans the buckets that are due, or again after a conflict."""
+    """The number of rounds; later rounds plan buckets after a conflict, or if more work may be due.
+    """
     groups: int
     """The number of commits that were attempted."""
     groups_refused: int

@@ -39,8 +39,9 @@ class CompactIdentity:
     _own: set[int | None] = field(default_factory=set)
 
     def next_commit(self) -> EarlierCommits:
-        """Return the search for the commit of the next snapshot, which has the identity to publish
-        it with.
+        """Return the search for the commit of the next snapshot.
+
+        The attribute ``commit`` of the search is the identity with which to publish the snapshot.
         """
         found = EarlierCommits(
             self.handle, CommitId(self.user, self._next), (CommitKind.COMPACT,), is_new=True

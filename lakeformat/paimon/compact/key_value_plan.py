@@ -25,7 +25,7 @@ __all__ = ["plan_bucket"]
 def plan_bucket(
     bucket: CompactUnit, handle: TableHandle, settings: PickSettings, *, full: bool
 ) -> list[CompactUnit] | str:
-    """Return the unit of a bucket, or the reason why it needs no work.
+    """Return a list with the unit of a bucket, or a text with the reason why it needs no work.
 
     ``bucket`` is a unit with all files of the bucket. With ``full`` all rows are moved to the
     highest level.

@@ -39,7 +39,7 @@ __all__ = ["compact_key_values"]
 def compact_key_values(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
     """Run the steps of a unit; return the message to commit.
 
-    If this raises, the new files are deleted.
+    After any error the new files are deleted.
     """
     files = _new_files(handle, unit)
     made: list[DataFileMeta] = []

@@ -130,9 +130,10 @@ def _too_many(levels: Levels, settings: PickSettings) -> Pick | None:
 
 
 def _extended(runs: Sequence[SortedRun], count: int, settings: PickSettings) -> int:
-    """Return the number of runs to take: ``count``, and as many of the next ones as are not larger.
+    """Return the number of runs to take: ``count``, and each next run that is not too large.
 
-    Each next run is compared with the sum of the runs before it, by ``size_ratio``.
+    A run is too large if it exceeds the sum of all runs before it by more than ``size_ratio``
+    percent. Once a run has been added, runs of level 0 and 1 are added at any size.
     """
     size, is_extended = sum(run.size for run in runs[:count]), False
     for run in runs[count:]:

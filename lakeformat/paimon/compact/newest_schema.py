@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens a handle again with the newest schema, or with another one of the table."""
+"""Replaces the schema of a handle by the newest schema, or by an older schema of the table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ __all__ = ["newest_schema", "under_schema"]
 
 
 def newest_schema(handle: TableHandle) -> TableHandle:
-    """Return the handle with the newest schema.
+    """Return the handle with the newest schema; raise NotFoundError if the table does not exist any
+    more.
 
     Call this after you read a snapshot: then no file of the snapshot has a newer schema.
     """

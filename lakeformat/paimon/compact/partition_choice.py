@@ -57,7 +57,7 @@ class Chosen:
     """A condition on partition columns."""
     partitions: Partitions | None = None
     idle: Idle | None = None
-    """Choose only partitions without a file newer than this."""
+    """Choose only partitions without a file that is newer than this duration; None for no limit."""
     buckets: Collection[int] | None = None
     places: Places | None = None
     """Choose only these buckets; None for no limit."""
@@ -111,9 +111,10 @@ class ChosenFiles:
 
 
 def chosen_partitions(schema: TableSchema, chosen: Chosen) -> Callable[[set[bytes]], set[bytes]]:
-    """Return a function that returns the chosen ones of a set of partitions (framed binary rows).
+    """Return a function that selects the chosen partitions from a set of partitions.
 
-    Raise InvalidRequestError if ``where`` names a column that is not a partition column.
+    Partitions are framed binary rows. Raise InvalidRequestError if ``where`` names a column that is
+    not a partition column.
     """
     asked = row_filter(schema, chosen.where, chosen.partitions)
     if asked is None:
@@ -143,8 +144,9 @@ def chosen_partitions(schema: TableSchema, chosen: Chosen) -> Callable[[set[byte
 
 
 def _bucket_numbers(buckets: object) -> frozenset[int] | None:
-    """Return the bucket numbers as ints; None for None. Raise InvalidRequestError for other
-    types.
+    """Return the bucket numbers as ints; None for None.
+
+    Raise InvalidRequestError for a value of any other type.
     """
     if buckets is None:
         return None
@@ -175,7 +177,11 @@ def _require_buckets(
 
 
 def idle_millis(idle: Idle) -> int:
-    """Return a duration in milliseconds."""
+    """Return a duration in milliseconds.
+
+    Raise InvalidRequestError if it is negative, or neither a timedelta nor a text such as ``"1
+    h"``.
+    """
     if not isinstance(idle, timedelta | str):
         raise InvalidRequestError(f"idle must be a timedelta or a text such as '1 h', got {idle!r}")
     try:

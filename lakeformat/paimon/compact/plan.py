@@ -64,7 +64,11 @@ def has_left_table(handle: TableHandle, unit: CompactUnit) -> bool:
 def plan_compaction(
     handle: TableHandle, *, strategy: str = "full", chosen: Chosen = WHOLE_TABLE
 ) -> CompactPlan:
-    """Return the plan to compact the newest snapshot; nothing is changed."""
+    """Return the plan to compact the newest snapshot; nothing is changed.
+
+    Raise UnsupportedError for a table that this version cannot compact, and InvalidRequestError for
+    an unknown strategy or a wrong choice.
+    """
     snapshot = latest_snapshot(handle.storage, handle.layout)
     # The schema is read after the snapshot. Otherwise columns of its files could be lost.
     handle = newest_schema(handle)
@@ -100,8 +104,8 @@ def _planned(
 ) -> tuple[list[CompactUnit], list[NotChosen]]:
     """Return the units of all buckets, and the buckets that need no work.
 
-    ``live`` are the entries of all files of partitions with postponed rows. ``fresh`` has the
-    partitions that were written too recently, with the reason.
+    ``live`` are the entries of all live files; it may be empty if no partition has postponed rows.
+    ``fresh`` has the partitions that were written too recently, with the reason.
     """
     units: list[CompactUnit] = []
     others: list[NotChosen] = []
@@ -123,7 +127,7 @@ def _planned(
 
 
 def _waiting(places: Iterable[tuple[bytes, int]]) -> set[bytes]:
-    """Return the partitions of those buckets that are ``bucket-postpone``."""
+    """Return the partitions that have a bucket ``bucket-postpone``."""
     return {partition for partition, bucket in places if bucket == POSTPONE_BUCKET}
 
 
@@ -166,7 +170,7 @@ class _CompactionPlanner:
     _taken: int = 0
 
     def plan(self, files: list[ManifestEntry]) -> list[CompactUnit] | str:
-        """Return the units of a bucket, or the reason why it needs no work."""
+        """Return the units of a bucket, or a text with the reason why it needs no work."""
         require_whole_rows(self.handle, files)
         if self.handle.schema.primary_keys:
             settings = PickSettings.of_options(self.handle.options, self.now)

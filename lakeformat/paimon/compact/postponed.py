@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Moves rows of ``bucket-postpone`` to the buckets of their keys.
 
-One COMPACT snapshot removes the files of a partition and adds files of level 0. The rows keep the
-order of their commits, and are newer than the rows that the bucket already has.
+One COMPACT snapshot removes the postponed files of a partition and adds files of level 0. The rows
+keep the order of their commits, and are newer than the rows that the bucket already has.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def with_buckets(handle: TableHandle, count: int) -> TableHandle:
 
 
 def give_buckets(handle: TableHandle, unit: CompactUnit) -> tuple[CommitMessage, ...]:
-    """Write the rows of a unit to their buckets.
+    """Write the rows of a unit to their buckets; after any error the new files are deleted.
 
     Return a message that removes the unit's files, and one for each bucket that adds files.
     """

@@ -43,7 +43,10 @@ class UnitWork:
 
 
 def run_messages(handle: TableHandle, unit: CompactUnit) -> tuple[CommitMessage, ...]:
-    """Compact a unit; return its message, or several if postponed rows get their buckets."""
+    """Compact a unit; return its message, or several if postponed rows get their buckets.
+
+    A LakeError begins with the partition and bucket of the unit. The new files are then deleted.
+    """
     if unit.buckets is None:
         return (run_unit(handle, unit),)
     where = _require_schema(handle, unit)
@@ -54,7 +57,10 @@ def run_messages(handle: TableHandle, unit: CompactUnit) -> tuple[CommitMessage,
 
 
 def run_unit(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
-    """Compact a unit, in any thread or process; if this raises, the new files are deleted."""
+    """Compact a unit, in any thread or process, and return its message.
+
+    A LakeError begins with the partition and bucket of the unit. The new files are then deleted.
+    """
     where = _require_schema(handle, unit)
     try:
         handle = rewriting_instants(handle, unit.snapshot, unit.files)
@@ -66,8 +72,9 @@ def run_unit(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
 
 
 def _require_schema(handle: TableHandle, unit: CompactUnit) -> str:
-    """Raise CommitConflictError for a unit of another schema; return the beginning of other
-    errors.
+    """Raise CommitConflictError for a unit of another schema.
+
+    Return the beginning of the text of later errors, which names the unit.
     """
     where = f"compaction of {unit.place} of {handle.uri}, planned at snapshot {unit.snapshot.id}"
     if unit.schema_id != handle.schema.id:

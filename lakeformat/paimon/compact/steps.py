@@ -87,7 +87,7 @@ def _is_one_file(sections: Sequence[FileRuns]) -> bool:
 
 
 def _joined(steps: Sequence[Step]) -> Iterator[Step]:
-    """Join adjacent rewrites, so that an output file may have rows of several."""
+    """Join adjacent rewrites, so that an output file may have rows of several rewrites."""
     waiting: list[FileRuns] = []
     for step in steps:
         if isinstance(step, Rewrite):

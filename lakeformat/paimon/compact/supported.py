@@ -32,8 +32,9 @@ def require_strategy(strategy: str) -> None:
 
 
 def require_supported(handle: TableHandle, strategy: str) -> None:
-    """Raise UnsupportedError for a table whose compaction needs work that this version cannot
-    do.
+    """Raise UnsupportedError for a table whose compaction needs work that this version cannot do.
+
+    Raise InvalidRequestError for an unknown strategy, or for an invalid value of an option.
     """
     require_strategy(strategy)
     require_allowed(handle, Operation.COMPACT)
@@ -45,7 +46,8 @@ def require_supported(handle: TableHandle, strategy: str) -> None:
 
 
 def why_not_compacted(handle: TableHandle) -> str | None:
-    """Return the message of the error that a compaction would raise, or None."""
+    """Return the message of the error that a compaction would raise; None if it would raise none.
+    """
     try:
         require_supported(handle, "full")
     except InvalidRequestError as reason:

@@ -49,9 +49,7 @@ class CompactUnit:
     looked_up: tuple[ManifestEntry, ...] = ()
     """The entries of files of higher levels with the old rows of keys; they are only read."""
     marked_elsewhere: frozenset[str] = frozenset()
-    """Names of other files of the bucket with deletion vectors in ``vectors``, which remain
-    valid.
-    """
+    """The names of other files of the bucket whose deletion vectors in ``vectors`` remain valid."""
     vectors: tuple[IndexManifestEntry, ...] = ()
     """The index files with the deletion vectors of the unit's files."""
     deleted_rows: int = 0

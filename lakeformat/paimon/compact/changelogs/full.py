@@ -19,10 +19,10 @@ __all__ = ["FullChangelogMerge"]
 
 @dataclass(frozen=True, slots=True)
 class FullChangelogMerge:
-    """Compares the merged rows with those of the highest level, the state after the last full
-    compaction.
+    """Compares the merged rows with the rows of the highest level.
 
-    A key without a row of a lower level is unchanged.
+    The highest level is the state after the last full compaction. A key without a row of a lower
+    level is unchanged.
     """
 
     engine: MergeEngine

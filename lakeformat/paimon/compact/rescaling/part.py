@@ -52,10 +52,12 @@ PartOutcome = tuple[Part, list[CommitMessage], LakeError | None]
 def classes_of(handle: TableHandle, before: Sequence[int], count: int) -> int:
     """Return the number of parts of a partition that can be rewritten independently.
 
-    ``before`` are its bucket counts now, ``count`` is the new one. The result is their greatest
-    common divisor: divided by it, the old and the new bucket number of a row have the same
-    remainder. This holds only for buckets by primary key, so other tables get 1: there, the type of
-    the bucket column may have changed.
+    ``before`` are the bucket counts of the partition now, ``count`` is the new one. The result is
+    the greatest common divisor of these numbers. The old and the new bucket number of a row have
+    the same remainder when divided by it.
+
+    This holds only for buckets by primary key. Other tables get 1, because the type of a bucket
+    column may have changed.
     """
     return gcd(count, *before) if handle.schema.primary_keys else 1
 
@@ -71,7 +73,7 @@ class Rewriting:
     """Writes the rows of a part to new buckets; it can be pickled and called in another process."""
 
     handle: TableHandle
-    """The table with the schema of the plan; no file of the snapshot has a newer one."""
+    """The table with the schema of the plan; no file of the snapshot has a newer schema."""
     scan: Scan
     base_snapshot: int
     count: int
@@ -94,7 +96,7 @@ class Rewriting:
         return part, messages, None
 
     def _rewritten(self, target: TableHandle, part: Part) -> list[CommitMessage]:
-        """Write the files, and return the messages to commit; if this raises, the new files are
+        """Write the files, and return the messages to commit; after any error the new files are
         deleted.
         """
         schema = target.schema

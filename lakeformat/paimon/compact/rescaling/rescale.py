@@ -61,6 +61,11 @@ def rescale(
 ) -> RescaleReport:
     """Rewrite partitions with ``bucket`` buckets; None for the value of the table option
     ``bucket``.
+
+    ``executor`` None works in this thread. Raise UnsupportedError for a table that cannot be
+    rescaled. Raise InvalidRequestError for a wrong number, a wrong choice, or a partition that must
+    be compacted first. Raise CommitConflictError if other commits change a partition again and
+    again.
     """
     where = where_to_work("serial" if executor is None else executor)
     handle = newest_schema(handle)
@@ -75,7 +80,7 @@ class _RescaledPartition:
     """A partition to rescale to ``count`` buckets, with its files in one snapshot."""
 
     handle: TableHandle
-    """The table with the schema of the plan; no file of the snapshot has a newer one."""
+    """The table with the schema of the plan; no file of the snapshot has a newer schema."""
     snapshot: Snapshot
     partition: bytes
     files: tuple[ManifestEntry, ...]
@@ -206,7 +211,7 @@ class _Rescale:
         return Round(units=parts, work=work)
 
     def _units(self) -> list[_RescaledPartition]:
-        """Return the partitions to look at, with their files in the newest snapshot."""
+        """Return the partitions to plan, with their files in the newest snapshot."""
         newest = _units_now(self.handle, self.count)
         if self._wanted is None:
             meant = self.are_meant({*newest})

@@ -22,8 +22,8 @@ class RescaledPartition:
     buckets_before: int
     buckets: int
     outcome: str
-    """``rescaled``, ``planned`` in a dry run, or ``not due``: it has the new number of buckets
-    already.
+    """``rescaled``, ``planned`` in a dry run, or ``not due`` if the partition has the new number of
+    buckets already.
     """
     rows_in: int
     bytes_in: int

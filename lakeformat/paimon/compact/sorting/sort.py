@@ -50,6 +50,9 @@ def sort_compact(
     weight for all columns. Each partition is sorted and published as a compaction. Files that a
     writer adds meanwhile are not changed. If another commit compacts or deletes files of a
     partition meanwhile, that partition is sorted again.
+
+    Raise UnsupportedError for a table whose rows cannot get another order, and InvalidRequestError
+    for an unknown column or strategy.
     """
 
     def plan(newest: TableHandle, places: Places | None) -> CompactPlan:
@@ -95,8 +98,9 @@ def plan_sort(
     *,
     chosen: Chosen = WHOLE_TABLE,
 ) -> CompactPlan:
-    """Return the plan to sort the newest snapshot, a unit for each partition; nothing is
-    changed.
+    """Return the plan to sort the newest snapshot, a unit for each partition; nothing is changed.
+
+    The errors are those of ``sort_compact``.
     """
     snapshot = latest_snapshot(handle.storage, handle.layout)
     # The schema is read after the snapshot. Otherwise columns of its files could be lost.
