@@ -39,14 +39,16 @@ class Progress:
     them.
     """
     of_snapshots: Guard | None = None
-    """The consumer of a fast-forward, which needs snapshots: changelogs in their place are not
-    enough.
+    """The consumer of a fast-forward, or None.
+
+    It needs snapshots; changelogs in place of expired snapshots are not enough.
     """
 
 
 def read_progress(handle: TableHandle, *, without: Collection[str] = ()) -> Progress:
-    """Return the consumer that is furthest behind; consumers with an id in ``without`` do not
-    count.
+    """Return the consumers for which snapshots and changelogs are kept.
+
+    Consumers with an id in ``without`` do not count.
     """
     found = [
         consumer

@@ -49,8 +49,9 @@ class StalledConsumer:
 
     id: str
     next_snapshot: int | None
-    """The id of the first snapshot that is kept for it; None for a damaged file, which keeps
-    all.
+    """The id of the first snapshot that is kept for the consumer.
+
+    None for a damaged file, for which all snapshots are kept.
     """
     unmoved_millis: int
     is_of_stream: bool = False
@@ -118,9 +119,10 @@ def find_stalled(
     themselves and are not returned. A consumer of a stream, or one with a damaged file, is stalled
     after one day.
 
-    ``snapshots`` and ``changelogs`` are the rules by which these would expire. Pass None as
-    ``snapshots`` if consumers keep only changelogs, and as ``changelogs`` if these never expire.
-    The consumer of an interrupted fast-forward is not returned: its snapshots are still needed.
+    ``snapshots`` and ``changelogs`` are the rules by which snapshots and changelogs would expire.
+    Pass None as ``snapshots`` if consumers keep only changelogs. Pass None as ``changelogs`` if
+    changelogs never expire. The consumer of an interrupted fast-forward is not returned: its
+    snapshots are still needed.
     """
     now = handle.environment.now_millis()
     long = unmoved_for
@@ -176,8 +178,10 @@ class _KeptSnapshots:
         self._changelogs = changelog_ids(handle.storage, handle.layout)
 
     def by(self, number: int) -> str | None:
-        """Return ``snapshot`` or ``changelog``, what is kept only for a consumer at ``number``; or
-        None.
+        """Return ``snapshot`` or ``changelog``, the kind of file that is kept only for the
+        consumer.
+
+        ``number`` is the consumer's next snapshot. Return None if nothing is kept only for it.
         """
         if number < min([*self._changelogs, *self._snapshots], default=0):
             return None  # The changes that the consumer would read next have expired.
