@@ -46,7 +46,8 @@ def find_sources(
 def evolve_array(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
     """Convert values of the type ``stored`` to the type ``wanted``.
 
-    The Arrow types before and after are those of ``to_arrow_type``.
+    The Arrow types before and after are those of ``to_arrow_type``. Raise UnsupportedError if the
+    type of a map's keys or of a multiset's elements differs.
     """
     if stored == wanted:
         return array

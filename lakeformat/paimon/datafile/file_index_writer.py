@@ -53,7 +53,7 @@ class FileIndexWriter:
     """Builds all indexes of one file while its rows are written."""
 
     def __init__(self, wanted: Sequence[WantedIndex]) -> None:
-        """Start the indexes ``wanted``; skip an index that cannot have the type of its column.
+        """Start the indexes ``wanted``; skip an index that does not support the type of its column.
 
         Without an index, readers open the file more often, with the same result.
         """

@@ -17,7 +17,7 @@ _END_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class FileRemains:
-    """The result of a check: is the file complete, and how large is it?"""
+    """The completeness and the size of a data file."""
 
     is_whole: bool
     size: int | None
@@ -28,7 +28,7 @@ def what_is_left(storage: Storage, path: str, written: int) -> FileRemains:
     """Check that a file exists and has ``written`` bytes, the size in its manifest entry.
 
     The file is opened, because a listing may be outdated. A shorter file counts as complete if it
-    ends like a Parquet or ORC file. So does a file that cannot be opened now.
+    ends like a Parquet or ORC file. A file that cannot be opened now also counts as complete.
     """
     if not storage.exists(path):
         return FileRemains(is_whole=False, size=None)

@@ -77,8 +77,8 @@ def encode_value_statistics(
 ) -> tuple[SimpleStats, tuple[str, ...] | None]:
     """Return ``value_stats`` and ``value_stats_cols`` of a manifest entry.
 
-    With ``dense`` the statistics have no room for columns without any, and ``value_stats_cols``
-    names the columns that they have; otherwise it is None.
+    With ``dense`` the statistics omit the columns without statistics, and ``value_stats_cols``
+    names the other columns. ``value_stats_cols`` is None if no column is omitted.
     """
     if not dense:
         return encode_statistics(fields, statistics), None
@@ -92,12 +92,11 @@ def encode_value_statistics(
 def file_statistics(
     file: DataFileMeta, file_fields: Sequence[DataField], table_fields: Sequence[DataField]
 ) -> list[ColumnStatistics]:
-    """Return the statistics of a file in its manifest entry, for each of ``table_fields`` in its
-    type.
+    """Return the statistics of a file in its manifest entry, converted to each of ``table_fields``.
 
     ``file_fields`` is the schema that the file was written with. A column that was added later has
     only nulls. If the type of a column was changed, its bounds are kept only if the new type keeps
-    the order.
+    the order. Raise CorruptTableError if the statistics do not fit ``file_fields``.
     """
     stored = stored_statistics(file, file_fields)
     found = []
@@ -113,7 +112,7 @@ def file_statistics(
 def key_statistics(file: DataFileMeta, key_fields: Sequence[DataField]) -> list[ColumnStatistics]:
     """Return the statistics of a file's key in its manifest entry, for each of ``key_fields``.
 
-    Append tables have no key.
+    Raise CorruptTableError if they are for another number of columns.
     """
     return _decode(file, file.key_stats, key_fields)
 
@@ -123,7 +122,8 @@ def stored_statistics(
 ) -> dict[str, ColumnStatistics]:
     """Return the statistics of a file in its manifest entry, by column name.
 
-    Raise CorruptTableError if they are not those of ``file_fields``, the file's schema.
+    Raise CorruptTableError if they do not fit ``file_fields``, the schema that the file was written
+    with.
     """
     names = file.value_stats_cols
     if names is None:

@@ -21,8 +21,7 @@ __all__ = ["KeyValueFiles"]
 
 
 class KeyValueFiles:
-    """Creates the writers of a bucket; the names of their files have one uuid and count up
-    together.
+    """Creates the writers of a bucket, whose files share one uuid and one counter in their names.
     """
 
     def __init__(

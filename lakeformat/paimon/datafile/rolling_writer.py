@@ -166,7 +166,7 @@ def file_content(
 ) -> FileContent:
     """Return columns, statistics modes and settings of the files of one writer.
 
-    ``modes`` default to those of the options.
+    ``modes`` None stands for the modes of the options.
     """
     settings = FileSettings(
         compression=options.file_compression,
@@ -185,8 +185,7 @@ def file_content(
 
 
 def _repeated_columns(fields: tuple[DataField, ...], key_columns: Sequence[str]) -> dict[str, str]:
-    """Return the key columns that a Parquet file has twice: the name of the copy by that of the
-    column.
+    """Return the key columns that a Parquet file has twice: the name of each copy, by column name.
     """
     if not key_columns:
         return {}
