@@ -68,7 +68,9 @@ class Candidates:
         self.has_packs = self.has_packs or any(map(is_packed, names))
 
     def drop_added(self, columns: ManifestColumns) -> None:
-        """Remove the candidates that the entries ``columns`` name: they are in the table again."""
+        """Remove the candidates that the entries ``columns`` name, because they are in the table
+        again.
+        """
         if self._files:
             found = self.keys(columns.filter(self.may_name(columns)))
             self.drop(chain.from_iterable(found))
@@ -76,7 +78,7 @@ class Candidates:
     def may_name(self, columns: ManifestColumns) -> Mask:
         """Return a mask of the entries whose file name is that of a candidate.
 
-        It is a fast check before the exact one by ``keys``.
+        This fast check precedes the exact check by ``keys``.
         """
         if len(columns.file_name) < len(
             self._names

@@ -35,8 +35,7 @@ _PAUSE_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """The announcement of an expiry of ``snapshots``; ``end`` is the id of the first one that is
-    kept.
+    """The announcement of an expiry of ``snapshots``; ``end`` is the id of the first kept snapshot.
     """
 
     path: str
@@ -49,8 +48,7 @@ class Intent:
     def is_over(self, gone: Sequence[Snapshot]) -> bool:
         """Return True if the last snapshot of the intent is deleted.
 
-        The argument is the deleted snapshots of the intent; a rollback may have restored older
-        ones.
+        ``gone`` are the deleted snapshots of the intent; a rollback may have restored older ones.
         """
         return bool(gone) and gone[-1] == self.snapshots[-1]
 
@@ -109,7 +107,8 @@ def withdraw(handle: TableHandle, intent: Intent) -> None:
 def read_intents(handle: TableHandle, *, changelogs: bool = False) -> list[Intent]:
     """Return the intents of this branch to expire snapshots, or changelogs, by ascending ``end``.
 
-    An intent that is withdrawn during the call is skipped.
+    An intent that is withdrawn during the call is skipped. Raise CorruptTableError for a damaged
+    file.
     """
     storage, layout, found = handle.storage, handle.layout, []
     directory = layout.changelog_directory if changelogs else layout.snapshot_directory

@@ -61,7 +61,10 @@ class FilePlaces:
     def removals(
         self, columns: ManifestColumns, kind: FileClass, reason: str
     ) -> Iterator[tuple[str, Removal]]:
-        """Yield the key and the removal of every file of each entry."""
+        """Yield the key and the removal of every file of each entry.
+
+        Raise InvalidRequestError for an external file that the caller does not allow.
+        """
         sizes = self._sizes(columns)
         external = columns.external_path.present
         is_external = np.ones(len(columns), np.bool_) if external is None else external

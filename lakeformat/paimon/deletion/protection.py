@@ -32,9 +32,10 @@ __all__ = ["Protection", "find_protection", "lists_of_changelog"]
 LATER_SNAPSHOTS = 100
 """The number of snapshots after the oldest kept one whose added files are compared.
 
-A rollback may have added deleted files again. Of the snapshots behind these, only the newest is
-compared. If more snapshots expire at once, as many are compared. When changelogs expire, the same
-number of changelogs is compared. Files that a rollback restored later are protected by its tag.
+A rollback may have added deleted files again. Behind these snapshots, only the newest snapshot is
+compared. If more snapshots than this expire at once, the same number of later snapshots is
+compared. When changelogs expire, as many changelogs are compared. Files that a rollback restored
+later are protected by its tag.
 """
 _log = logging.getLogger(__name__)
 BASE = ListKind.BASE
@@ -66,8 +67,9 @@ class Protection:
     leaves_out_some: bool = False
     """True if this branch has later snapshots that are not in ``later``."""
     with_oldest_state: bool = False
-    """True if all files of the state of ``oldest`` are needed; otherwise none of them is a
-    candidate.
+    """True to protect all files of the state of ``oldest``.
+
+    False is right only if no candidate can be one of these files.
     """
     changelogs: list[Snapshot] = field(default_factory=list)
     """Expired snapshots whose changelogs are kept."""
@@ -83,8 +85,8 @@ class Protection:
         """Return the metadata and index files to keep.
 
         Manifests of later snapshots are left out: they are new, or the oldest snapshot names them,
-        too. Their index files and statistics are included, because a rollback uses those of the
-        restored snapshot again.
+        too. The index files and statistics of later snapshots are included, because a rollback uses
+        those of the restored snapshot again.
         """
         handle, found = self.handle, MetadataFiles()
         wholes = [*self.starts, *self.additions, *([self.oldest] if self.oldest else ())]
@@ -192,9 +194,9 @@ class Protection:
 def lists_of_changelog(handle: TableHandle, changelog: Snapshot) -> tuple[ListKind, ...]:
     """Return the manifest lists that a changelog needs after its snapshot has expired.
 
-    This is its changelog list. Without one, it is the lists of its commit that still exist: with a
-    changelog producer they have expired with the snapshot. Their existence is checked, because the
-    options may have changed since.
+    If the changelog has a changelog list, return only this list. Otherwise return its base list and
+    delta list, if they still exist: with a changelog producer they have expired with the snapshot.
+    Their existence is checked, because the options may have changed since.
     """
     if changelog.changelog_manifest_list is not None:
         return (ListKind.CHANGELOG,)

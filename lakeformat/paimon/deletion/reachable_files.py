@@ -63,8 +63,9 @@ def metadata_of(
 ) -> MetadataFiles:
     """Return the manifest lists of a snapshot, their manifests, index files and statistics.
 
-    A missing file raises CorruptTableError. If ``on_missing`` is given, it is called with the path
-    instead: after an interrupted expiry the remaining files may name deleted ones.
+    Index files and statistics are left out without ``with_index``. A missing file raises
+    CorruptTableError. If ``on_missing`` is given, it is called with the path instead: after an
+    interrupted expiry the remaining files may name deleted ones.
     """
     storage, layout, found = handle.storage, handle.layout, MetadataFiles()
     for kind in lists:
@@ -134,7 +135,11 @@ def manifest_batches(
     manifests: Sequence[ManifestMeta],
     on_missing: Callable[[str], object] | None = None,
 ) -> Iterator[ManifestColumns]:
-    """Yield the entries of manifests, one manifest at a time to limit memory."""
+    """Yield the entries of manifests, one manifest at a time to limit memory.
+
+    A missing manifest raises CorruptTableError. If ``on_missing`` is given, it is called with the
+    path instead.
+    """
     storage, layout = handle.storage, handle.layout
     for each in manifests:
         columns = none_if_missing(
@@ -156,7 +161,7 @@ def none_if_missing(
     """Return the result of ``read``, which reads the file ``path``.
 
     If the file is missing, call ``on_missing`` with the path and return None. Without
-    ``on_missing``, raise the error.
+    ``on_missing``, and for a damaged file, raise the CorruptTableError of ``read``.
     """
     try:
         return read()

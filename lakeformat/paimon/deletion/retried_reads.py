@@ -21,8 +21,9 @@ _LOOKS = 20
 def look_again(handle: TableHandle, look: Callable[[], T]) -> T:
     """Return the result of ``look``; retry it while snapshots, tags or branches change.
 
-    A file may disappear while it is read because its tag or snapshot is deleted. A file that is
-    missing while nothing changes is damage, and the error is raised.
+    A file may disappear while it is read because its tag or snapshot is deleted. If nothing
+    changes, a missing file is damage: the CorruptTableError or NotFoundError of ``look`` is raised.
+    Raise SnapshotExpiredError after 20 changes.
     """
     before: object = None
     for looks in range(1, _LOOKS + 1):
