@@ -84,6 +84,10 @@ def expire_snapshots(
     ``retain_max``, ``retain_min``, ``older_than`` and ``limit`` default to the table options. With
     ``consumers_older_than``, consumers that have made no progress since then are deleted, too.
     Without it, only the table option ``consumer.expiration-time`` deletes consumers.
+
+    Raise InvalidRequestError for limits that contradict each other. Raise UnsupportedError for a
+    table that this version cannot expire. A file that cannot be deleted raises no error: the report
+    counts it.
     """
     require_allowed(handle, Operation.EXPIRE)
     require_same_table(handle)

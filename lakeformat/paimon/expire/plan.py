@@ -84,7 +84,9 @@ class _Deletions:
 
 
 def deltas_of(handle: TableHandle, snapshots: Sequence[Snapshot]) -> list[list[ManifestMeta]]:
-    """Return the delta manifests of each snapshot; none if its delta list is missing."""
+    """Return the delta manifests of each snapshot; an empty list if the snapshot's delta list is
+    missing.
+    """
     return in_parallel(handle, partial(_list_or_empty, handle, ListKind.DELTA), snapshots)
 
 

@@ -30,8 +30,9 @@ def plan_protected(
 ) -> Plan:
     """Return the plan to delete ``snapshots``; ``oldest`` is the first snapshot that is kept.
 
-    ``older`` is for an interrupted expiry: the kept snapshots with lower numbers. A rollback may
-    have restored files since then, so all files of their states are protected.
+    For an interrupted expiry, ``older`` are the kept snapshots with lower numbers; otherwise it is
+    None. A rollback may have restored files since the interruption, so all files of their states
+    are protected.
     """
     protection = find_protection(
         handle,

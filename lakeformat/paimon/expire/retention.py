@@ -75,7 +75,7 @@ def snapshot_retention(
 ) -> Retention:
     """Return the limits that the arguments give; the table options give those that are None.
 
-    Raise InvalidRequestError if they contradict each other.
+    Raise InvalidRequestError for a number below 1, or for a minimum above the maximum.
     """
     bound = now_millis - options.snapshot_time_retained_millis
     if older_than is not None:
@@ -95,8 +95,8 @@ def changelog_retention(
 ) -> Retention:
     """Return the limits for changelogs that outlive their snapshots.
 
-    Table options set all of them except ``limit``. Raise InvalidRequestError if they contradict
-    each other.
+    Table options set all of them except ``limit``. Raise InvalidRequestError for a minimum above
+    the maximum.
     """
     most, least = options.changelog_num_retained_max, options.changelog_num_retained_min
     time = options.changelog_time_retained_millis
