@@ -23,7 +23,7 @@ __all__ = ["BuiltIndex", "build_index"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltIndex:
-    """The new manifest entry of a data file, which has the new index or names its file."""
+    """The new manifest entry of a data file, with the new index or with the name of its file."""
 
     unit: IndexUnit
     file: DataFileMeta
@@ -40,9 +40,9 @@ class BuiltIndex:
 
 
 def build_index(handle: TableHandle, unit: IndexUnit) -> BuiltIndex | None:
-    """Build the indexes of a data file; return None if its entry would not change.
+    """Build the indexes of a data file; return None if its manifest entry would not change.
 
-    If this raises, the new index file is deleted.
+    After any error the new index file is deleted.
     """
     old = unit.entry.file
     container = _encode(handle, unit) if unit.wanted else None

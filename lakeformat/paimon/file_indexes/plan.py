@@ -40,7 +40,7 @@ class IndexUnit:
     fields: tuple[DataField, ...]
     """The columns to index, with their names in the file."""
     there: Indexed
-    """The indexes that the file has before."""
+    """The indexes that the file has at the time of the plan."""
     force: bool
 
     @property

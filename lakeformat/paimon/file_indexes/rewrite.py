@@ -54,7 +54,9 @@ def rewrite_file_indexes(
 ) -> FileIndexReport:
     """Give existing data files the file indexes that the table options request; rows do not change.
 
-    With ``force``, indexes that match the options are built again.
+    With ``force``, indexes that match the options are built again. Raise InvalidRequestError if
+    ``force`` is set and the options request no index, and UnsupportedError for a table with row
+    tracking.
     """
     handle = newest_schema(handle)
     require_allowed(handle, Operation.COMPACT)
@@ -108,7 +110,7 @@ class _IndexRewrite:
         self.units = [unit for unit in units if _name(unit) not in self._settled]
 
     def until_done(self) -> None:
-        """Build and publish indexes in groups; plan the files again that another commit changed."""
+        """Build and publish indexes in groups; plan a file again if another commit changed it."""
         carry_out(
             Steps(
                 name=f"rewriting the file indexes of {self.handle.uri}",
