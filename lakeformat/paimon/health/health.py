@@ -65,7 +65,9 @@ def check_health(
     """Return the health of the table at its newest snapshot.
 
     ``time_travel`` also reads the changes of each snapshot, to find files that only older snapshots
-    need. ``unknown`` also lists the table's directories, to find orphans and missing files.
+    need. ``unknown`` also lists the table's directories, to find orphans and missing files. Raise
+    UnsupportedError for a chain table, and SnapshotExpiredError if the newest snapshot expires ten
+    times during the check.
     """
     require_no_chain(handle)
     return again_if_overtaken(handle, lambda: _check(handle, time_travel, unknown))

@@ -70,7 +70,10 @@ class FileFacts:
     postponed_files: int = 0
     """The number of files in ``bucket-postpone``, whose rows have no bucket yet."""
     untold_files: int | None = None
-    """The number of files whose rows no changelog contains yet; None if compactions write none."""
+    """The number of files whose rows no changelog contains yet.
+
+    None if compactions of the table write no changelog.
+    """
     untold_rows: int | None = None
 
 
@@ -89,8 +92,7 @@ class DeleteFacts:
     ``compaction.delete-ratio-threshold``.
     """
     uncounted_files: int = 0
-    """The number of files whose writer did not count deletes; the other numbers do not include
-    them.
+    """The number of files whose writer did not count deletes; the other numbers lack these deletes.
     """
 
 
@@ -115,7 +117,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotFacts(HistoryNumbers):
-    """The numbers of snapshots and changelogs of the branch, and for whom old ones are kept."""
+    """The numbers of snapshots and changelogs of the branch, and what keeps old snapshots."""
 
     stalled_consumers: tuple[StalledConsumer, ...] = ()
     """Consumers that have not moved for long and for which overdue snapshots are kept."""
@@ -185,7 +187,7 @@ class HealthReport(HealthSummary):
 
     files: FileFacts
     worst_buckets: tuple[BucketFacts, ...]
-    """The ten most urgent buckets."""
+    """The ten most urgent buckets, or all buckets if there are fewer."""
     deletes: DeleteFacts
     snapshots: SnapshotFacts
     storage: StorageFacts

@@ -83,8 +83,9 @@ class Reachable:
     holders: list[Holder] = field(default_factory=list)
     """The tags of the table's branch, and the oldest snapshot of each other branch."""
     of_branches: set[str] = field(default_factory=set)
-    """The identities of the snapshots of other branches; files of a tag of one are kept for the
-    branch.
+    """The identities of the snapshots of other branches.
+
+    If a tag of main has such a snapshot, the files of the tag are kept for the branch.
     """
 
 
@@ -104,9 +105,8 @@ def find_reachable(handle: TableHandle, overdue: Overdue) -> Reachable:
 
 
 class _Walk:
-    """Collects the files of one branch: those of its oldest snapshot, files added since, its tags.
-
-    Files of its changelogs are collected, too.
+    """Collects the files of one branch: those of its oldest snapshot, of its tags and changelogs,
+    and the files that later snapshots added.
     """
 
     def __init__(
@@ -218,8 +218,7 @@ class _Walk:
         return lists
 
     def _without_list(self, changelogs: Sequence[Snapshot]) -> list[Snapshot]:
-        """Return the changelogs without a changelog list that consist of the files a commit
-        added.
+        """Return the changelogs without a changelog list that consist of files that a commit added.
         """
         unlisted = [each for each in changelogs if each.changelog_manifest_list is None]
         if self._handle.options.changelog_producer == NO_PRODUCER:

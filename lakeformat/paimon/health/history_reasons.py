@@ -18,9 +18,11 @@ __all__ = ["history_reasons", "retention_text", "undeleted_share"]
 
 _UNLIMITED = 2**31 - 1
 _MUCH_HISTORY = 3
-"""Bytes that only overdue snapshots and branches keep are a reason above this many live bytes.
+"""The limit for bytes that only overdue snapshots and branches keep, as a multiple of the live
+bytes.
 
-It is not 1, because each full compaction leaves the replaced files as history.
+Above it, these bytes are a reason. It is not 1, because each full compaction leaves the replaced
+files as history.
 """
 
 
@@ -130,9 +132,7 @@ def _is_much(undeleted: int, files: FileFacts, storage: StorageFacts) -> bool:
 def _of_bytes(
     handle: TableHandle, snapshots: SnapshotFacts, storage: StorageFacts, overdue: Overdue
 ) -> Reason:
-    """Return a reason about branches or about overdue snapshots: about the one that keeps more
-    bytes.
-    """
+    """Return a reason about branches or about overdue snapshots, whichever keep more bytes."""
     table, of_branches = handle.argument, storage.branch_bytes or 0
     undeleted = _undeleted_bytes(storage, overdue)
     more = f"more than {_MUCH_HISTORY} times the {size(storage.live_bytes)} of the newest snapshot"

@@ -35,7 +35,7 @@ def find_lost(
     """Return the addresses of missing and truncated files of a snapshot, sorted.
 
     ``listed`` is an earlier listing. A file that it lacks, or has with a smaller size, is looked
-    up. Return none if the snapshot expires meanwhile.
+    up. Return ``()`` if the snapshot expires meanwhile.
     """
     deleted = deleted_rows_of(handle, snapshot, ())
     files = DataFiles(handle, snapshot, deleted)

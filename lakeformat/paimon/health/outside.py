@@ -19,7 +19,9 @@ __all__ = ["outside_reasons"]
 
 
 def outside_reasons(handle: TableHandle, live: ManifestColumns) -> tuple[Reason, ...]:
-    """Return a reason for the first such file, or none: reads of it fail."""
+    """Return a severe reason about the first file that reads refuse; ``()`` if there is no such
+    file.
+    """
     for error in _refusals(handle, live):
         said, _, advice = str(error).rpartition(". ")
         return (Reason(f"reads fail: {said}", advice, is_severe=True),)

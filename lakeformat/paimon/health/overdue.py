@@ -44,9 +44,11 @@ class OverdueNumbers:
     expirable: int = 0
     """The number that an expiry would delete now; consumers keep the other overdue ones."""
     first_left: int = 0
-    """The id of the oldest snapshot (or changelog) that an expiry would keep now."""
+    """The id of the oldest snapshot (or changelog) that an expiry would keep now; 0 if none
+    remains.
+    """
     first_kept: int = 0
-    """The id of the oldest snapshot (or changelog) within the retention."""
+    """The id of the oldest snapshot (or changelog) within the retention; 0 if there is none."""
 
     @property
     def backlog(self) -> float:
@@ -59,8 +61,10 @@ class OverdueNumbers:
 
     @property
     def held_backlog(self) -> float:
-        """The share, from 0 to 1, of overdue snapshots (or changelogs); 0 if consumers keep none of
+        """The share, from 0 to 1, of overdue snapshots (or changelogs) if consumers keep some of
         them.
+
+        It is 0 if consumers keep none, or if the number is small as in ``backlog``.
         """
         return _share(self.overdue, self.count) if self.expirable < self.overdue else 0.0
 
@@ -74,12 +78,14 @@ class Overdue:
     changelogs_outlive: bool = False
     """True if an option keeps changelogs longer than their snapshots."""
     reader: Guard | None = None
-    """The consumer that is furthest behind, if overdue snapshots or changelogs are kept for
-    consumers.
+    """The consumer that is furthest behind, if consumers keep overdue snapshots or changelogs; else
+    None.
     """
     refusal: str | None = None
-    """The message of the error that an expiry would raise, if the table options contradict each
+    """The message of the error that an expiry would raise, because table options contradict each
     other.
+
+    None if an expiry would run.
     """
 
     @property
