@@ -22,9 +22,7 @@ _DATA_EVOLUTION_MAGIC = b"DEIX"
 
 
 class VectorFiles(Enum):
-    """The number of files of deletion vectors that a bucket may have; it depends on the kind of
-    table.
-    """
+    """The number of files of deletion vectors that a bucket may have, by the kind of table."""
 
     ONE_PER_BUCKET = "one per bucket"
     """For tables with buckets: a new file replaces the file of its bucket."""
@@ -44,7 +42,8 @@ def combine(
 
     If nothing changes, the caller must keep the previous index manifest, because readers compare
     its name to detect changes. Raise CommitConflictError if a removed file is missing, or if an
-    added file contradicts an existing one.
+    added file contradicts an existing one. Raise InvalidRequestError for two new files of one
+    bucket, and CorruptTableError if ``previous`` deletes files.
     """
     _refuse_deletes(previous)
     removed, added = list(removed), list(added)
@@ -84,7 +83,8 @@ def _replace_buckets(
 ) -> list[IndexManifestEntry]:
     """Return the entries after changes of a type with one file per bucket.
 
-    A bucket with a changed file loses its old file of that type.
+    A bucket with a changed file loses its old file of that type. Raise InvalidRequestError for two
+    new files of one bucket.
     """
     buckets = [_bucket_of(entry) for entry in added]
     if len(set(buckets)) < len(buckets):
@@ -104,7 +104,8 @@ def _exchange_vector_files(
 ) -> list[IndexManifestEntry]:
     """Return the entries after files of deletion vectors are removed and added, by file name.
 
-    Raise CommitConflictError if a data file would have two vectors, or has lost a removed one.
+    Raise CommitConflictError if a data file would have two vectors, or does not have the vector to
+    remove any more.
     """
     known = {name for entry in state for name in _data_files_of(entry)}
     for entry in removed:

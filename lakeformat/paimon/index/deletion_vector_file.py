@@ -33,7 +33,7 @@ def encode_deletion_vectors(
 ) -> tuple[bytes, tuple[DeletionVectorRange, ...]]:
     """Return the content of one index file, and the range of each vector in it.
 
-    ``vectors`` are by data file name.
+    ``vectors`` are by data file name. Raise InvalidRequestError if the file would exceed 2 GiB.
     """
     parts = [bytes([FILE_VERSION])]
     ranges = []
@@ -54,7 +54,10 @@ def encode_deletion_vectors(
 def read_deletion_vectors(
     storage: Storage, path: str, ranges: Iterable[DeletionVectorRange]
 ) -> dict[str, DeletionVector]:
-    """Return the deletion vectors at ``ranges`` of one index file, by data file name."""
+    """Return the deletion vectors at ``ranges`` of one index file, by data file name.
+
+    Raise CorruptTableError if the file is missing or damaged.
+    """
     uri = storage.uri(path)
     try:
         stream = storage.open_input(path)
@@ -71,9 +74,10 @@ def read_deletion_vectors(
 
 
 def _read_record(stream: IO[bytes], found: DeletionVectorRange, size: int, uri: str) -> bytes:
-    """Return the record of a vector.
+    """Return the record of a vector, and maybe some bytes of the next record after it.
 
-    It may be followed by some bytes of the next record, because a 64-bit vector has a longer frame.
+    A 64-bit vector has a longer frame than the range in the manifest entry includes. Raise
+    CorruptTableError if the record is outside of the file.
     """
     if found.offset < 1 or found.length < 0 or found.offset + found.length > size:
         raise CorruptTableError(

@@ -56,7 +56,11 @@ def encode_bitmap_index(
     version: int = DEFAULT_VERSION,
     block_size: int = DEFAULT_BLOCK_SIZE,
 ) -> bytes:
-    """Return the index of a column; ``block_size`` is in bytes and for version 2."""
+    """Return the index of a column; ``block_size`` is the size of a block of version 2, in bytes.
+
+    Raise UnsupportedError for a type without this index, and InvalidRequestError for another
+    version or for more than 2 GiB.
+    """
     data_type = require_type(data_type, INDEXABLE[BITMAP], BITMAP)
     if version not in (1, 2):
         raise InvalidRequestError(f"a bitmap index has version 1 or 2, not {version}")
@@ -81,7 +85,10 @@ def encode_bitmap_index(
 
 
 def read_bitmap_index(body: bytes, data_type: DataType, source: str) -> BitmapIndex:
-    """Read the index of a column of ``data_type``, of either version; ``source`` is for errors."""
+    """Read the index of a column of ``data_type``, of either version; ``source`` is for errors.
+
+    Raise CorruptTableError for a damaged index, and UnsupportedError for a newer version.
+    """
     data_type = require_type(data_type, INDEXABLE[BITMAP], BITMAP)
     cursor = ByteCursor(body, source, remedy=REBUILD)
     version = cursor.version(1, 2)
@@ -187,9 +194,10 @@ def _read_block_list(cursor: ByteCursor, data_type: AtomicType, count: int) -> _
 def _read_entries(
     cursor: ByteCursor, data_type: AtomicType, count: int, *, with_lengths: bool
 ) -> dict[Key, int]:
-    """Return the offset of each value; with lengths, the lengths of bitmaps are skipped.
+    """Return the offset of each value.
 
-    A bitmap contains its own length.
+    With ``with_lengths``, the length of a bitmap follows each offset. It is skipped, because a
+    bitmap contains its own length.
     """
     offsets: dict[Key, int] = {}
     for _ in range(count):
@@ -201,8 +209,9 @@ def _read_entries(
 
 
 def _add_bitmaps(distinct: DistinctValues, body: list[bytes]) -> tuple[PackedValues, PackedValues]:
-    """Append the bitmaps of values with several rows to ``body``; return offset and length by
-    value.
+    """Append the bitmaps of values with several rows to ``body``.
+
+    Return the offset and the length of each value's bitmap, in the order of the values.
     """
     counts = np.bincount(distinct.codes, minlength=len(distinct.values))
     by_value = distinct.rows[np.argsort(distinct.codes, kind="stable")]

@@ -57,7 +57,8 @@ def encode_bloom_filter(
 ) -> bytes:
     """Return the Bloom filter of a whole column.
 
-    ``items`` is the expected number of values, ``false_positives`` a rate between 0 and 1.
+    ``items`` is the expected number of values, ``false_positives`` a rate between 0 and 1. The
+    errors are those of ``BloomFilterWriter``.
     """
     writer = BloomFilterWriter(data_type, items=items, false_positives=false_positives)
     writer.add(column)
@@ -74,8 +75,10 @@ class BloomFilterWriter:
         items: int = DEFAULT_ITEMS,
         false_positives: float = DEFAULT_FALSE_POSITIVES,
     ) -> None:
-        """Create an empty filter for ``items`` values with a false-positive rate between 0 and
-        1.
+        """Create an empty filter for ``items`` values with a false-positive rate between 0 and 1.
+
+        Raise UnsupportedError for a type without this index. Raise InvalidRequestError if the
+        numbers need more than 2**31 bits or make no filter.
         """
         self._type = require_type(data_type, INDEXABLE[BLOOM_FILTER], BLOOM_FILTER)
         bit_count, self._hash_count = _size(items, false_positives)
@@ -93,7 +96,10 @@ class BloomFilterWriter:
 
 
 def read_bloom_filter(body: bytes, data_type: DataType, source: str) -> BloomFilter:
-    """Read the filter of a column of ``data_type``; ``source`` is for errors."""
+    """Read the filter of a column of ``data_type``; ``source`` is for errors.
+
+    Raise CorruptTableError for a damaged filter.
+    """
     data_type = require_type(data_type, INDEXABLE[BLOOM_FILTER], BLOOM_FILTER)
     cursor = ByteCursor(body, source, remedy=REBUILD)
     hash_count = cursor.count("hash functions", at_most=_MOST_HASH_FUNCTIONS)

@@ -61,7 +61,10 @@ def encode_bsi(column: Column, data_type: DataType) -> bytes:
 
 
 def read_bsi(body: bytes, data_type: DataType, source: str) -> BsiIndex:
-    """Read the index of a column of ``data_type``; ``source`` is for errors."""
+    """Read the index of a column of ``data_type``; ``source`` is for errors.
+
+    Raise CorruptTableError for a damaged index, and UnsupportedError for a newer version.
+    """
     data_type = require_type(data_type, INDEXABLE[BSI], BSI)
     cursor = ByteCursor(body, source, remedy=REBUILD)
     cursor.version(FORMAT_VERSION)

@@ -82,10 +82,11 @@ ColumnIndex = BloomFilter | RowIndex | EmptyIndex
 def open_column_index(
     index_type: str, data_type: DataType, body: bytes | None, source: str
 ) -> ColumnIndex | None:
-    """Open one index of a file index, given its bytes ``body``; None if this version lacks its
-    type.
+    """Open one index of a file index, given its bytes ``body``; None for an unknown index type.
 
-    ``data_type`` is the type that the column has in the data file, ``source`` is for errors.
+    ``body`` None stands for a column of only nulls. ``data_type`` is the type that the column has
+    in the data file, ``source`` is for errors. Raise CorruptTableError for a damaged index, and
+    UnsupportedError for a newer version or a type without this index.
     """
     if body is None:
         return EMPTY

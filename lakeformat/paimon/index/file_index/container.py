@@ -41,7 +41,8 @@ _Places = list[tuple[str, str, int, int]]
 def encode_file_index(indexes: Mapping[str, Mapping[str, bytes | None]]) -> bytes:
     """Return the file index with these indexes, by column and index type.
 
-    None in place of an index proves that the column has only nulls.
+    None in place of an index proves that the column has only nulls. Raise InvalidRequestError for
+    more than 2 GiB.
     """
     names = [
         [encode_utf(column), *(encode_utf(index_type) for index_type in by_type)]
@@ -71,8 +72,9 @@ def encode_file_index(indexes: Mapping[str, Mapping[str, bytes | None]]) -> byte
 
 
 def decode_file_index(content: bytes, source: str) -> Bodies:
-    """Return the bytes of every index in a file index in memory, such as that of a manifest
-    entry.
+    """Return the bytes of every index in a file index in memory, such as that of a manifest entry.
+
+    Raise CorruptTableError for a damaged file index, and UnsupportedError for a newer version.
     """
     cursor = ByteCursor(content, source, remedy=REBUILD)
     head_length = _read_prefix(cursor, len(content), source)
@@ -85,7 +87,11 @@ def decode_file_index(content: bytes, source: str) -> Bodies:
 
 
 def read_file_index(storage: Storage, path: str, columns: Collection[str] | None = None) -> Bodies:
-    """Read an index file; return the bytes of the indexes of ``columns``, or of all columns."""
+    """Read an index file; return the bytes of the indexes of ``columns``, or of all columns for
+    None.
+
+    Raise CorruptTableError for a missing or damaged file, and UnsupportedError for a newer version.
+    """
     uri = storage.uri(path)
     try:
         stream = storage.open_input(path)
@@ -110,7 +116,10 @@ def _read_at(stream: IO[bytes], start: int, length: int) -> bytes:
 
 
 def _read_prefix(cursor: ByteCursor, size: int, source: str) -> int:
-    """Check magic and version; return the length of the head in bytes."""
+    """Check magic and version; return the length of the head in bytes.
+
+    Raise CorruptTableError for a wrong value, and UnsupportedError for a newer version.
+    """
     magic = cursor.int64()
     if magic != _MAGIC:
         raise cursor.error(f"a file index cannot start with {magic:#x}")

@@ -52,9 +52,9 @@ def is_rounded(data_type: AtomicType) -> bool:
 
 
 def as_column(values: Column, data_type: AtomicType) -> pa.Array:
-    """Return the values as one Arrow array in the type of ``data_type``.
+    """Return the values as one Arrow array in the type of ``data_type``; texts become large_binary.
 
-    Texts become bytes (large_binary).
+    Raise InvalidRequestError for values of another type.
     """
     target = to_arrow_type(data_type)
     if pa.types.is_string(target) or pa.types.is_binary(target):
@@ -73,7 +73,10 @@ def as_column(values: Column, data_type: AtomicType) -> pa.Array:
 
 
 def as_literals(values: Sequence[object], data_type: AtomicType) -> pa.Array:
-    """Return the values of a predicate as an Arrow array, without None, which equals nothing."""
+    """Return the values of a predicate as an Arrow array, without None, which equals nothing.
+
+    Raise InvalidRequestError for a value that the type cannot hold exactly.
+    """
     target = to_arrow_type(data_type)
     try:
         literals = pa.array(values, target)
@@ -109,7 +112,8 @@ def integers_of(column: pa.Array, data_type: AtomicType) -> npt.NDArray[np.int64
     """Return an integer for each value that is not null.
 
     Numbers and dates are unchanged, timestamps are milliseconds or microseconds, decimals are
-    unscaled, and floats are Java's bits with one NaN.
+    unscaled, and floats are Java's bits with one NaN. Raise UnsupportedError for a decimal of more
+    than 64 bits.
     """
     column = column.drop_null()
     if data_type.name in (TypeName.FLOAT, TypeName.DOUBLE):

@@ -14,7 +14,10 @@ _NUL = b"\xc0\x80"
 
 
 def encode_utf(text: str) -> bytes:
-    """Return length and bytes of a text; a character beyond U+FFFF takes six bytes."""
+    """Return length and bytes of a text; a character beyond U+FFFF takes six bytes.
+
+    Raise InvalidRequestError for a text of more than 65,535 bytes.
+    """
     units = memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")
     single = "".join(map(chr, units))
     content = single.encode("utf-8", "surrogatepass").replace(b"\0", _NUL)
@@ -27,7 +30,10 @@ def encode_utf(text: str) -> bytes:
 
 
 def read_utf(cursor: ByteCursor) -> str:
-    """Read length and bytes of a text at the cursor, and return the text."""
+    """Read length and bytes of a text at the cursor, and return the text.
+
+    Raise CorruptTableError for bytes that are not UTF-8.
+    """
     content = bytes(cursor.take(cursor.int16() & _LONGEST))
     try:
         single = content.replace(_NUL, b"\0").decode("utf-8", "surrogatepass")

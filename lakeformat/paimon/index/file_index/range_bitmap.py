@@ -61,7 +61,10 @@ def encode_range_bitmap(
 
 
 def read_range_bitmap(body: bytes, data_type: DataType, source: str) -> RangeBitmapIndex:
-    """Read the index of a column of ``data_type``; ``source`` is for errors."""
+    """Read the index of a column of ``data_type``; ``source`` is for errors.
+
+    Raise CorruptTableError for a damaged index, and UnsupportedError for a newer version.
+    """
     data_type = require_coded_type(data_type, RANGE_BITMAP)
     cursor = ByteCursor(body, source, remedy=REBUILD)
     head = _read_head(cursor)
