@@ -40,7 +40,7 @@ COUNT = "count"
 """The function ``count`` of older releases of Paimon, for tables that still have it.
 
 A written value becomes 1, a null 0, and merges add these numbers. Later releases of Paimon refuse
-this function, because it counted stored counts again.
+this function.
 """
 DEFAULT_FUNCTION = "last_non_null_value"
 _AGGREGATE = ("aggregation", "partial-update")
@@ -179,9 +179,11 @@ def check_aggregation(schema: TableSchema) -> None:
 
 
 def check_function(name: str, field: DataField, options: TableOptions) -> None:
-    """Raise InvalidRequestError if the function cannot aggregate the type of ``field``.
+    """Raise InvalidRequestError if the function is unknown or cannot aggregate the type of
+    ``field``.
 
-    Raise it, or UnsupportedError, also for options of the column that the function cannot use.
+    Options of the column that the function cannot use raise InvalidRequestError or
+    UnsupportedError.
     """
     function = canonical_name(name, field.name)
     domain = _DOMAINS[function]
@@ -202,8 +204,8 @@ def check_function(name: str, field: DataField, options: TableOptions) -> None:
 def timestamp_member(field: DataField, options: TableOptions) -> str:
     """Return the ROW member by whose value ``merge_map_with_keytime`` picks the newer map entry.
 
-    It is the member that ``fields.<column>.ts-field`` names, otherwise the last one. It must be a
-    text.
+    ``fields.<column>.ts-field`` names the member; the default is the last member. Raise
+    InvalidRequestError if the member does not exist or is not a text.
     """
     assert isinstance(field.type, MapType)
     assert isinstance(field.type.value, RowType)

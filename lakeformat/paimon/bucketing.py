@@ -36,7 +36,9 @@ _MOD_TYPES = (TypeName.INT, TypeName.BIGINT)
 def bucket_function(kind: str, key_types: Sequence[DataType], buckets: int) -> BucketFunction:
     """Return the function that assigns rows to ``buckets`` buckets by a key of these types.
 
-    ``kind`` is the value of ``bucket-function.type``: ``default``, ``mod`` or ``hive``.
+    ``kind`` is the value of ``bucket-function.type``: ``default``, ``mod`` or ``hive``. Raise
+    InvalidRequestError for a number of buckets or a type that no bucket function takes. Raise
+    UnsupportedError for another ``kind``, or for a type that ``hive`` cannot hash.
     """
     if not 1 <= buckets <= MAX_BUCKETS:
         raise InvalidRequestError(
@@ -65,7 +67,10 @@ def bucket_function(kind: str, key_types: Sequence[DataType], buckets: int) -> B
 
 
 def row_hashes(columns: Sequence[pa.Array], types: Sequence[DataType]) -> NDArray[np.int32]:
-    """Return the Murmur3 hash of each row's binary row, from the columns of all rows."""
+    """Return the Murmur3 hash of the binary row of each row.
+
+    Raise InvalidRequestError if ``columns`` is empty.
+    """
     prepared = as_row_columns(columns, types)
     if not prepared:
         raise InvalidRequestError("rows without a column cannot be hashed")
@@ -89,8 +94,8 @@ def _default_buckets(
 def _remainders(hashes: NDArray[np.int32], buckets: int, out: Buckets) -> None:
     """Write ``abs(hash % buckets)`` of each hash to ``out``, with Java's signed remainder.
 
-    It equals the remainder of the hash's absolute value. The values are viewed as unsigned, so that
-    numpy's absolute value of -2**31 is correct. A division by one number is faster than a
+    The result equals the remainder of the hash's absolute value. The view as unsigned numbers keeps
+    the absolute value of -2**31 correct. numpy divides by a scalar faster than it computes a
     remainder.
     """
     values = np.abs(hashes).view(np.uint32)

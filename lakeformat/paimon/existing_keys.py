@@ -31,9 +31,10 @@ __all__ = ["find_keys"]
 
 
 def find_keys(handle: TableHandle, snapshot: Snapshot | None, keys: pa.Array) -> FoundKeys:
-    """Return the partition and bucket of each of ``keys`` in a snapshot; None is an empty table.
+    """Return the partition and bucket that each of ``keys`` has in ``snapshot``.
 
-    ``keys`` are distinct framed binary rows of the primary key.
+    ``keys`` are distinct framed binary rows of the primary key. ``snapshot`` None stands for an
+    empty table. Raise CorruptTableError if two rows of the snapshot have the same key.
     """
     by_name = {field.name: field for field in handle.schema.fields}
     types = [by_name[name].type for name in handle.schema.primary_keys]
@@ -45,9 +46,7 @@ def find_keys(handle: TableHandle, snapshot: Snapshot | None, keys: pa.Array) ->
 
 
 def _with_every_row(handle: TableHandle) -> TableHandle:
-    """Return the handle with options by which a scan also returns rows that wait for a
-    compaction.
-    """
+    """Return the handle with options that make a scan also return the rows of level 0."""
     options = {**handle.schema.options, "deletion-vectors.merge-on-read": "true"}
     if handle.options.merge_engine == "first-row":
         options["merge-engine"] = "deduplicate"

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 _TRIES = 10
-"""The number of times that work on the newest snapshot is tried before an error."""
+"""The number of times that work on the newest snapshot is tried before SnapshotExpiredError."""
 
 _LOOKS_AFTER = (0.1, 0.2, 0.4, 0.8, 1.6)
 """The pauses in seconds between checks for the expiry of a snapshot that lacks a file.
@@ -71,7 +71,8 @@ def explaining_expiry(
 
 @contextmanager
 def rewriting_if_overtaken(handle: TableHandle, base: Snapshot) -> Iterator[None]:
-    """Raise BucketsChangedError for a missing file if ``base`` is not the newest snapshot any more.
+    """Raise BucketsChangedError in place of CorruptTableError or SnapshotExpiredError if ``base``
+    is not the newest snapshot any more.
 
     The buckets of keys were read from ``base``, and a newer snapshot may have put keys elsewhere.
     The caller must write the rows again.
@@ -91,8 +92,8 @@ def rewriting_if_overtaken(handle: TableHandle, base: Snapshot) -> Iterator[None
 def again_if_overtaken(handle: TableHandle, work: Callable[[], T]) -> T:
     """Run ``work``, which reads the newest snapshot, and return its result.
 
-    If a file is missing and the table has a newer snapshot, run it again. Raise
-    SnapshotExpiredError after ten times.
+    If ``work`` raises CorruptTableError or NotFoundError and the table has a newer snapshot, run it
+    again. Raise SnapshotExpiredError if ten runs fail in this way.
     """
     for tries_left in reversed(range(_TRIES)):
         newest = latest_snapshot_id(handle.storage, handle.layout)

@@ -42,7 +42,8 @@ def data_file_place(
     """Return the storage of a data file and its path there.
 
     ``directory`` is the directory of its partition relative to the table, such as
-    ``dt=2024-01-31``.
+    ``dt=2024-01-31``. Raise InvalidRequestError for an external path that breaks a rule in this
+    module's docstring.
     """
     if file.external_path is None:
         return handle.storage, handle.layout.data_file(bucket, file.file_name, directory)
@@ -53,7 +54,10 @@ def data_file_place(
 def beside(
     handle: TableHandle, bucket: int, file: DataFileMeta, directory: str, name: str
 ) -> tuple[Storage, str]:
-    """Return storage and path of the file ``name`` in the directory of the data file ``file``."""
+    """Return storage and path of the file ``name`` in the directory of the data file ``file``.
+
+    The arguments and errors are those of ``data_file_place``.
+    """
     if file.external_path is None:
         return handle.storage, handle.layout.data_file(bucket, name, directory)
     storage, path = data_file_place(handle, bucket, file, directory)
@@ -61,7 +65,10 @@ def beside(
 
 
 def index_file_place(handle: TableHandle, entry: IndexManifestEntry) -> tuple[Storage, str]:
-    """Return the storage of an index file and its path there."""
+    """Return the storage of an index file and its path there.
+
+    Raise InvalidRequestError for an external path that breaks a rule in this module's docstring.
+    """
     if entry.external_path is None and not handle.options.index_file_in_data_file_dir:
         return handle.storage, handle.layout.index_file(entry.file_name)
     with naming(f"_PARTITION of index file {entry.file_name}"):
@@ -98,8 +105,8 @@ def _root_of(
 ) -> Location:
     """Return the directory that ``data-file.external-paths`` should name for the address ``found``.
 
-    It is the address without ``expected``, the partition, bucket and file name at its end. Raise
-    InvalidRequestError if the address does not end this way.
+    The directory is the address without ``expected``, which is the partition, bucket and file name
+    at its end. Raise InvalidRequestError if the address has another end.
     """
     if not any(segment in DOTS for segment in address.split("/")):
         spread = (*expected[:-1], *entropy_directories(expected[-1]).split("/"), expected[-1])
@@ -116,9 +123,10 @@ def _root_of(
 
 
 def _plain_depth(handle: TableHandle, found: Location, name: str) -> int | None:
-    """Return the number of path segments after a migrated directory: its partitions and file name.
+    """Return the number of path segments below a migrated directory: the partition keys and the
+    file name.
 
-    Return None if the address does not have this form.
+    Return None if the address does not have the form of a migrated file.
     """
     keys = handle.schema.partition_keys
     if len(found.segments) <= len(keys) or not is_unaware(handle) or packed_part(name):

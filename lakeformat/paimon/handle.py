@@ -119,10 +119,10 @@ class TableHandle:
         return self.observer.lag(self)
 
     def require_published(self) -> None:
-        """Publish the newest state as Iceberg metadata before files are deleted; raise the
-        LakeError of a failed publication.
+        """Publish the newest state as Iceberg metadata before files are deleted.
 
-        Do nothing for a table without Iceberg metadata.
+        Do nothing for a table without Iceberg metadata. If the publication fails, its LakeError is
+        raised.
         """
         if self.observer is not None and self.options.publishes_iceberg:
             self.observer.before_removal(self)
@@ -277,6 +277,8 @@ def _sentence(text: str) -> str:
 def require_writable(handle: TableHandle) -> None:
     """Raise UnsupportedError if the table's keys, buckets or options prevent this version from
     writing.
+
+    Raise InvalidRequestError if an option that writers use has an invalid value.
     """
     schema, bucket = handle.schema, handle.options.bucket
     if not schema.primary_keys:

@@ -161,7 +161,7 @@ def partition_directory(values: Sequence[tuple[str, str]]) -> str:
 
     ``values`` are keys with their values as text; null and blank values are already replaced by the
     table's default name. Readers never take values from a directory name, because null and blank
-    share one.
+    values share a directory.
     """
     return "/".join(f"{_escaped(key)}={_escaped(value)}" for key, value in values)
 
@@ -308,19 +308,18 @@ class TableLayout:
         return "/".join(part for part in parts if part)
 
     def first_below_root(self, names: Sequence[str]) -> Sequence[str]:
-        """Return the leading segments of ``names``, a path split at ``/`` that is below an external
-        path.
+        """Return the leading segments of ``names``, a path below an external path, split at ``/``.
 
-        They end with the directory of the first partition key or, without partitions, of the
-        bucket.
+        The last returned segment is the directory of the first partition key. Without partitions,
+        it is the directory of the bucket.
         """
         return names[: len(self.data_path.split("/")) * bool(self.data_path) + 1]
 
     def data_file(self, bucket: int, name: str, partition: str = "") -> str:
         """Return the path of a file in a bucket.
 
-        For a changelog that Flink packed for several buckets, it is the path of the file that has
-        them all.
+        For a changelog that Flink packed with changelogs of other buckets, return the path of the
+        packed file.
         """
         if (part := packed_part(name)) is not None:
             bucket, name = part.bucket, part.file_name

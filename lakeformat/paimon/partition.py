@@ -2,7 +2,7 @@
 """Partitions: their values, the values as text, and the directory of their files.
 
 The values of a partition are in its binary row. They cannot be read from the directory name,
-because null, empty and blank values share one.
+because null, empty and blank values share a name.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class PartitionFilter:
 
     def mask(self, partitions: pa.Array) -> NDArray[np.bool_]:
         """Return a mask of ``partitions``, which are framed binary rows: True for a selected
-        one.
+        partition.
         """
         if self.rows is not None:
             return _to_numpy(pc.is_in(partitions, self.rows))
@@ -98,6 +98,7 @@ def some_partitions(schema: TableSchema, specs: Collection[PartitionSpec]) -> Pa
     "2024-01-31"}``.
 
     A partition matches if it has the values of the spec; an empty spec matches every partition.
+    Raise InvalidRequestError for an unknown column, or for a value that its column cannot hold.
     """
     return PartitionFilter(schema, tuple(_values(schema, spec) for spec in specs))
 

@@ -133,8 +133,10 @@ def new_schema(
     """Return the first schema of a table, with id 0 and with ids for all columns and nested fields.
 
     Columns of the primary key become NOT NULL. The keys may also be given as the options
-    ``primary-key`` and ``partition``, as SQL engines do, and the profile as the option ``profile``;
-    they are then removed from the options.
+    ``primary-key`` and ``partition``, and the profile as the option ``profile``. The schema does
+    not keep these three options. ``time_millis`` is the time of creation, in milliseconds since
+    1970. Raise InvalidRequestError for invalid columns, keys or options, and UnsupportedError for a
+    type that no data file can hold.
     """
     from lakeformat.paimon.options.profile import with_profile  # only a new table needs it
 

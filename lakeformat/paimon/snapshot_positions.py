@@ -13,7 +13,7 @@ __all__ = ["position_at", "require_number", "snapshot_number"]
 def position_at(handle: TableHandle, number: int, identity: str | None = None) -> Position:
     """Return the position after snapshot ``number``; 0 is the position before the first snapshot.
 
-    ``identity`` identifies that snapshot, so that another snapshot with its number is detected.
+    ``identity`` detects that another snapshot has taken the number; None accepts any snapshot.
     """
     return Position((number,), handle.layout.branch, identity, handle.uri)
 
@@ -21,8 +21,8 @@ def position_at(handle: TableHandle, number: int, identity: str | None = None) -
 def snapshot_number(handle: TableHandle, what: str, value: object) -> int:
     """Return the snapshot number of a Position, or ``value`` itself if it is an int.
 
-    Raise InvalidRequestError for any other type, and for a position of another branch or table. Its
-    text begins with ``what``, such as "snapshot must be a number".
+    Raise InvalidRequestError for any other type, and for a position of another branch or table. The
+    error for a wrong type begins with ``what``, such as "snapshot must be a number".
     """
     if not isinstance(value, Position):
         require_number(what, value)
