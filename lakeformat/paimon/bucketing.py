@@ -105,8 +105,9 @@ def _remainders(hashes: NDArray[np.int32], buckets: int, out: Buckets) -> None:
 def _check_mod(types: Sequence[DataType]) -> None:
     if len(types) != 1 or not isinstance(types[0], AtomicType) or types[0].name not in _MOD_TYPES:
         raise InvalidRequestError(
-            "bucket-function.type 'mod' takes one bucket key of type INT or BIGINT, "
-            f"not {', '.join(map(type_text, types))}"
+            "bucket-function.type 'mod' takes a bucket key of one INT or BIGINT column, not "
+            f"{', '.join(map(type_text, types))}: choose such a column as 'bucket-key', or the "
+            "bucket function 'default'"
         )
 
 

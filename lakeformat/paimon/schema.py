@@ -146,7 +146,7 @@ def new_schema(
         named = _named_types(columns)
     except RecursionError:
         raise InvalidRequestError(
-            f"a column has too many types inside each other: at most {MAX_DEPTH} are possible"
+            f"a column has too many types inside each other: nest at most {MAX_DEPTH} types"
         ) from None
     names = [name for name, _ in named]
     _check_names(names)

@@ -171,7 +171,7 @@ def put(handle: TableHandle, path: str, content: bytes) -> None:
     if not create_or_find(storage, path, content) and storage.read(path, LARGE_FILE) != content:
         raise CommitConflictError(
             f"{handle.storage.uri(path)} exists with other content: another program creates a "
-            "branch of that name; check it and choose another name"
+            "branch of the same name. List the branches, and choose another name"
         )
 
 

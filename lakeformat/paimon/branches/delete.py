@@ -54,7 +54,11 @@ def delete(
     if not dry_run:
         if begun is None and not mark(handle, name, lost):
             raise _meanwhile(handle, name)
-        _log.info("deleted branch %r of %s; removing files only it needed", name, handle.uri)
+        _log.info(
+            "deleted branch %r of %s; removing the files that only this branch needed",
+            name,
+            handle.uri,
+        )
         handle.storage.delete_directory(target.metadata_root)
     deleter = Deleter(
         handle.options.file_operation_threads,

@@ -118,8 +118,7 @@ class _Merging:
         return self.merge
 
     def pick_newest(self) -> ManifestMerge | None:
-        """Choose the manifests of the newest snapshot to merge; None if there is nothing to merge.
-        """
+        """Choose the manifests of the newest snapshot to merge; None if none must be merged."""
         storage, layout = self.handle.storage, self.handle.layout
         head = latest_snapshot(storage, layout)
         return None if head is None else self.pick(manifests_of(storage, layout, head))

@@ -79,8 +79,8 @@ def _require_opened(handle: TableHandle, newest: int) -> None:
         if _content(found) == _content(ours):
             return
     raise NotFoundError(
-        f"{handle.uri} is not the table that was opened: that one was dropped or renamed, and "
-        f"another was created in its place (schema {ours.id} differs). Nothing was "
+        f"{handle.uri} is not the table that was opened: the opened table was dropped or renamed, "
+        f"and another table was created at its path (schema {ours.id} differs). Nothing was "
         "changed; open the table again"
     )
 

@@ -92,8 +92,8 @@ class TableConsumers(AnyTableConsumers[int]):
         if number > following:
             raise InvalidRequestError(
                 f"consumer {consumer_id!r} cannot read snapshot {number} of {self._handle.uri} "
-                f"next: the next commit makes snapshot {following}; set it to that or an "
-                "earlier one"
+                f"next: the next commit makes snapshot {following}; set the consumer to snapshot "
+                f"{following} or an earlier one"
             )
 
     def _require_kept(self, consumer_id: str, place: int) -> None:

@@ -35,8 +35,7 @@ _PAUSE_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """The announcement of an expiry of ``snapshots``; ``end`` is the id of the first kept snapshot.
-    """
+    """The announcement of an expiry of ``snapshots``; ``end`` is the id of the first kept snapshot."""
 
     path: str
     end: int

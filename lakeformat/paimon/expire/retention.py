@@ -276,5 +276,5 @@ def _bounds(
     limited = retention.limit < highest
     if limited:
         highest = retention.limit
-        reason = f"the limit is {highest}: run it again for more, or raise --limit"
+        reason = f"the limit is {highest}: run the expiry again, or raise --limit"
     return highest, reason, limited

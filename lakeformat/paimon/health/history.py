@@ -218,8 +218,7 @@ class _Walk:
         return lists
 
     def _without_list(self, changelogs: Sequence[Snapshot]) -> list[Snapshot]:
-        """Return the changelogs without a changelog list that consist of files that a commit added.
-        """
+        """Return the changelogs without a changelog list that consist of files that a commit added."""
         unlisted = [each for each in changelogs if each.changelog_manifest_list is None]
         if self._handle.options.changelog_producer == NO_PRODUCER:
             return unlisted

@@ -63,7 +63,10 @@ def encode_bitmap_index(
     """
     data_type = require_type(data_type, INDEXABLE[BITMAP], BITMAP)
     if version not in (1, 2):
-        raise InvalidRequestError(f"a bitmap index has version 1 or 2, not {version}")
+        raise InvalidRequestError(
+            f"a bitmap index has version 1 or 2, not {version}: set "
+            "'file-index.bitmap.<column>.version' to 1 or 2"
+        )
     distinct = distinct_values(column, data_type)
     nulls = distinct.null_rows
     null_bitmap = encode_bitmap(bitmap_of(nulls))

@@ -139,15 +139,16 @@ def _size(items: int, false_positives: float) -> tuple[int, int]:
     if items < 1 or not 0 < false_positives < 1:
         raise InvalidRequestError(
             f"a bloom filter for {items} items with a rate of {false_positives} false positives "
-            "cannot exist: set 'file-index.bloom-filter.<column>.items' to at least 1, and '.fpp' "
-            "to a rate between 0 and 1"
+            "cannot exist: set 'file-index.bloom-filter.<column>.items' to at least 1, and "
+            "'file-index.bloom-filter.<column>.fpp' to a rate between 0 and 1"
         )
     needed = -items * math.log(false_positives) / (math.log(2) * math.log(2))
     if needed > _MOST_BITS:
         raise InvalidRequestError(
             f"a bloom filter for {items} items with a rate of {false_positives} false positives "
             f"needs {needed:.0f} bits, and at most {_MOST_BITS} are possible: lower the option "
-            "'file-index.bloom-filter.<column>.items' or raise '.fpp'"
+            "'file-index.bloom-filter.<column>.items', or raise "
+            "'file-index.bloom-filter.<column>.fpp'"
         )
     bit_count = int(needed) + 8 - int(needed) % 8
     return bit_count, max(1, math.floor(bit_count / items * math.log(2) + 0.5))

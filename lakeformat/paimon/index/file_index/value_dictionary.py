@@ -41,7 +41,10 @@ def encode_dictionary(values: PackedValues, data_type: AtomicType, chunk_size: i
     if chunk_size is None:
         chunk_size = 0 if data_type.name in _SMALL_TYPES else DEFAULT_CHUNK_SIZE
     if chunk_size < 0:
-        raise InvalidRequestError(f"a chunk cannot have {chunk_size} bytes")
+        raise InvalidRequestError(
+            f"a chunk of a range bitmap cannot have {chunk_size} bytes: set "
+            "'file-index.range-bitmap.<column>.chunk-size' to 0 or more"
+        )
     headers: list[bytes] = []
     bodies: list[bytes] = []
     code, key_offset = 0, 0
