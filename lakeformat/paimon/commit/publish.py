@@ -20,7 +20,7 @@ __all__ = ["check_place", "publish"]
 
 
 def publish(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:
-    """Publish a snapshot, and return the outcome; if this raises an error, nothing was published."""
+    """Publish a snapshot, and return the outcome; after any error, nothing was published."""
     path = handle.layout.snapshot(snapshot.id)
     return try_to_create(handle.storage, path, snapshot.to_json())
 

@@ -21,7 +21,7 @@ __all__ = ["KeyValueFiles"]
 
 
 class KeyValueFiles:
-    """Creates the writers of a bucket, whose files share one uuid and one counter in their names."""
+    """Creates the writers of a bucket, whose file names share one uuid and one counter."""
 
     def __init__(
         self,

@@ -35,7 +35,10 @@ _PAUSE_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """The announcement of an expiry of ``snapshots``; ``end`` is the id of the first kept snapshot."""
+    """The announcement of an expiry of ``snapshots``.
+
+    ``end`` is the id of the first kept snapshot.
+    """
 
     path: str
     end: int
@@ -47,7 +50,8 @@ class Intent:
     def is_over(self, gone: Sequence[Snapshot]) -> bool:
         """Return True if the last snapshot of the intent is deleted.
 
-        ``gone`` are the deleted snapshots of the intent; a rollback may have restored older ones.
+        The argument is the deleted snapshots of the intent; a rollback may have restored older
+        snapshots.
         """
         return bool(gone) and gone[-1] == self.snapshots[-1]
 
