@@ -80,7 +80,7 @@ def _mixed(words: _Hashes) -> _Hashes:
 
 
 def _add(registers: npt.NDArray[np.uint8], hashes: _Hashes) -> None:
-    """Update HyperLogLog registers: each keeps the largest rank of the hashes that it gets."""
+    """Update HyperLogLog registers: each register keeps the largest rank of its hashes."""
     index = (hashes >> np.uint64(64 - _INDEX_BITS)).astype(np.int64)
     rest = (hashes << np.uint64(_INDEX_BITS)) | np.uint64(1 << (_INDEX_BITS - 1))
     _, exponent = np.frexp(rest.astype(np.float64))
