@@ -55,6 +55,9 @@ _RESTORE = "restore the file it comes from, or roll the table back to an earlier
 def decode_columns(rows: pa.Array, types: Sequence[DataType]) -> list[pa.Array]:
     """Return one Arrow array for each field of framed binary rows, in the types of
     ``to_arrow_type``.
+
+    Raise CorruptTableError for a damaged row, and UnsupportedError for a timestamp outside of
+    Arrow's range.
     """
     framed = FramedRows(rows, types)
     return [framed.column(position) for position in range(len(types))]
@@ -101,7 +104,11 @@ class FramedRows:
         return numbers != 0 if code == "?" else numbers
 
     def column(self, position: int) -> pa.Array:
-        """Return the values of the field at ``position`` in all rows."""
+        """Return the values of the field at ``position`` in all rows.
+
+        Raise CorruptTableError for a damaged value, and UnsupportedError for a timestamp outside of
+        Arrow's range.
+        """
         data_type = self._types[position]
         nulls = self.nulls(position)
         if not isinstance(data_type, AtomicType) or data_type.name is TypeName.VARIANT:
@@ -218,8 +225,8 @@ class FramedRows:
     ) -> tuple[Positions, Positions]:
         """Return, for each row, the byte offset of the field's item and the lower half of its slot.
 
-        The offset counts from the start of all rows. A null gets an offset at which bytes can be
-        read.
+        The offset counts from the start of all rows. For a null it is the offset of any readable
+        bytes.
         """
         offsets, low = self._references(position)
         sizes = np.full(len(self), reserved_size(data_type), np.int64)

@@ -109,8 +109,9 @@ def as_row_columns(arrays: Sequence[pa.Array], types: Sequence[DataType]) -> lis
 
 
 def row_parts(columns: Sequence[pa.Array], types: Sequence[DataType], rows: int) -> RowParts:
-    """Split columns into the headers, slots and items of their binary rows; ``rows`` is their
-    length.
+    """Split columns into the headers, slots and items of their binary rows.
+
+    ``rows`` is the number of rows.
     """
     arity = len(types)
     parts = RowParts(rows, [0] * (header_size(arity) // 8), end=fixed_size(arity))

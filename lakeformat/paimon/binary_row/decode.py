@@ -45,7 +45,10 @@ _DAMAGE = (struct.error, ValueError)
 
 
 def decode_row(row: bytes | memoryview, types: Sequence[DataType]) -> tuple[Value, ...]:
-    """Return the values of a row without its frame, in the Python types of ``types/values.py``."""
+    """Return the values of a row without its frame, in the Python types of ``types/values.py``.
+
+    Raise CorruptTableError if the row is damaged.
+    """
     section = _row_section(memoryview(row), len(types))
     return tuple(_decode_fields(section, types))
 
@@ -100,7 +103,10 @@ class _Section:
 
 
 def decode_field(row: memoryview, arity: int, position: int, data_type: DataType) -> Value:
-    """Return the value of the field at ``position`` in a row of ``arity`` fields."""
+    """Return the value of the field at ``position`` in a row of ``arity`` fields.
+
+    Raise CorruptTableError if the row is damaged.
+    """
     return _decode_field(_row_section(row, arity), arity, position, data_type)
 
 

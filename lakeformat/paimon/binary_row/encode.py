@@ -73,7 +73,10 @@ def encode_row(values: Sequence[Value], types: Sequence[DataType]) -> bytes:
 
 
 def encode_item(value: Value, data_type: DataType) -> bytes:
-    """Return the bytes of a nested value or VARIANT, before they are padded to 8 bytes."""
+    """Return the bytes of a nested value or VARIANT, before they are padded to 8 bytes.
+
+    A value that does not fit ``data_type`` raises a Python error, such as TypeError or ValueError.
+    """
     match data_type:
         case ArrayType(element=element):
             return _encode_array(value, element)

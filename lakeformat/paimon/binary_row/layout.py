@@ -39,7 +39,8 @@ FRAME_SIZE = 4
 KIND_BITS = 8
 MAX_INLINE_SIZE = 7
 INLINE_MARK = 0x80
-"""Bit of a slot's last byte: set if the slot contains a text or bytes of up to 7 bytes itself.
+"""Bit of a slot's last byte: set if the slot itself contains the text or bytes, which have up to 7
+bytes.
 
 The other bits of this byte are the size in bytes.
 """
