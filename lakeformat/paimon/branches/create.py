@@ -88,8 +88,8 @@ def _make(
 
 
 def _require_origin(handle: TableHandle, name: str, work: Creation, origin: Origin | None) -> None:
-    """Raise CommitConflictError if the first snapshot of a new branch is deleted on main, and
-    remove the branch again.
+    """Delete the new branch and raise CommitConflictError if its first snapshot was deleted on
+    main.
     """
     if origin is None:
         return
@@ -142,7 +142,8 @@ def _kept(handle: TableHandle, name: str, exist_ok: bool, dry_run: bool) -> Bran
 
 
 def _write(handle: TableHandle, target: TableLayout, work: Creation, origin: Origin | None) -> None:
-    """Write the schemas up to that of the first snapshot, then the tag, and the snapshot last.
+    """Write the schemas up to the schema of the first snapshot, then the tag, and the snapshot
+    last.
 
     Files that an interrupted attempt wrote are kept.
     """
@@ -176,9 +177,7 @@ def put(handle: TableHandle, path: str, content: bytes) -> None:
 
 
 def _take_back(handle: TableHandle, name: str, work: Creation) -> None:
-    """Remove a new branch whose first snapshot was deleted; it is hidden first. Errors are
-    ignored.
-    """
+    """Hide and delete a new branch whose first snapshot was deleted; a LakeError is ignored."""
     with suppress(LakeError):
         mark(handle, name, work)
         handle.storage.delete_directory(handle.layout.on_branch(name).metadata_root)

@@ -93,7 +93,8 @@ def delete(
 
 
 def refuse_read_through(handle: TableHandle, name: str, what: str) -> None:
-    """Raise InvalidRequestError if an option of main or another branch includes rows of the branch.
+    """Raise InvalidRequestError if reads of main or of another branch include rows of branch
+    ``name``.
 
     ``what`` is the participle for the message, such as "deleted".
     """

@@ -88,7 +88,10 @@ def mark(handle: TableHandle, name: str, work: Work) -> bool:
 
 
 def read_mark(handle: TableHandle, name: str) -> Work | None:
-    """Return the creation, deletion or renaming of a branch that is not finished, or None."""
+    """Return the unfinished creation, deletion or renaming of a branch; None without a mark.
+
+    Raise CorruptTableError for a damaged mark.
+    """
     path = handle.layout.unfinished_branch(name)
     try:
         content = handle.storage.read(path)

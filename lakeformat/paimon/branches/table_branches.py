@@ -33,8 +33,9 @@ class BranchInfo:
     name: str
     create_millis: int
     snapshots: int
-    """Number of the snapshots in the branch, including the copy of main's snapshot that it began
-    with.
+    """The number of snapshots in the branch.
+
+    The copy of main's snapshot with which the branch began is included.
     """
     first_snapshot: int | None
     last_snapshot: int | None
@@ -101,7 +102,8 @@ class TableBranches:
     def rename(self, name: str, new_name: str, *, dry_run: bool = False) -> BranchReport:
         """Rename a branch; a program that has it open under the old name fails at its next commit.
 
-        Raise NotFoundError without the branch, and AlreadyExistsError if the new name exists.
+        Raise NotFoundError without the branch, AlreadyExistsError if the new name exists, and
+        InvalidRequestError if another branch reads the rows of this branch.
         """
         return rename(self._handle, name, new_name, dry_run=dry_run)
 
@@ -109,17 +111,18 @@ class TableBranches:
     def delete(
         self, name: str, *, dry_run: bool = False, on_progress: OnRemoval | None = None
     ) -> DeletionReport:
-        """Delete a branch and the files that only it needs; raise NotFoundError without the branch.
+        """Delete a branch and the files that only it needs.
 
         ``on_progress`` is called with each file that is deleted, or that a dry run would delete,
-        and the reason. After an interruption, repeat the call to delete the remaining files.
+        and the reason. After an interruption, repeat the call to delete the remaining files. Raise
+        NotFoundError without the branch, and InvalidRequestError if another branch reads its rows.
         """
         return delete(self._handle, name, dry_run=dry_run, on_progress=on_progress)
 
     def fast_forward(self, name: str, *, dry_run: bool = False) -> FastForwardReport:
         """Publish the snapshots, schemas and tags of a branch on main.
 
-        Raise InvalidRequestError if main has other commits since the branch began, which would be
-        lost.
+        Raise NotFoundError without the branch. Raise InvalidRequestError if main has other commits
+        since the branch began, which would be lost.
         """
         return fast_forward(self._handle, name, dry_run=dry_run)
