@@ -23,7 +23,7 @@ def is_built_on(
 
     It is True if ``later`` has a manifest or changed index manifest that ``snapshot`` wrote, or if
     all files that ``snapshot`` added are live in it. It is False if ``later`` is the next number
-    and has none of these files, or if its snapshot file is older.
+    and has none of these files, or if the file of ``later`` is older than the file of ``snapshot``.
     """
     answer = _decided_by_manifests(handle, later, snapshot, changes)
     if answer is None and _is_older(handle, later, snapshot.id):
@@ -67,8 +67,9 @@ def _is_older(handle: TableHandle, one: int, other: int) -> bool:
 
 
 def _own_manifests(handle: TableHandle, snapshot: Snapshot) -> set[str]:
-    """Return the names of the manifests of a snapshot's changes; none if the snapshot has
-    expired.
+    """Return the names of the manifests of a snapshot's changes.
+
+    The set is empty if the snapshot has expired.
     """
     try:
         return _names(manifests_of(handle.storage, handle.layout, snapshot, ListKind.DELTA))

@@ -221,7 +221,7 @@ class Attempts:
         return changes
 
     def _touches(self, changes: SnapshotDelta) -> Touches:
-        """Return a function from partitions to a mask of those that the commit changes.
+        """Return a function from partitions to a mask of the partitions that the commit changes.
 
         An overwrite changes all partitions that it replaces, even empty ones.
         """

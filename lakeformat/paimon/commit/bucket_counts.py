@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that new files have the bucket count of their partition, the only conflict of an
-append.
-"""
+"""Checks the buckets of an append: the bucket count of each partition, and the buckets of keys."""
 
 from __future__ import annotations
 
@@ -47,7 +45,11 @@ class BucketCounts:
     """The bucket count of each partition (a framed row) in each manifest that was read."""
 
     def check(self, head: Snapshot | None, changes: SnapshotDelta) -> None:
-        """Raise CommitConflictError if new files have another bucket count than their partition."""
+        """Raise CommitConflictError if new files have another bucket count than their partition.
+
+        Raise its subclass BucketsChangedError if another commit may have moved keys to other
+        buckets or partitions.
+        """
         if has_hash_index(self.who.handle):
             require_same_index(self.who, head, self.messages)
         if crosses_partitions(self.who.handle):

@@ -75,8 +75,9 @@ class CommitOptions:
     conflict.
     """
     read_identity: str | None = None
-    """The identity of ``read_snapshot``, if known. Another snapshot with its number is then a
-    conflict.
+    """The identity of ``read_snapshot``; None if unknown.
+
+    If it is known, another snapshot with the same number is a conflict.
     """
     is_recorded: bool = False
     """Publish a snapshot even if nothing changes, so that a retry of the commit finds it."""
@@ -119,9 +120,9 @@ def commit_messages(
 ) -> CommitReport:
     """Publish the changes of the messages once; a retry with the same ``CommitId`` changes nothing.
 
-    ``overwrite`` None adds the files. ``earlier`` is the search for an earlier attempt, if
-    ``find_replay`` has begun it. Set ``from_elsewhere`` for messages of other processes, which may
-    have been committed before.
+    ``overwrite`` chooses the partitions to replace; None adds the files. ``earlier`` is the search
+    for an earlier attempt, if ``find_replay`` has begun it. Set ``from_elsewhere`` for messages of
+    other processes, which may have been committed before.
 
     Raise UnsupportedError if the table does not allow the change, and CommitConflictError if
     another commit contradicts it. Raise CommitOutcomeUnknownError if the storage does not answer
@@ -157,7 +158,11 @@ def _operations(data: SnapshotDelta, compaction: SnapshotDelta) -> list[Operatio
 def commit_statistics(
     handle: TableHandle, statistics: TableStatistics, options: CommitOptions
 ) -> CommitReport:
-    """Write the statistics of an ANALYZE, and publish a snapshot that names them."""
+    """Write the statistics of an ANALYZE, publish a snapshot that names them, and return the
+    report.
+
+    If nothing is published, the statistics file is deleted.
+    """
     require_allowed(handle, Operation.COMMIT)
     name = statistics_name(handle.environment.new_id(), 0)
 

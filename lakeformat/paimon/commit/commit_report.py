@@ -49,8 +49,9 @@ def committed(
 
 
 def replayed(handle: TableHandle, snapshot: Snapshot, delta: ManifestColumns) -> CommitReport:
-    """Return the report on a snapshot that an earlier attempt published, with the entries
-    ``delta``.
+    """Return the report on a snapshot that an earlier attempt published.
+
+    ``delta`` are the manifest entries of the snapshot's changes.
     """
     report = committed(handle, snapshot, SnapshotDelta(table=delta), 0)
     return replace(

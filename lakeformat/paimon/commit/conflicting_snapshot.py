@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the snapshot that a conflict error names: the newest one that changed the same files.
+"""Finds the snapshot that a conflict error names: the newest snapshot that changed the same files.
 
 If it cannot be found, the error names no snapshot, so that it never names a wrong one.
 """

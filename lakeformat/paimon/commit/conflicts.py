@@ -72,7 +72,6 @@ class ConflictCheck:
             )
 
     def _live_files(self, head: Snapshot | None, changes: SnapshotDelta) -> ManifestColumns:
-        """Return the manifest entries of the live files in the changed partitions."""
         if head is None:
             return columns_of([])
         partitions = changes.partitions()

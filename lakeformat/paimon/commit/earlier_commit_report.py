@@ -43,7 +43,6 @@ class EarlierCommitReport(Report):
     """The number of rows to write, if no file is written yet; None if unknown."""
 
     def __call__(self, found: Snapshot) -> CommitReport:
-        """Return the report on ``found``, the snapshot of the earlier attempt."""
         delta = delta_of(self.handle, found)
         report = replayed(self.handle, found, delta)
         before, now = delta.filter(~delta.is_delete), self.given.added

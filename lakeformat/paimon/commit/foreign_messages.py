@@ -29,7 +29,10 @@ _ASKED_AT_ONCE = 16
 
 
 def check_foreign_messages(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
-    """Raise InvalidRequestError unless the messages fit this table, and their files exist."""
+    """Raise InvalidRequestError unless the messages fit this table, and their files exist.
+
+    Raise NotFoundError if the table does not exist any more.
+    """
     check_origin(handle, messages)
     for message in messages:
         _check_bucket(handle, message)

@@ -189,7 +189,7 @@ def _replaced(
     rewritten: set[int],
     writer: _MergedManifestWriter,
 ) -> Iterator[ManifestMeta]:
-    """Yield the whole list, with new manifests in the place of each run of rewritten ones.
+    """Yield the whole list, with new manifests in the place of each run of rewritten manifests.
 
     ``parts`` are the entries and ``kept`` the masks of live entries, by the index of the manifest.
     """

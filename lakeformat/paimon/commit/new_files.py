@@ -32,8 +32,8 @@ _COMMITTED_ONCE = (
 class NewFileCheck:
     """Searches the commits since the writers started for the files of the messages.
 
-    A file can only be committed after its writer started. If that snapshot is unknown, or the
-    history since then has expired, the live files and the tags are searched instead. That is
+    A file can only be committed after its writer started. If the snapshot at that time is unknown,
+    or the history since then has expired, the live files and the tags are searched instead. That is
     enough: a committed file is live, kept by a tag, named by an existing snapshot, or deleted by
     the expiry. Every snapshot is read once.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes a snapshot, and checks that it follows the one on which it was built."""
+"""Publishes a snapshot, and checks that it follows the snapshot on which it was built."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def publish(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:
 def check_place(
     handle: TableHandle, snapshot: Snapshot, changes: SnapshotDelta, head: Snapshot | None
 ) -> PublishOutcome:
-    """Return COMMITTED if a published snapshot follows ``head``, on which it was built.
+    """Return COMMITTED if a published snapshot, which was built on ``head``, is part of the
+    history.
 
     A number becomes free again when its snapshot expires. So a writer that paused until then may
     publish a number below the newest snapshot, where no reader finds it. This snapshot is deleted

@@ -22,8 +22,7 @@ from lakeformat.tables.commit_id import CommitId
 __all__ = ["ReadSnapshotCheck", "Touches"]
 
 Touches = Callable[[pa.Array], NDArray[np.bool_]]
-"""Returns a mask of the given partitions (framed binary rows): True where the commit changes
-one.
+"""Returns a mask of partitions (framed binary rows): True for a partition that the commit changes.
 """
 
 

@@ -86,7 +86,8 @@ class Redo:
     ) -> ManifestColumns:
         """Return the entries of the live files with the rows of the earlier commit.
 
-        Raise InvalidRequestError if a later commit changed them or mixed them with other rows.
+        Raise InvalidRequestError if a later commit changed these rows or mixed them with other
+        rows.
         """
         if self.handle.options.row_tracking_enabled:
             raise self._refused(
@@ -121,11 +122,11 @@ class Redo:
                     )
 
     def _require_new_row_wins(self, earlier: Snapshot, later: Sequence[Snapshot]) -> None:
-        """Raise InvalidRequestError unless a merge by key makes the new rows replace the earlier
-        ones.
+        """Raise InvalidRequestError unless a merge by key replaces the earlier rows by the new
+        rows.
 
         Without ``sequence.field``, also raise it if later commits wrote to the same buckets: the
-        new rows would replace their newer rows.
+        new rows would replace the rows of these commits.
         """
         options, names = self.handle.options, self.handle.schema.column_names
         is_by_column = options.merge_engine == "partial-update"
@@ -174,6 +175,5 @@ def files_taken_out(handle: TableHandle, replaces: int, head: Snapshot) -> Set[s
 
 
 def _added(handle: TableHandle, snapshot: Snapshot) -> ManifestColumns:
-    """Return the manifest entries of the files that a snapshot added."""
     delta = delta_of(handle, snapshot)
     return delta.filter(~delta.is_delete)

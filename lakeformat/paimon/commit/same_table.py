@@ -30,7 +30,7 @@ class SameTable:
     """The id of the newest snapshot at the last check. A lower one later may mean another table."""
 
     def schema_id(self, head: Snapshot | None) -> int:
-        """Return the id of the newest schema, which may be newer than the handle's.
+        """Return the id of the newest schema, which may be newer than the schema of the handle.
 
         Raise NotFoundError if the table is missing or was created again.
         """

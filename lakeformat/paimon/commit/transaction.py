@@ -45,7 +45,8 @@ def publish_once(
 ) -> CommitReport:
     """Publish a change, or find the snapshot by which an earlier attempt published it.
 
-    CommitOutcomeUnknownError means that it may be published; after any other error it is not.
+    CommitOutcomeUnknownError means that the change may be published. After any other error, it is
+    not published.
     """
     attempts = Attempts(handle, intent)
     report = _published(attempts, earlier)
