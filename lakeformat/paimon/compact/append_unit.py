@@ -51,8 +51,6 @@ def compact_append_files(handle: TableHandle, unit: CompactUnit) -> CommitMessag
 
 
 def _batches(handle: TableHandle, unit: CompactUnit, files: DataFiles) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the files, file by file, or sorted if the unit has an order."""
-
     def read(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         fields = tuple(field for field in handle.schema.fields if field.name in names)
         return (batch for entry in unit.files for batch in files.rows(entry, fields))

@@ -32,7 +32,6 @@ def carried_columns(schema: TableSchema, output_level: int) -> frozenset[str]:
 
 
 def _formats(options: TableOptions, output_level: int) -> set[str]:
-    """Return the formats of the data and changelog files that the compaction writes."""
     written = [options.of_level(output_level)]
     if options.makes_changelog:
         written.append(options.of_changelog(output_level))

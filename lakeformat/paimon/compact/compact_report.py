@@ -75,8 +75,9 @@ class CompactReport(CompactSummary):
     """The time from the first plan to the last commit."""
     buckets: tuple[BucketOutcome, ...]
     other_compactor: OtherCompactor | None = None
-    """Another program that also compacts the table, or None. Its commits may conflict with this
-    library's.
+    """Another program that also compacts the table, or None.
+
+    Its commits may conflict with the commits of this library.
     """
     reason: str
     """One sentence for the log: what was compacted, or why nothing was."""

@@ -121,7 +121,7 @@ def find_earlier_tries(handle: TableHandle, commit: CommitId) -> CompactIdentity
 def _added(handle: TableHandle, snapshot: Snapshot) -> list[_File]:
     """Return partition, bucket and name of the files that a snapshot added.
 
-    Return none if its metadata files have expired.
+    The list is empty if its metadata files have expired.
     """
     try:
         delta = delta_of(handle, snapshot)

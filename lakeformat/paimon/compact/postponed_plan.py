@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans the buckets of rows that were written without one (``'bucket' = '-2'``)."""
+"""Plans the buckets of rows that were written without a bucket (``'bucket' = '-2'``)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ __all__ = ["plan_postponed"]
 def plan_postponed(
     unit: CompactUnit, handle: TableHandle, live: Sequence[ManifestEntry]
 ) -> CompactUnit:
-    """Return the unit of a partition's postponed files; ``live`` are the entries of all its
-    files.
+    """Return the unit of a partition's postponed files.
+
+    ``live`` are the entries of all live files of the partition.
     """
     files = [entry.file for entry in unit.files]
     count, reason = _bucket_count(handle, live)

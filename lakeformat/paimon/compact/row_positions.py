@@ -61,7 +61,7 @@ class MarkedRows:
     _found: dict[int, list[Positions]] = field(default_factory=dict)
 
     def number(self, name: str) -> int:
-        """Return the number of a new file in the column for the file."""
+        """Add the file ``name``, and return its number for the column of file numbers."""
         self.names.append(name)
         return len(self.names) - 1
 

@@ -45,7 +45,7 @@ class UnitWork:
 def run_messages(handle: TableHandle, unit: CompactUnit) -> tuple[CommitMessage, ...]:
     """Compact a unit; return its message, or several if postponed rows get their buckets.
 
-    A LakeError begins with the partition and bucket of the unit. The new files are then deleted.
+    A LakeError names the partition and bucket of the unit; the new files are then deleted.
     """
     if unit.buckets is None:
         return (run_unit(handle, unit),)
@@ -59,7 +59,7 @@ def run_messages(handle: TableHandle, unit: CompactUnit) -> tuple[CommitMessage,
 def run_unit(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
     """Compact a unit, in any thread or process, and return its message.
 
-    A LakeError begins with the partition and bucket of the unit. The new files are then deleted.
+    A LakeError names the partition and bucket of the unit; the new files are then deleted.
     """
     where = _require_schema(handle, unit)
     try:

@@ -186,8 +186,9 @@ class CompactPlan:
     units: tuple[CompactUnit, ...] = ()
     not_chosen: tuple[NotChosen, ...] = ()
     other_compactor: OtherCompactor | None = None
-    """Another program that also compacts the table, or None. Its commits may conflict with this
-    library's.
+    """Another program that also compacts the table, or None.
+
+    Its commits may conflict with the commits of this library.
     """
 
     @property

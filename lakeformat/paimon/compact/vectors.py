@@ -33,7 +33,8 @@ def write_vectors(
     unit: CompactUnit,
     marked: Mapping[str, Positions],
 ) -> VectorChange:
-    """Write a file with the new deletion vectors of a bucket, if one of them changes.
+    """Write a file with the new deletion vectors of a bucket, if one of them changes; return the
+    change.
 
     ``marked`` are the replaced rows: positions by data file name. The vector of a file that is not
     live any more is dropped: this unit has rewritten the file, or another engine has compacted it.

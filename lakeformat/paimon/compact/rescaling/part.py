@@ -46,7 +46,7 @@ class Part:
 
 
 PartOutcome = tuple[Part, list[CommitMessage], LakeError | None]
-"""A part, the messages to commit, and the error if it failed."""
+"""A part, the messages to commit, and the LakeError if it failed, else None."""
 
 
 def classes_of(handle: TableHandle, before: Sequence[int], count: int) -> int:

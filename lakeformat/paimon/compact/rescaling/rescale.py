@@ -327,8 +327,9 @@ def _level_without_changelog(options: TableOptions, levels: Collection[int]) -> 
 def _published(
     target: TableHandle, unit: _RescaledPartition, messages: list[CommitMessage]
 ) -> RescaledPartition:
-    """Replace a partition by its new files, and return its outcome; after a conflict delete the
-    files.
+    """Replace a partition by its new files, and return its outcome.
+
+    After an error the new files are deleted, unless they may have been published.
     """
     replaced = these_partitions(target.schema, pa.array([unit.partition], pa.large_binary()))
     options = CommitOptions(read_snapshot=unit.snapshot.id)

@@ -49,9 +49,10 @@ class RowOrder:
 
 
 def row_order(schema: TableSchema, order_by: Sequence[str], strategy: str) -> RowOrder:
-    """Return the order; raise InvalidRequestError for an unknown strategy or column.
+    """Return the order of rows by the columns ``order_by``.
 
-    Columns whose values have no order are refused, too.
+    Raise InvalidRequestError for an unknown strategy or column, and for a column whose values have
+    no order.
     """
     if strategy not in ORDER_STRATEGIES:
         raise InvalidRequestError(
