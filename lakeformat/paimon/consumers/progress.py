@@ -48,7 +48,8 @@ class Progress:
 def read_progress(handle: TableHandle, *, without: Collection[str] = ()) -> Progress:
     """Return the consumers for which snapshots and changelogs are kept.
 
-    Consumers with an id in ``without`` do not count.
+    Consumers with an id in ``without`` do not count. Raise CorruptTableError for a damaged consumer
+    file.
     """
     found = [
         consumer

@@ -114,6 +114,8 @@ def expire_consumers(
 ) -> ConsumerReport:
     """Delete the consumers whose files were last written before ``older_than`` (epoch
     milliseconds).
+
+    Return the report, which in a dry run lists the consumers that would be deleted.
     """
     return files_of(handle).expire(handle.uri, older_than, dry_run=dry_run)
 
