@@ -56,8 +56,8 @@ def describe_append_file(
 ) -> DataFileMeta:
     """Return the manifest entry of a file of an append table.
 
-    ``first_sequence_number`` is that of its first row. With ``dense`` the entry has no room for
-    columns without statistics.
+    ``first_sequence_number`` is the sequence number of the first row. With ``dense`` the entry has
+    no room for columns without statistics.
     """
     value_stats, covered = encode_value_statistics(fields, file.statistics, dense=dense)
     return DataFileMeta(

@@ -32,7 +32,7 @@ class IndexWriter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WantedIndex:
-    """An index that the table options request: the column, the type, and a function for its
+    """An index that the table options request: the column, the type, and a function that makes a
     writer.
     """
 

@@ -25,7 +25,7 @@ class FileRemains:
 
 
 def what_is_left(storage: Storage, path: str, written: int) -> FileRemains:
-    """Check that a file exists and has ``written`` bytes, the size in its manifest entry.
+    """Return the completeness and size of a file; ``written`` is its size in the manifest entry.
 
     The file is opened, because a listing may be outdated. A shorter file counts as complete if it
     ends like a Parquet or ORC file. A file that cannot be opened now also counts as complete.

@@ -30,7 +30,7 @@ def describe_joined_file(
     """Return the entry of a file with the rows of ``files``, which are in key order and of one
     schema.
 
-    Its name and size are those of the first file: the caller replaces them. With ``dense`` the
+    The entry has the name and size of the first file: the caller replaces them. With ``dense`` the
     entry has no room for columns without statistics.
     """
     counts = [file.row_count for file in files]

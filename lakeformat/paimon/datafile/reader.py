@@ -58,10 +58,13 @@ def read_batches(
 
     ``file_fields`` is the schema that the file was written with; ``write_cols`` names the columns
     that the file has, if not all. Only rows at positions in ``rows`` for which ``keep`` returns
-    True are yielded. With ``row_count``, the number in the manifest entry, a truncated file is an
-    error. Row groups of a Parquet file that ``pick`` excludes are not read. Text columns named in
-    ``encoded`` remain dictionary-encoded if the file stores them so. Columns of a Parquet file are
-    decoded in threads if ``in_threads``. ``section`` is the part of the file that holds these rows.
+    True are yielded. ``row_count`` is the number in the manifest entry. Row groups of a Parquet
+    file that ``pick`` excludes are not read. Text columns named in ``encoded`` remain
+    dictionary-encoded if the file stores them so. Columns of a Parquet file are decoded in threads
+    if ``in_threads``. ``section`` is the part of the file that holds these rows.
+
+    Raise CorruptTableError for a missing or damaged file, and for a file with another number of
+    rows than ``row_count``.
     """
     stored = file_fields
     if write_cols is not None:
@@ -188,7 +191,7 @@ def _select(
 class _Shape:
     """Converts batches of a file to the wanted columns and types.
 
-    If that is only a selection of columns, it is determined once for all batches of one schema.
+    If no column must be converted, the columns are selected once for all batches of one schema.
     """
 
     def __init__(self, columns: list[_ColumnSource], schema: pa.Schema, uri: str) -> None:

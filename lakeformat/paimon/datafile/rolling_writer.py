@@ -185,7 +185,7 @@ def file_content(
 
 
 def _repeated_columns(fields: tuple[DataField, ...], key_columns: Sequence[str]) -> dict[str, str]:
-    """Return the key columns that a Parquet file has twice: the name of the copy, by column name."""
+    """Return the name of the copy for each key column that a Parquet file has twice."""
     if not key_columns:
         return {}
     stored = {field.name: field for field in parquet_schema(fields)}
