@@ -85,9 +85,9 @@ def expire_snapshots(
     ``consumers_older_than``, consumers that have made no progress since then are deleted, too.
     Without it, only the table option ``consumer.expiration-time`` deletes consumers.
 
-    Raise InvalidRequestError for limits that contradict each other. Raise UnsupportedError for a
-    table that this version cannot expire. A file that cannot be deleted raises no error: the report
-    counts it.
+    Raise InvalidRequestError for invalid limits, UnsupportedError for a table that this version
+    cannot expire, and CorruptTableError for a damaged consumer file. A file that cannot be deleted
+    raises no error: the report counts it.
     """
     require_allowed(handle, Operation.EXPIRE)
     require_same_table(handle)
@@ -119,7 +119,6 @@ def expire_snapshots(
 
 
 def _sentence(report: ExpireReport) -> str:
-    """Return the numbers of an expiry and its reason, for the log."""
     snapshots, changelogs, files = len(report.snapshots), len(report.changelogs), report.deleted
     if not (snapshots or changelogs or files.total):
         return f"no action needed; {report.reason}"

@@ -98,7 +98,8 @@ def plan_snapshots(
     *,
     keeps_changelogs: bool,
 ) -> Plan:
-    """Return the plan to delete expired snapshots; ``oldest`` is the first kept one after them.
+    """Return the plan to delete expired snapshots; ``oldest`` is the first kept snapshot after
+    them.
 
     A file is needed until the snapshot that deletes it. The plan reads only what each snapshot
     changed, so its cost depends on what is removed, not on what is kept. With ``keeps_changelogs``

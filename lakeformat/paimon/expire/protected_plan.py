@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans an expiry of snapshots without the files that snapshots, tags, branches and changelogs
-need.
+"""Plans an expiry of snapshots; files that kept snapshots, tags, branches or changelogs need are
+left out.
 """
 
 from __future__ import annotations
