@@ -217,7 +217,6 @@ def _discard(outcomes: Sequence[_Outcome]) -> None:
 
 
 def _messages(handle: TableHandle, built: Sequence[BuiltIndex]) -> list[CommitMessage]:
-    """Return a message for each file that replaces its manifest entry by the new one."""
     return [
         CommitMessage(
             table=handle.uri,
