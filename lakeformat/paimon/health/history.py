@@ -218,8 +218,9 @@ class _Walk:
         return lists
 
     def _without_list(self, changelogs: Sequence[Snapshot]) -> list[Snapshot]:
-        """Return the changelogs that consist of files that a commit added, without a changelog
-        list.
+        """Return the changelogs that consist of the files that their commits added.
+
+        Such a changelog has no changelog list.
         """
         unlisted = [each for each in changelogs if each.changelog_manifest_list is None]
         if self._handle.options.changelog_producer == NO_PRODUCER:

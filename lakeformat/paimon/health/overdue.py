@@ -64,7 +64,7 @@ class OverdueNumbers:
         """The share, from 0 to 1, of overdue snapshots (or changelogs) if consumers keep some of
         them.
 
-        It is 0 if consumers keep none, or if the number is small as in ``backlog``.
+        It is 0 if consumers keep none, and for the small numbers for which ``backlog`` is 0, too.
         """
         return _share(self.overdue, self.count) if self.expirable < self.overdue else 0.0
 
