@@ -37,8 +37,8 @@ def combine(
     added: Iterable[IndexManifestEntry] = (),
     vector_files: VectorFiles = VectorFiles.ONE_PER_BUCKET,
 ) -> list[IndexManifestEntry]:
-    """Return the entries of the next index manifest: the remaining ones in their order, then the
-    new.
+    """Return the entries of the next index manifest: the remaining entries in order, then the new
+    ones.
 
     If nothing changes, the caller must keep the previous index manifest, because readers compare
     its name to detect changes. Raise CommitConflictError if a removed file is missing, or if an

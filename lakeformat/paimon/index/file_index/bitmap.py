@@ -90,7 +90,8 @@ def encode_bitmap_index(
 def read_bitmap_index(body: bytes, data_type: DataType, source: str) -> BitmapIndex:
     """Read the index of a column of ``data_type``, of either version; ``source`` is for errors.
 
-    Raise CorruptTableError for a damaged index, and UnsupportedError for a newer version.
+    Raise CorruptTableError for a damaged index or an unknown version, and UnsupportedError for a
+    type without this index.
     """
     data_type = require_type(data_type, INDEXABLE[BITMAP], BITMAP)
     cursor = ByteCursor(body, source, remedy=REBUILD)

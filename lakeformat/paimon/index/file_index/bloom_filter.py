@@ -77,8 +77,8 @@ class BloomFilterWriter:
     ) -> None:
         """Create an empty filter for ``items`` values with a false-positive rate between 0 and 1.
 
-        Raise UnsupportedError for a type without this index. Raise InvalidRequestError if the
-        numbers need more than 2**31 bits or make no filter.
+        Raise UnsupportedError for a type without this index. Raise InvalidRequestError for less
+        than one item, for another rate, or for a filter of more than 2**31 - 8 bits.
         """
         self._type = require_type(data_type, INDEXABLE[BLOOM_FILTER], BLOOM_FILTER)
         bit_count, self._hash_count = _size(items, false_positives)
@@ -98,7 +98,8 @@ class BloomFilterWriter:
 def read_bloom_filter(body: bytes, data_type: DataType, source: str) -> BloomFilter:
     """Read the filter of a column of ``data_type``; ``source`` is for errors.
 
-    Raise CorruptTableError for a damaged filter.
+    Raise CorruptTableError for a damaged filter, and UnsupportedError for a type without this
+    index.
     """
     data_type = require_type(data_type, INDEXABLE[BLOOM_FILTER], BLOOM_FILTER)
     cursor = ByteCursor(body, source, remedy=REBUILD)
@@ -119,7 +120,10 @@ class BloomFilter:
     bits: npt.NDArray[np.uint8]
 
     def may_contain(self, value: object) -> bool:
-        """Return False only if no row has the value; return True for None."""
+        """Return False only if no row has the value; return True for None.
+
+        Raise InvalidRequestError for a value that the type of the column cannot hold exactly.
+        """
         literals = as_literals([value], self.data_type)
         if not len(literals):
             return True

@@ -43,7 +43,8 @@ _MOST_SLICES = 64
 def encode_bsi(column: Column, data_type: DataType) -> bytes:
     """Return the index of a column.
 
-    Raise UnsupportedError for the lowest BIGINT, whose absolute value needs more than 63 bits.
+    Raise UnsupportedError for a type without this index, and for the lowest BIGINT, whose absolute
+    value needs more than 63 bits.
     """
     data_type = require_type(data_type, INDEXABLE[BSI], BSI)
     array = as_column(column, data_type)
@@ -63,7 +64,8 @@ def encode_bsi(column: Column, data_type: DataType) -> bytes:
 def read_bsi(body: bytes, data_type: DataType, source: str) -> BsiIndex:
     """Read the index of a column of ``data_type``; ``source`` is for errors.
 
-    Raise CorruptTableError for a damaged index, and UnsupportedError for a newer version.
+    Raise CorruptTableError for a damaged index or an unknown version, and UnsupportedError for a
+    type without this index.
     """
     data_type = require_type(data_type, INDEXABLE[BSI], BSI)
     cursor = ByteCursor(body, source, remedy=REBUILD)

@@ -44,7 +44,7 @@ class RowIndex(Protocol):
     """Finds the positions in the data file of rows with a value; nothing equals a null.
 
     For timestamps finer than microseconds, the result may have more rows: check the predicate
-    again.
+    again. A value that the type of the column cannot hold exactly raises InvalidRequestError.
     """
 
     def equal_to(self, value: object) -> BitMap: ...
@@ -85,8 +85,8 @@ def open_column_index(
     """Open one index of a file index, given its bytes ``body``; None for an unknown index type.
 
     ``body`` None stands for a column of only nulls. ``data_type`` is the type that the column has
-    in the data file, ``source`` is for errors. Raise CorruptTableError for a damaged index, and
-    UnsupportedError for a newer version or a type without this index.
+    in the data file, ``source`` is for errors. Raise CorruptTableError for a damaged index or an
+    unknown version, and UnsupportedError for a type without this index.
     """
     if body is None:
         return EMPTY

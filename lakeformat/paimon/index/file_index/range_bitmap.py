@@ -47,7 +47,8 @@ def encode_range_bitmap(
 ) -> bytes:
     """Return the index of a column; ``chunk_size`` is the size of a dictionary chunk in bytes.
 
-    The default is 16 KiB, or one value for BOOLEAN, TINYINT and SMALLINT.
+    The default is 16 KiB, or one value for BOOLEAN, TINYINT and SMALLINT. Raise UnsupportedError
+    for a type without this index, and InvalidRequestError for a negative size.
     """
     data_type = require_coded_type(data_type, RANGE_BITMAP)
     distinct = distinct_values(column, data_type)
@@ -63,7 +64,8 @@ def encode_range_bitmap(
 def read_range_bitmap(body: bytes, data_type: DataType, source: str) -> RangeBitmapIndex:
     """Read the index of a column of ``data_type``; ``source`` is for errors.
 
-    Raise CorruptTableError for a damaged index, and UnsupportedError for a newer version.
+    Raise CorruptTableError for a damaged index or an unknown version, and UnsupportedError for a
+    type without this index.
     """
     data_type = require_coded_type(data_type, RANGE_BITMAP)
     cursor = ByteCursor(body, source, remedy=REBUILD)

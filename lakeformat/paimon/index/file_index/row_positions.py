@@ -17,8 +17,9 @@ def read_row_count(cursor: ByteCursor) -> int:
 
 
 def read_rows(cursor: ByteCursor, row_count: int) -> BitMap:
-    """Read the bitmap at the cursor; raise CorruptTableError for a row that the file does not
-    have.
+    """Read the bitmap at the cursor.
+
+    Raise CorruptTableError if it is damaged, or has a row that the data file does not have.
     """
     rows = read_bitmap(cursor)
     if rows and rows.max() >= row_count:

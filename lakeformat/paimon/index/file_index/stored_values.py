@@ -72,7 +72,7 @@ def width_of(data_type: AtomicType) -> int | None:
 
 
 def distinct_values(column: Column, data_type: AtomicType) -> DistinctValues:
-    """Return the distinct values of a column, sorted, and the value of each row."""
+    """Return the distinct values of a column, sorted, and for each row the index of its value."""
     array = as_column(column, data_type)
     rows = rows_with_values(array)
     null_rows = np.setdiff1d(np.arange(len(array)), rows, assume_unique=True)
@@ -87,7 +87,10 @@ def distinct_values(column: Column, data_type: AtomicType) -> DistinctValues:
 
 
 def keys_equal_to(literals: Sequence[object], data_type: AtomicType) -> list[Key]:
-    """Return the sorted keys of the values that equal one of ``literals``; None equals nothing."""
+    """Return the sorted keys of the values that equal one of ``literals``; None equals nothing.
+
+    Raise InvalidRequestError for a literal that the type cannot hold exactly.
+    """
     array = as_literals(literals, data_type)
     if width_of(data_type) is None:
         return sorted(set(array.to_pylist()))
@@ -98,7 +101,10 @@ def keys_equal_to(literals: Sequence[object], data_type: AtomicType) -> list[Key
 
 
 def read_key(cursor: ByteCursor, data_type: AtomicType) -> Key:
-    """Read the stored value at the cursor, and return its key."""
+    """Read the stored value at the cursor, and return its key.
+
+    Raise CorruptTableError if the index ends before the value does.
+    """
     width = width_of(data_type)
     if width is None:
         return bytes(cursor.take(cursor.count("bytes of text")))

@@ -37,7 +37,11 @@ def require_coded_type(data_type: DataType, index_type: str) -> AtomicType:
 
 
 def encode_dictionary(values: PackedValues, data_type: AtomicType, chunk_size: int | None) -> bytes:
-    """Return the dictionary of ``values``, which must be sorted; ``chunk_size`` is in bytes."""
+    """Return the dictionary of ``values``, which must be sorted; ``chunk_size`` is in bytes.
+
+    None stands for 16 KiB, or for one value in a chunk of a small type. Raise InvalidRequestError
+    for a negative size.
+    """
     if chunk_size is None:
         chunk_size = 0 if data_type.name in _SMALL_TYPES else DEFAULT_CHUNK_SIZE
     if chunk_size < 0:
@@ -92,8 +96,9 @@ def _encode_chunk(
 
 
 def read_dictionary(cursor: ByteCursor, data_type: AtomicType, size: int) -> ValueDictionary:
-    """Open the dictionary of ``size`` values at the cursor; each chunk is read when it is
-    needed.
+    """Open the dictionary of ``size`` values at the cursor; each chunk is read when it is needed.
+
+    Raise CorruptTableError if the dictionary is damaged.
     """
     length = cursor.count("bytes of head")
     head = cursor.part(cursor.position, length)
@@ -125,6 +130,8 @@ class ValueDictionary:
     def find(self, key: Key) -> tuple[int, bool]:
         """Return the code of the first value not less than ``key``, and True if that value equals
         it.
+
+        Raise CorruptTableError if the dictionary is damaged.
         """
         chunks = range(self._chunk_count)
         after = bisect_right(chunks, key, key=lambda chunk: self._open(chunk)[0])
