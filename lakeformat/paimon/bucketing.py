@@ -23,7 +23,7 @@ Buckets: TypeAlias = NDArray[np.int32]
 """The bucket number of each row."""
 
 BucketFunction: TypeAlias = Callable[[Sequence[pa.Array]], Buckets]
-"""Return the bucket of each row, given the columns of the bucket key in the key's order."""
+"""Returns the bucket of each row, given the columns of the bucket key in the key's order."""
 
 MAX_BUCKETS = (1 << 31) - 1
 
@@ -37,8 +37,8 @@ def bucket_function(kind: str, key_types: Sequence[DataType], buckets: int) -> B
     """Return the function that assigns rows to ``buckets`` buckets by a key of these types.
 
     ``kind`` is the value of ``bucket-function.type``: ``default``, ``mod`` or ``hive``. Raise
-    InvalidRequestError for a number of buckets or a type that no bucket function takes. Raise
-    UnsupportedError for another ``kind``, or for a type that ``hive`` cannot hash.
+    InvalidRequestError for a wrong number of buckets, or for key types that the function does not
+    take. Raise UnsupportedError for another ``kind``, or for a type that ``hive`` cannot hash.
     """
     if not 1 <= buckets <= MAX_BUCKETS:
         raise InvalidRequestError(

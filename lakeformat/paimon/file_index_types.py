@@ -33,8 +33,9 @@ _MICROS_DIGITS = 6
 
 
 def is_indexable(index_type: str, data_type: DataType) -> bool:
-    """Return True if the index ``bloom-filter``, ``bitmap``, ``bsi`` or ``range-bitmap`` supports a
-    type.
+    """Return True if the index ``index_type`` supports the type of a column.
+
+    ``index_type`` is ``bloom-filter``, ``bitmap``, ``bsi`` or ``range-bitmap``.
     """
     return (
         isinstance(data_type, AtomicType)

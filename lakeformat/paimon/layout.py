@@ -65,11 +65,12 @@ UNFINISHED_BRANCH = ".unfinished-"
 """Prefix of the file that marks a branch under creation, renaming or deletion."""
 
 EXPIRY_INTENT = ".expire-"
-"""Prefix of the file that lists the snapshots an expiry is deleting."""
+"""Prefix of the file that lists the snapshots that an expiry is deleting."""
 
 FENCE = ".fence-"
-"""Prefix of the file that lists the snapshots a rollback removed, so that no writer builds on
-one.
+"""Prefix of the file that lists the snapshots that a rollback removed.
+
+No writer builds on these snapshots.
 """
 
 REGISTERED_MARK = "_registered_in_lake_table"

@@ -60,7 +60,8 @@ def partition_values(schema: TableSchema, partition: bytes) -> tuple[Value, ...]
 def partition_texts(schema: TableSchema, partition: bytes) -> tuple[str | None, ...]:
     """Return each partition value as text in the spelling of directory names, before escaping.
 
-    None stands for null.
+    None stands for null. Raise CorruptTableError for a damaged partition, and UnsupportedError for
+    a column whose type cannot name directories.
     """
     legacy = schema.table_options.partition_legacy_name
     return tuple(
@@ -72,7 +73,10 @@ def partition_texts(schema: TableSchema, partition: bytes) -> tuple[str | None, 
 
 
 def partition_path(schema: TableSchema, partition: bytes) -> str:
-    """Return the directory of a partition below the table; empty for a table without partitions."""
+    """Return the directory of a partition below the table; empty for a table without partitions.
+
+    The errors are those of ``partition_texts``.
+    """
     default = schema.table_options.partition_default_name
     texts = partition_texts(schema, partition)
     return partition_directory(
@@ -86,7 +90,8 @@ def partition_path(schema: TableSchema, partition: bytes) -> str:
 def partition_name(schema: TableSchema, partition: bytes) -> str:
     """Return a partition for messages, such as ``dt=2024-01-31/h=1``.
 
-    A text whose directory name equals the name for null is quoted.
+    A text whose directory name equals the name for null is quoted. The errors are those of
+    ``partition_texts``.
     """
     default = schema.table_options.partition_default_name
     texts = partition_texts(schema, partition)
