@@ -23,7 +23,7 @@ __all__ = ["BuiltIndex", "build_index"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltIndex:
-    """The new manifest entry of a data file, with the new index or with the name of the index file."""
+    """The new manifest entry of a data file, with the new index or the name of the index file."""
 
     unit: IndexUnit
     file: DataFileMeta
