@@ -72,7 +72,7 @@ class TableHandle:
     observer: CommitObserver[TableHandle] | None = field(default=None, repr=False, compare=False)
     """Publishes each commit as Iceberg metadata.
 
-    Without an observer, a table whose options require this publication can only be read.
+    None: a table whose options require this publication can only be read.
     """
     options: TableOptions = field(init=False, repr=False, compare=False)
 

@@ -125,7 +125,8 @@ def _values(schema: TableSchema, spec: PartitionSpec) -> _Values:
 def _value(value: Any, field: DataField, default: str) -> pa.Array:
     """Return the value as an array of length 1 in the column's type; texts are cast as in SQL.
 
-    None and ``default``, the directory name of null, become null.
+    None and ``default``, the directory name of null, become null. Raise InvalidRequestError for a
+    value that the column cannot hold exactly.
     """
     text = None if value is None or value == default else _as_text(value)
     try:

@@ -105,7 +105,10 @@ class TableSchema:
 
     @classmethod
     def from_json(cls, members: Mapping[str, Any]) -> TableSchema:
-        """Return the schema with the members of a schema file; unknown members are ignored."""
+        """Return the schema with the members of a schema file; unknown members are ignored.
+
+        A missing or damaged member raises a Python error, such as KeyError or ValueError.
+        """
         options = members.get("options") or {}
         return cls(
             id=members["id"],

@@ -126,7 +126,10 @@ def _chosen(
 def _newest(
     handle: TableHandle, columns: Sequence[str] | None, on_progress: OnRows | None
 ) -> tuple[TableStatistics, tuple[str, ...]]:
-    """Return the statistics of the newest snapshot, and the names that ``"all"`` skipped."""
+    """Return the statistics of the newest snapshot, and the names that ``"all"`` skipped.
+
+    Raise NotFoundError if the table was dropped meanwhile.
+    """
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:
         raise NotFoundError(

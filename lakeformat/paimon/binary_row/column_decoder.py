@@ -234,7 +234,8 @@ class FramedRows:
         return self._starts + np.where(nulls, 0, offsets), low
 
     def _values(self, position: int, nulls: Mask) -> pa.Array:
-        """Decode a field of a nested type or VARIANT row by row.
+        """Decode a field of a nested type or VARIANT row by row; raise CorruptTableError for a
+        damaged value.
 
         In statistics these fields are always null, which needs no loop.
         """

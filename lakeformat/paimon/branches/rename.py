@@ -78,7 +78,8 @@ def _require_free(handle: TableHandle, work: Move) -> None:
 def _copy(handle: TableHandle, work: Move, old: TableLayout, new: TableLayout) -> None:
     """Copy the metadata files to the new name, and delete those of the old name.
 
-    The new name is hidden until the copy is complete; then the old name is hidden.
+    The new name is hidden until the copy is complete; then the old name is hidden. If another
+    program commits to the branch meanwhile, delete the copy and raise CommitConflictError.
     """
     storage = handle.storage
     if read_mark(handle, work.old) != work:

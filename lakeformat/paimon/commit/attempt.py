@@ -50,7 +50,9 @@ class Check(Protocol):
     """Checks that the changes of a commit fit ``head``, the snapshot on which it builds."""
 
     def check(self, head: Snapshot | None, changes: SnapshotDelta) -> None:
-        """Raise CommitConflictError if the changes do not fit."""
+        """Raise CommitConflictError if the changes do not fit; ``head`` None stands for an empty
+        table.
+        """
         ...
 
 
@@ -67,7 +69,7 @@ class CommitIntent:
     properties: Mapping[str, str] = field(default_factory=dict)
     operation: str | None = None
     statistics: str | None = None
-    """The name of the statistics file that ANALYZE has written."""
+    """The name of the statistics file that ANALYZE has written; None for any other commit."""
     check: Check | None = None
     """The check of conflicts; None for a change that can never conflict."""
     discards_duplicates: bool = False
@@ -76,7 +78,10 @@ class CommitIntent:
     replaced: PartitionFilter | None = None
     """The partitions that an overwrite replaces; None for any other commit."""
     new_files: NewFileCheck | None = None
-    """The check that files of messages from other processes were not committed before."""
+    """The check that files of messages from other processes were not committed before.
+
+    None if this process wrote the files.
+    """
     merge: PickManifests | None = None
     """Chooses the manifests to merge; None to follow the table options."""
 
@@ -100,7 +105,10 @@ class Attempts:
     changes: SnapshotDelta = field(default_factory=SnapshotDelta)
     """The changes of the last attempt."""
     began_on: int | None = None
-    """The id of the snapshot that the first attempt built on; 0 if the table had none."""
+    """The id of the snapshot that the first attempt built on: 0 if the table had none.
+
+    None before the first attempt.
+    """
     _doubtful: dict[str, int] = field(default_factory=dict)
     """The snapshots whose publication got no answer from the storage: their ids by uuid."""
     _files: AttemptFiles = field(init=False)

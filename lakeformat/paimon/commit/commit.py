@@ -71,8 +71,9 @@ class CommitOptions:
     properties: Mapping[str, str] = field(default_factory=dict)
     operation: str | None = None
     read_snapshot: int | None = None
-    """The snapshot from which the change was computed. A later change of the same partitions is a
-    conflict.
+    """The number of the snapshot from which the change was computed; 0 for the empty table.
+
+    A later change of the same partitions is a conflict. None if the change depends on no snapshot.
     """
     read_identity: str | None = None
     """The identity of ``read_snapshot``; None if unknown.

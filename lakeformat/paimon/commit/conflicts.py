@@ -49,6 +49,8 @@ class ConflictCheck:
     def check(self, head: Snapshot | None, changes: SnapshotDelta) -> None:
         """Raise CommitConflictError unless the changes can be applied to the live files of
         ``head``.
+
+        ``head`` None stands for an empty table.
         """
         live = self._live_files(head, changes)
         everything = ManifestColumns.concat([live, changes.table])
@@ -129,7 +131,8 @@ def check_within(handle: TableHandle, changes: SnapshotDelta) -> None:
 def check_buckets(who: Committer, head: Snapshot | None, columns: ManifestColumns) -> None:
     """Raise CommitConflictError if a partition has files of two bucket counts.
 
-    ``columns`` are the entries of the live files of ``head``, then those of the new files.
+    ``columns`` are the entries of the live files of ``head``, then the entries of the new files.
+    ``head`` None stands for an empty table.
     """
     known = columns.filter(columns.total_buckets.numbers > 0)
     if not len(known):

@@ -38,7 +38,10 @@ __all__ = [
 def require_same_index(
     who: Committer, head: Snapshot | None, messages: Sequence[CommitMessage]
 ) -> None:
-    """Raise BucketsChangedError unless ``head`` has the index files that the writers read."""
+    """Raise BucketsChangedError unless ``head`` has the index files that the writers read.
+
+    ``head`` None stands for an empty table.
+    """
     read = {(each.partition, each.assigned_by) for each in messages if each.assigned_by is not None}
     if not read:
         return
@@ -63,7 +66,8 @@ def require_no_new_rows(
 ) -> None:
     """Raise BucketsChangedError if rows were added since the writers read the table.
 
-    Call this only for tables whose keys may move between partitions.
+    Call this only for tables whose keys may move between partitions. ``head`` None stands for an
+    empty table.
     """
     if not messages or head is None:
         return

@@ -45,7 +45,9 @@ class NewFileCheck:
     _names: pa.Array = field(init=False)
     _checked: int | None = field(init=False)
     _head: Snapshot | None = None
-    """The newest snapshot of the last search, by which a rollback is noticed."""
+    """The newest snapshot of the last search, by which a rollback is noticed; None before the
+    first.
+    """
 
     def __post_init__(self) -> None:
         names = [file.file_name for message in self.messages for file in message.written_files()]

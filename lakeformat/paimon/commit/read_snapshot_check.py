@@ -40,7 +40,10 @@ class ReadSnapshotCheck:
     commit: CommitId
     snapshot: int
     identity: str | None = None
-    """The identity of ``snapshot``, if the caller knows it; a rollback may reuse the number."""
+    """The identity of ``snapshot``; None if the caller does not know it.
+
+    It detects that a snapshot after a rollback has the same number.
+    """
     was_read: bool = True
     """True if the caller read the snapshot. False if ``commit.strict-mode.last-safe-snapshot``
     names it.

@@ -27,7 +27,10 @@ class SameTable:
 
     handle: TableHandle
     _head: int | None = None
-    """The id of the newest snapshot at the last check. A lower one later may mean another table."""
+    """The id of the newest snapshot at the last check; None before the first check.
+
+    A lower id later may mean another table.
+    """
 
     def schema_id(self, head: Snapshot | None) -> int:
         """Return the id of the newest schema, which may be newer than the schema of the handle.

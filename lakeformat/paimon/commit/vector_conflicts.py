@@ -75,7 +75,8 @@ class _Marks:
         """Return a conflict if the commit replaces a bucket's deletion vectors without having read
         them.
 
-        A bucket has one file of deletion vectors, and the commit must remove the one that is live.
+        Otherwise return None. A bucket has one file of deletion vectors, and the commit must remove
+        the file that is live.
         """
         if is_unaware(self.handle):
             return None
@@ -91,9 +92,10 @@ class _Marks:
         """Return a conflict if the commit deletes a data file without having read its deletion
         vector.
 
-        If the commit adds the file again with another file index, its vector remains valid. Tables
-        with a primary key are not checked, as in Paimon. There only compactions write deletion
-        vectors, and of two compactions of one file the second is refused anyway.
+        Otherwise return None. If the commit adds the file again with another file index, its vector
+        remains valid. Tables with a primary key are not checked, as in Paimon. There only
+        compactions write deletion vectors, and of two compactions of one file the second is refused
+        anyway.
         """
         if self.handle.schema.primary_keys:
             return None

@@ -93,9 +93,9 @@ def run_plans(
 ) -> CompactReport:
     """Plan, run and commit in rounds until a plan has no unit of work, or ``_ROUNDS`` rounds ended.
 
-    The first round plans all chosen buckets. Later rounds plan the buckets whose commit was a
-    conflict. Unless ``ends_at_once`` returns True, they also plan the buckets that were just
-    compacted.
+    The first round plans all chosen buckets; ``plan`` gets None for them. Later rounds plan the
+    buckets whose commit was a conflict. Unless ``ends_at_once`` returns True, they also plan the
+    buckets that were just compacted. Raise InvalidRequestError if ``on_progress`` cannot be called.
     """
     if on_progress is not None and not callable(on_progress):
         raise InvalidRequestError(

@@ -34,7 +34,7 @@ class CompactIdentity:
     """The ids of the snapshots that earlier attempts have published, oldest first."""
     _made: frozenset[_File] = frozenset()
     _looked: Snapshot | None = None
-    """The newest snapshot at the last search."""
+    """The newest snapshot at the last search; None for an empty table."""
     _next: int = 0
     _own: set[int | None] = field(default_factory=set)
 
@@ -50,7 +50,8 @@ class CompactIdentity:
         return found
 
     def published(self, snapshot_id: int | None) -> None:
-        """Record the id of a snapshot that this attempt has published.
+        """Record the id of a snapshot that this attempt has published; None if the report names no
+        snapshot.
 
         This sends no request to the storage, so it cannot fail after the publication.
         """
@@ -95,7 +96,7 @@ class CompactIdentity:
 def find_earlier_tries(handle: TableHandle, commit: CommitId) -> CompactIdentity:
     """Return the identity of a compaction, with the snapshots of its earlier attempts.
 
-    If one of these snapshots has expired, its work is done again, which changes no row.
+    If one of these snapshots has expired, the compaction does its work again, which changes no row.
     """
     require_commit_id(commit)
     head = latest_snapshot(handle.storage, handle.layout)

@@ -78,7 +78,8 @@ def report_of(
 ) -> CompactReport:
     """Return the report of a compaction; its sums count only buckets that were compacted.
 
-    ``earlier`` are the ids of snapshots of earlier attempts.
+    ``earlier`` are the ids of snapshots of earlier attempts. ``unfinished`` is None if the
+    compaction is complete, and ``other`` is None if no other program compacts the table.
     """
     done = [each for each in buckets if each.outcome == "compacted"]
     fresh = sum(each.fresh_bytes_in for each in done)

@@ -54,7 +54,7 @@ class Chosen:
     """
 
     where: Where | None = None
-    """A condition on partition columns."""
+    """A condition on partition columns; None for no limit."""
     partitions: Partitions | None = None
     idle: Idle | None = None
     """Choose only partitions without a file that is newer than this duration; None for no limit."""

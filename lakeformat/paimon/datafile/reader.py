@@ -57,11 +57,15 @@ def read_batches(
     """Yield the rows of one file as ``wanted`` columns; columns are matched by field id.
 
     ``file_fields`` is the schema that the file was written with; ``write_cols`` names the columns
-    that the file has, if not all. Only rows at positions in ``rows`` for which ``keep`` returns
-    True are yielded. ``row_count`` is the number in the manifest entry. Row groups of a Parquet
-    file that ``pick`` excludes are not read. Text columns named in ``encoded`` remain
-    dictionary-encoded if the file stores them so. Columns of a Parquet file are decoded in threads
-    if ``in_threads``. ``section`` is the part of the file that holds these rows.
+    that the file has, None for all. Only rows at positions in ``rows`` for which ``keep`` returns
+    True are yielded; None for all rows. ``row_count`` is the number in the manifest entry; None
+    skips the check of this number. Row groups of a Parquet file that ``pick`` excludes are not
+    read.
+
+    Text columns named in ``encoded`` remain dictionary-encoded if the file stores them so. Columns
+    of a Parquet file are decoded in threads if ``in_threads``. ``instants`` is the rule for
+    TIMESTAMP_LTZ in ORC files. ``section`` is the part of the file that holds these rows; None for
+    the whole file.
 
     Raise CorruptTableError for a missing or damaged file, and for a file with another number of
     rows than ``row_count``.

@@ -261,7 +261,7 @@ class _OpenFile:
     def _place_index(self) -> tuple[bytes | None, tuple[str, ...]]:
         """Return the index for the manifest entry, and the names of index files.
 
-        A large index is written to a file beside the data file.
+        A large index is written to a file beside the data file; then the first result is None.
         """
         content = None if self._index is None else self._index.encode()
         if content is None or len(content) <= self._most_embedded:

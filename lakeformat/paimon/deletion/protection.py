@@ -61,7 +61,7 @@ class Protection:
     needed.
     """
     oldest: Snapshot | None = None
-    """The oldest kept snapshot of this branch."""
+    """The oldest kept snapshot of this branch; None if no snapshot of this branch is kept."""
     later: list[Snapshot] = field(default_factory=list)
     """Later snapshots of this branch, which may have added deleted files again."""
     leaves_out_some: bool = False
@@ -296,7 +296,11 @@ class _Sightings:
     def added(
         self, manifests: Iterable[ManifestMeta], on_missing: Callable[[str], object] | None = None
     ) -> set[str]:
-        """Return the keys of candidates that at least one of ``manifests`` adds."""
+        """Return the keys of candidates that at least one of ``manifests`` adds.
+
+        A missing manifest raises CorruptTableError. If ``on_missing`` is given, it is called with
+        the path instead.
+        """
         return set(
             chain.from_iterable(
                 (key for key, (_, is_added) in self._of(manifest, on_missing).items() if is_added)

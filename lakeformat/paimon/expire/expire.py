@@ -143,6 +143,8 @@ class _Expiry:
     consumers_before: int | None = None
     """Delete consumers without progress since this time (epoch milliseconds), regardless of
     options.
+
+    None: delete consumers only by the options.
     """
 
     def run(self, removals: list[Removal]) -> ExpireReport:

@@ -54,7 +54,8 @@ def find_reasons(
 ) -> tuple[Reason, ...]:
     """Return the reasons that follow from the numbers of a report, each with a command.
 
-    If the table refuses the command, the advice is the refusal.
+    If the table refuses the command, the advice is the refusal. ``other`` is None if no other
+    program compacts the table.
     """
     found = [
         *_of_lost_files(table, storage, snapshots),

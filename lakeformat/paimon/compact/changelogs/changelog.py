@@ -30,7 +30,10 @@ class Merged:
     changelog: pa.Table
     """Changelog rows, in key order."""
     superseded: Positions | None = None
-    """The indexes, in the rows before the merge, of rows of higher levels that are replaced."""
+    """The indexes, in the rows before the merge, of rows of higher levels that are replaced.
+
+    None if the merge does not look up such rows.
+    """
 
 
 class ChangelogMerge(Protocol):

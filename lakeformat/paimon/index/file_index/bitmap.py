@@ -215,7 +215,8 @@ def _read_entries(
 def _add_bitmaps(distinct: DistinctValues, body: list[bytes]) -> tuple[PackedValues, PackedValues]:
     """Append the bitmaps of values with several rows to ``body``.
 
-    Return the offset and the length of each value's bitmap, in the order of the values.
+    Return the offset and the length of each value's bitmap, in the order of the values. Raise
+    InvalidRequestError for more than 2 GiB.
     """
     counts = np.bincount(distinct.codes, minlength=len(distinct.values))
     by_value = distinct.rows[np.argsort(distinct.codes, kind="stable")]

@@ -139,7 +139,10 @@ class BloomFilter:
 
 
 def _size(items: int, false_positives: float) -> tuple[int, int]:
-    """Return the number of bits and of hash functions, by exactly Java's arithmetic."""
+    """Return the number of bits and of hash functions, by exactly Java's arithmetic.
+
+    Raise InvalidRequestError for numbers from which no filter can be made.
+    """
     if items < 1 or not 0 < false_positives < 1:
         raise InvalidRequestError(
             f"a bloom filter for {items} items with a rate of {false_positives} false positives "
