@@ -154,7 +154,8 @@ def _is_of_a_missing_file(error: BaseException | None) -> bool:
 def _is_kept(handle: TableHandle, snapshot: Snapshot, changes: bool) -> bool:
     """Return True if the snapshot or a tag of it exists, or if storage cannot answer.
 
-    With ``changes``, a snapshot that is kept as a changelog counts, and a tag does not.
+    If another snapshot has its number, return False. With ``changes``, a snapshot that is kept as a
+    changelog counts, and a tag does not.
     """
     storage, layout = handle.storage, handle.layout
     try:

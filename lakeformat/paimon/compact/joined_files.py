@@ -109,8 +109,9 @@ class FileJoiner:
     def _parts(
         self, found: Sequence[tuple[DataFileMeta, RowGroups]]
     ) -> Iterator[list[tuple[DataFileMeta, RowGroups]]]:
-        """Yield the files to join into one output file; each reaches the target size, except the
-        last.
+        """Yield groups of files; the files of a group are joined into one output file.
+
+        Each group reaches the target size, except the last.
         """
         part: list[tuple[DataFileMeta, RowGroups]] = []
         for each in found:

@@ -56,7 +56,7 @@ def hide_snapshots(
     """Delete the snapshot files, oldest first, so that the kept numbers have no gap.
 
     ``end`` is the id of the oldest kept snapshot. With ``keeps_changelogs``, a changelog file is
-    written for each snapshot, which keeps its changes readable.
+    written for each snapshot whose changes still exist. It keeps these changes readable.
     """
     layout, storage = handle.layout, handle.storage
     for position, snapshot in enumerate(snapshots):

@@ -217,7 +217,9 @@ class FileState:
         return self._is_fresh | self._is_postponed
 
     def _outside_last_run(self) -> Mask:
-        """Return a mask of the files that are not on the highest level of their bucket."""
+        """Return a mask of the files that are on level 0 or below the highest level of their
+        bucket.
+        """
         highest = np.zeros(len(self.buckets), np.int64)
         np.maximum.at(highest, self.buckets.of_file, self._levels)
         found: Mask = self._is_fresh | (self._levels < highest[self.buckets.of_file])

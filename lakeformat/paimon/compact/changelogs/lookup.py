@@ -29,7 +29,7 @@ __all__ = ["LookupMerge", "keys_without", "trivial_groups", "without_ignored"]
 class LookupMerge:
     """Merges the rows of level 0 with the newest row of a higher level, if the key has one.
 
-    Each key with a row of level 0 has changed, and gets changelog rows.
+    Each key with a row of level 0 counts as changed.
     """
 
     engine: MergeEngine
