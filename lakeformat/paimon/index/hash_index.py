@@ -63,7 +63,10 @@ def decode_hash_index(content: bytes, source: str, *, count: int) -> npt.NDArray
 
 
 def write_hash_index(storage: Storage, path: str, hashes: npt.NDArray[np.int32]) -> int:
-    """Write a hash index file to ``path``, which must be new; return its size in bytes."""
+    """Write a hash index file to ``path``, which must be new; return its size in bytes.
+
+    Raise InvalidRequestError if a hash appears twice.
+    """
     content = encode_hash_index(hashes)
     with storage.open_output(path) as stream:
         stream.write(content)
