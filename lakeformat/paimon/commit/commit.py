@@ -73,13 +73,10 @@ class CommitOptions:
     read_snapshot: int | None = None
     """The number of the snapshot from which the change was computed; 0 for the empty table.
 
-    A later change of the same partitions is a conflict. None if the change depends on no snapshot.
+    A later change of the same partitions is a conflict. None: no snapshot was read.
     """
     read_identity: str | None = None
-    """The identity of ``read_snapshot``; None if unknown.
-
-    If it is known, another snapshot with the same number is a conflict.
-    """
+    """The identity of ``read_snapshot``; None if unknown. It detects a reused number."""
     is_recorded: bool = False
     """Publish a snapshot even if nothing changes, so that a retry of the commit finds it."""
     kept_files: Set[str] = frozenset()
@@ -123,11 +120,8 @@ def commit_messages(
 
     ``overwrite`` chooses the partitions to replace; None adds the files. ``earlier`` is the search
     for an earlier attempt, if ``find_replay`` has begun it. Set ``from_elsewhere`` for messages of
-    other processes, which may have been committed before.
-
-    Raise UnsupportedError if the table does not allow the change, and CommitConflictError if
-    another commit contradicts it. Raise CommitOutcomeUnknownError if the storage does not answer
-    whether the commit was published.
+    other processes. Raise UnsupportedError if the table forbids the change, CommitConflictError
+    after a conflict, and CommitOutcomeUnknownError if the storage gives no answer.
     """
     data, compaction = append_changes(handle, messages), compact_changes(handle, messages)
     for operation in _operations(data, compaction):
@@ -159,11 +153,7 @@ def _operations(data: SnapshotDelta, compaction: SnapshotDelta) -> list[Operatio
 def commit_statistics(
     handle: TableHandle, statistics: TableStatistics, options: CommitOptions
 ) -> CommitReport:
-    """Write the statistics of an ANALYZE, publish a snapshot that names them, and return the
-    report.
-
-    If nothing is published, the statistics file is deleted.
-    """
+    """Write the statistics of an ANALYZE, and publish a snapshot that names them."""
     require_allowed(handle, Operation.COMMIT)
     name = statistics_name(handle.environment.new_id(), 0)
 
@@ -232,8 +222,8 @@ class _Commits:
     ) -> CommitReport:
         """Publish the compaction of a call after its rows, and return a report on both.
 
-        If the compaction conflicts, delete its files and report the reason; the rows are published.
-        Any other LakeError becomes CommitOutcomeUnknownError.
+        After a conflict, delete the compaction's files and report the reason; the rows are
+        published. Any other LakeError becomes CommitOutcomeUnknownError.
         """
         try:
             compacted = self.compaction(changes)
