@@ -252,8 +252,9 @@ def _check_names(names: list[str]) -> None:
 
 
 def _number_fields(named: list[tuple[str, DataType]]) -> tuple[tuple[DataField, ...], int]:
-    """Return the columns with ids from 0 on, and the highest id, which may be that of a nested
-    field.
+    """Return the columns with ids from 0 on, and the highest id.
+
+    The highest id may belong to a nested field.
     """
     numbering = _Numbering(next_id=len(named))
     fields = tuple(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replaces the rows of an earlier commit by those of a repeated run of the same user.
+"""Replaces the rows of an earlier commit by the rows of a repeated run of the same user.
 
-Each attempt searches the earlier commit again. So it notices a rollback in between, and an attempt
-of the earlier run that published late.
+Each attempt searches for the earlier commit again. So it notices a rollback in between, and an
+attempt of the earlier run that published late.
 """
 
 from __future__ import annotations

@@ -29,7 +29,9 @@ class Made:
 
     unit: CompactUnit
     messages: tuple[CommitMessage, ...]
-    """One message. If postponed rows got their buckets, one to remove their files and one per
+    """One message.
+
+    If postponed rows got their buckets: a message that removes their files, and a message for each
     bucket.
     """
     millis: int = 0

@@ -105,7 +105,8 @@ class Protection:
         return found
 
     def spare(self, candidates: Candidates) -> set[str]:
-        """Remove the files that are still needed from the candidates; return their keys.
+        """Remove from the candidates the files that are still needed; return the keys of these
+        files.
 
         ``FilePlaces.keys`` describes the keys of files.
         """

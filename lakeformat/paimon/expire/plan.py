@@ -179,11 +179,10 @@ def _plan_metadata(
 
 
 def _deleted_by(handle: TableHandle, candidates: Candidates, snapshot: Snapshot) -> _Deletions:
-    """Return the files that a snapshot deletes, and which of them it adds again, such as on a new
-    level.
+    """Return the files that a snapshot deletes, and the keys of those that it also adds.
 
-    Files that the snapshot adds are removed from the candidates, because a rollback adds earlier
-    files again.
+    A file is deleted and added if it moves to a new level. Files that the snapshot adds are removed
+    from the candidates, because a rollback adds earlier files again.
     """
     manifests = _list_or_empty(handle, ListKind.DELTA, snapshot)
     deletes = any(manifest.num_deleted_files for manifest in manifests)

@@ -35,7 +35,8 @@ class IndexUnit:
     snapshot: Snapshot
     entry: ManifestEntry
     path: str
-    """The directory of its partition below the table; empty for a table without partitions."""
+    """The directory of the file's partition below the table; empty for a table without partitions.
+    """
     wanted: tuple[WantedIndex, ...]
     fields: tuple[DataField, ...]
     """The columns to index, with their names in the file."""
