@@ -24,10 +24,11 @@ _FIRST_ROW = "first-row"
 def visible_buckets(
     schema: TableSchema, files: Iterable[ManifestEntry], *, level_zero: bool = False
 ) -> list[tuple[ManifestEntry, ...]]:
-    """Group the visible files by partition and bucket, in the order of each group's first file.
+    """Return the files that a batch read reads, grouped by partition and bucket.
 
-    With ``scan.plan-sort-partition`` the groups are sorted by partition value instead.
-    ``level_zero`` includes level-0 files that batch reads skip until a compaction.
+    Groups have the order of their first files; with ``scan.plan-sort-partition`` they are sorted by
+    partition value. ``level_zero`` also includes level-0 files that batch reads skip until a
+    compaction. Raise CorruptTableError if a file has a bucket number that is not valid.
     """
     groups: dict[tuple[bytes, int], list[ManifestEntry]] = {}
     for entry in files:
@@ -42,8 +43,8 @@ def visible_buckets(
 def skips_level_zero(schema: TableSchema) -> bool:
     """Return True if batch reads skip level-0 files.
 
-    They do so in tables with deletion vectors (unless vectors are merged on read), and with the
-    first-row merge engine: there, only a compaction decides which rows of level 0 are valid.
+    Tables with deletion vectors skip level 0, unless vectors are merged on read. Tables with the
+    merge engine first-row also skip level 0: a compaction decides which rows of level 0 are valid.
     """
     options = schema.table_options
     if not schema.primary_keys:
@@ -54,22 +55,20 @@ def skips_level_zero(schema: TableSchema) -> bool:
 
 
 def has_unique_rows(schema: TableSchema) -> bool:
-    """Return True if each key occurs in at most one file above level 0."""
+    """Return True if each key has at most one live row in the files above level 0."""
     options = schema.table_options
     return options.deletion_vectors_enabled or options.merge_engine == _FIRST_ROW
 
 
 def _is_visible(schema: TableSchema, entry: ManifestEntry, level_zero: bool) -> bool:
-    """Return True if a batch read sees the file; it never sees files of postponed rows.
-
-    With ``level_zero`` it also sees level 0 of tables whose readers skip that level.
-    """
+    """Return True if a batch read reads the file; files of postponed rows are never read."""
     if entry.bucket == POSTPONE_BUCKET:
         return False
     if entry.bucket < 0:
         raise CorruptTableError(
             f"data file {entry.file.file_name} is in bucket {entry.bucket}, which is not valid; "
-            "restore its manifest from a backup or roll the table back to an earlier snapshot"
+            "restore the manifest that names the file from a backup or roll the table back to an "
+            "earlier snapshot"
         )
     return level_zero or not (entry.file.level == 0 and skips_level_zero(schema))
 

@@ -72,8 +72,8 @@ class DataFiles:
     ) -> Iterator[pa.RecordBatch]:
         """Stream the columns ``wanted`` of the rows of a file, in file order.
 
-        Deleted rows are skipped, except with ``with_deleted``, and row groups in which no row can
-        meet all conditions.
+        Row groups in which no row can meet all conditions are skipped; single rows are not compared
+        with the conditions. Deleted rows are skipped unless ``with_deleted`` is set.
         """
         keep = None if with_deleted else self._deleted.keep(entry)
         file_fields = self._fields(entry.file.schema_id)
@@ -182,7 +182,7 @@ class DataFiles:
 
     @contextmanager
     def _naming_manifest(self, entry: ManifestEntry) -> Iterator[None]:
-        """Add the manifest and the snapshot of a file to an error about damage of the file."""
+        """Add the manifest and the snapshot of a file to the message of a CorruptTableError."""
         try:
             yield
         except CorruptTableError as reason:

@@ -50,7 +50,9 @@ class DeletedRows:
     def __init__(
         self, handle: TableHandle, entries: Iterable[IndexManifestEntry], source: str = ""
     ) -> None:
-        """Keep the entries; ``source`` is the URI of their index manifest, for errors."""
+        """Keep the index files ``entries``; ``source`` is the URI of the index manifest, for
+        errors.
+        """
         self._handle = handle
         self._source = source
         self._entries: dict[Place, list[IndexManifestEntry]] = {}
@@ -59,9 +61,11 @@ class DeletedRows:
         self._vectors: dict[Place, dict[str, DeletionVector]] = {}
 
     def keep(self, file: ManifestEntry) -> Callable[[int, int], npt.NDArray[np.bool_]] | None:
-        """Return a function of ``start`` and ``count`` that masks the live ones of these rows.
+        """Return a function of ``start`` and ``count`` that returns the mask of live rows in this
+        range.
 
-        Return None if no row of the file is deleted.
+        Return None if no row of the file is deleted. Raise CorruptTableError if the deletion vector
+        is damaged.
         """
         vector = self._vector(file)
         return None if vector is None else partial(keep_mask, vector)
@@ -72,8 +76,8 @@ class DeletedRows:
         return 0 if vector is None else vector.cardinality
 
     def vectors(self, partition: bytes, bucket: int) -> dict[str, DeletionVector]:
-        """Return all vectors of a bucket by name of the data file, including files that are not
-        live.
+        """Return all vectors of a bucket by name of the data file, also vectors of files that are
+        not live.
         """
         return dict(self._of_bucket((partition, bucket)))
 
@@ -148,10 +152,10 @@ def find_vector_files(
     snapshot: Snapshot,
     known: Mapping[Place, Sequence[IndexHead]] | None = None,
 ) -> dict[Place, list[IndexHead]]:
-    """Return the deletion-vector files of a snapshot by partition and bucket, without the data
-    files that each is about.
+    """Return the deletion-vector files of a snapshot by partition and bucket, without their
+    vectors.
 
-    ``known`` is the result for another snapshot: it saves time if most files are the same.
+    ``known`` is the result for another snapshot: entries that occur in both are decoded only once.
     """
     if snapshot.index_manifest is None:
         return {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the writers' time zones of ORC files that are to be rewritten."""
+"""Finds the time zones in which ORC files were written, before their rows are rewritten."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = ["rewriting_instants"]
 def rewriting_instants(
     handle: TableHandle, snapshot: Snapshot | None, entries: Iterable[ManifestEntry]
 ) -> TableHandle:
-    """Return the handle for writing the rows of ``entries`` again without shifting their instants.
+    """Return a handle that rewrites the rows of ``entries`` without shifting their instants.
 
-    If a JVM outside UTC would misread them in ORC, new files are Parquet.
+    If a JVM outside UTC would misread the instants in ORC, the handle writes Parquet.
     """
     schema = keeping_instants(handle.schema, _zones(handle, snapshot, entries))
     return handle if schema is handle.schema else replace(handle, schema=schema)

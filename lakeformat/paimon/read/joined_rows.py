@@ -28,8 +28,8 @@ def joined_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Stream the columns ``wanted`` of the rows that a group of files has in common.
 
-    Each column is read from the newest file that has it. Deleted rows are skipped, but no row
-    groups, so that the rows of all files remain aligned.
+    Each column is read from the newest file that has it. Deleted rows are skipped. Row groups are
+    never skipped, so that the rows of all files remain aligned.
     """
     sources = _sources(schema, files, group, wanted)
     streams = [files.rows(entry, fields, with_deleted=True) for entry, fields in sources]
@@ -75,8 +75,8 @@ def _require_nullable(schema: TableSchema, field: DataField, group: Group) -> No
 
 
 def _side_by_side(streams: list[Iterator[pa.RecordBatch]]) -> Iterator[list[pa.RecordBatch]]:
-    """Yield one batch of each stream, all of equal length; batches are cut where another one
-    ends.
+    """Yield one batch of each stream, all of equal length: the shortest batch decides the
+    length.
     """
     rows = [_JoinedRows(stream) for stream in streams]
     while count := min([each.buffered() for each in rows]):

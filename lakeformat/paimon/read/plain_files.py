@@ -60,8 +60,8 @@ def find_plain_files(
 ) -> PlainFiles:
     """Return the plain files of ``splits``, and splits with the other files.
 
-    A file is plain for a scan of ``columns`` only. ``deleted`` returns the deletion vectors of a
-    split, ``place`` the storage and path of a file.
+    A file that is plain for a scan of ``columns`` may not be plain for other columns. ``deleted``
+    returns the deletion vectors of a split, ``place`` the storage and path of a file.
     """
     finder = _Finder(handle, columns)
     files: list[PlainFile] = []

@@ -53,7 +53,8 @@ class BucketRows:
     first.
     """
     starts: Positions
-    """The position in ``rows`` where each group starts; it ends where the next group starts."""
+    """The position in ``rows`` where each group starts; the group ends where the next group starts.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +225,7 @@ def naming_file(
     """Add the data file and its manifest to a CorruptTableError about the value ``what`` of an
     entry.
 
-    ``again`` decodes the value for one row of ``columns``, to find the damaged one.
+    ``again`` decodes the value for one row of ``columns``, to find the damaged row.
     """
 
     def name(row: int) -> str:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads postponed rows: rows that get a bucket in a later compaction.
 
-A partition with postponed rows is one split, because these rows may have any key. They are sorted
-in memory and count as newer than all rows that have a bucket.
+A partition with postponed rows is one split, because these rows may have any key. Postponed rows
+are sorted in memory, and count as newer than all rows that have a bucket.
 """
 
 from __future__ import annotations
@@ -53,10 +53,9 @@ def reports_postponed_rows(schema: TableSchema) -> bool:
 def merged_buckets(
     schema: TableSchema, files: Sequence[ManifestEntry], *, level_zero: bool = False
 ) -> list[tuple[ManifestEntry, ...]]:
-    """Group the visible files by bucket; all files of a partition with postponed rows are one
-    group.
+    """Group the files that a read reads by bucket; a partition with postponed rows is one group.
 
-    ``level_zero`` also makes level 0 visible in tables whose readers skip that level.
+    ``level_zero`` also includes level 0 of tables whose readers skip that level.
     """
     postponed = {entry.partition for entry in files if entry.bucket == POSTPONE_BUCKET}
     groups: dict[bytes, list[ManifestEntry]] = {}

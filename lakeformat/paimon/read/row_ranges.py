@@ -39,7 +39,7 @@ def joins_columns(schema: TableSchema) -> bool:
 
 
 def is_side_file(name: str) -> bool:
-    """Return True for the name of a file that has only blobs or vectors, in a format of its own."""
+    """Return True for the name of a file that has only blobs or only vectors."""
     return name.endswith(".blob") or ".vector." in name
 
 
@@ -49,7 +49,10 @@ def side_files(columns: ManifestColumns) -> list[str]:
 
 
 def refuse_side_file(name: str, column: str | None = None) -> NoReturn:
-    """Raise UnsupportedError, because ``column`` is stored in the blob or vector file ``name``."""
+    """Raise UnsupportedError, because a column is stored in the blob or vector file ``name``.
+
+    ``column=None`` means that the name of the column is not known.
+    """
     what = "a column" if column is None else f"column {column!r}"
     raise UnsupportedError(
         f"{what} is stored in {name}, a file for blobs or vectors that this version does not read: "
@@ -60,8 +63,9 @@ def refuse_side_file(name: str, column: str | None = None) -> NoReturn:
 def row_ranges(files: Iterable[ManifestEntry]) -> list[tuple[ManifestEntry, ...]]:
     """Group files that have the same rows, in the order of row ids; the newest file comes first.
 
-    Files of blobs or vectors come last in a group. If files have equal sequence numbers, the one
-    committed first counts as the newest, as in Paimon's Java reader.
+    Files of blobs or vectors come last in a group. Of files with equal sequence numbers, the file
+    committed first counts as the newest, as in Paimon's Java reader. Raise CorruptTableError for a
+    file without a row id, and for files that have only a part of their rows in common.
     """
     by_start = sorted(files, key=lambda entry: _first(entry.file))
     groups: list[list[ManifestEntry]] = []
@@ -76,7 +80,7 @@ def row_ranges(files: Iterable[ManifestEntry]) -> list[tuple[ManifestEntry, ...]
 
 
 def range_rows(group: tuple[ManifestEntry, ...]) -> int:
-    """Return the number of rows of a group, deleted ones included."""
+    """Return the number of rows of a group, deleted rows included."""
     return group[0].file.row_count
 
 
@@ -91,7 +95,7 @@ def deletions_of(group: tuple[ManifestEntry, ...]) -> ManifestEntry:
 def shares_rows(columns: ManifestColumns) -> Mask:
     """Return a mask of the files that have rows in common with another file.
 
-    Their statistics must not exclude them, because the other file may have newer values.
+    Statistics must not exclude such a file, because the other file may have newer values.
     """
     order, again = _by_first_row(columns)
     shared = np.zeros(len(columns), np.bool_)
@@ -101,7 +105,9 @@ def shares_rows(columns: ManifestColumns) -> Mask:
 
 
 def rows_by_file(schema: TableSchema, columns: ManifestColumns) -> Positions:
-    """Return, for each file, the number of its rows that no earlier file of the result has."""
+    """Return the number of rows to count for each file: rows that several files share count
+    once.
+    """
     rows = columns.row_count.numbers
     if not joins_columns(schema):
         return rows
@@ -112,9 +118,9 @@ def rows_by_file(schema: TableSchema, columns: ManifestColumns) -> Positions:
 
 
 def _by_first_row(columns: ManifestColumns) -> tuple[Positions, Mask]:
-    """Return the positions of the files with row ids, sorted by first row id, and a mask of them.
+    """Return the positions of the files with row ids, sorted by first row id, and a mask.
 
-    The mask marks files with rows that a file before them has, too.
+    The mask is True for each of these files that shares rows with a file before it.
     """
     ids = columns.first_row_id
     known = np.flatnonzero(np.ones(len(columns), np.bool_) if ids.present is None else ids.present)

@@ -135,7 +135,10 @@ class Scan(Results):
         return self._planned
 
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """Stream the rows of one split of this scan, or of a scan with the same arguments."""
+        """Stream the rows of one split of this scan, or of a scan with the same arguments.
+
+        Raise InvalidRequestError if the split belongs to another snapshot.
+        """
         yield from limited(self._read(split, self._fields), self._limit)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
@@ -147,7 +150,7 @@ class Scan(Results):
     def count(self) -> int:
         """Return the number of rows; data files are read only if rows must be merged or filtered.
 
-        Without reading data files, a missing one is not noticed.
+        If no data file is read, missing data files are not noticed.
         """
         return total_up_to(self._limit, map(self._count, self.splits()))
 
@@ -168,9 +171,10 @@ class Scan(Results):
         return None if self._handle.schema.primary_keys else self._count_joined(split)
 
     def plain_files(self, splits: Sequence[Split] | None = None) -> PlainFiles:
-        """Return the files that any Parquet reader can read, of ``splits`` or of all splits.
+        """Return the files that any Parquet reader can read, and splits with the other files.
 
-        Conditions and the limit of the scan are not applied to those files.
+        ``splits=None`` means all splits of the scan. The conditions and the limit of the scan are
+        not applied to plain files.
         """
         handle, snapshot = self._handle, self._snapshot
         chosen = self.splits() if splits is None else splits

@@ -25,13 +25,13 @@ _WATERMARK = "watermark-"
 
 @dataclass(frozen=True, slots=True)
 class ShownState:
-    """The snapshot that a scan reads, and what chose it."""
+    """The snapshot that a scan reads, and the table option that chose the snapshot."""
 
     snapshot: Snapshot | None
     decided_by: str | None = None
-    """The table option and its value that chose the snapshot; None if no option did."""
+    """The table option that chose the snapshot, with its value; None if no option did."""
     with_its_schema: bool = False
-    """True to use the columns of that snapshot instead of the current ones."""
+    """True to use the columns of that snapshot instead of the current columns."""
     created_from_millis: int | None = None
     """Files written before this time are skipped."""
 
@@ -39,7 +39,8 @@ class ShownState:
 def find_shown_state(handle: TableHandle) -> ShownState | None:
     """Return the snapshot that the table's options choose; None if they choose none.
 
-    Raise UnsupportedError if an option makes scans return changes instead of rows.
+    Raise UnsupportedError if an option makes scans return changes instead of rows. Raise
+    NotFoundError if the snapshot of an option does not exist.
     """
     named = named_state(handle.options)
     if named is None:
@@ -67,7 +68,8 @@ def find_shown_state(handle: TableHandle) -> ShownState | None:
         return ShownState(_named_snapshot(handle, named), decided_by, with_its_schema=True)
     except NotFoundError as error:
         raise NotFoundError(
-            f"{sentence(error)} The table option {named} chose it: correct or remove the option, "
+            f"{sentence(error)} The table option {named} chose this snapshot: correct or remove "
+            "the option, "
             "or pass a snapshot"
         ) from None
 

@@ -16,10 +16,10 @@ __all__ = ["find_since"]
 def find_since(
     handle: TableHandle, after: AnyPosition, upto: AnyPosition | None = None
 ) -> Since[Snapshot]:
-    """Return the snapshots after ``after`` up to ``upto``, or up to the newest if that is None.
+    """Return the snapshots after ``after`` up to ``upto``; ``upto=None`` is the newest snapshot.
 
-    The result also has the flags ``missed``, some of them have expired, and ``rewound``, a rollback
-    has removed ``after``.
+    ``missed`` of the result is True if some of these snapshots have expired. ``rewound`` is True if
+    a rollback has removed the snapshot ``after``.
     """
     storage, layout = handle.storage, handle.layout
     start = snapshot_number(handle, "after must be a snapshot number", after)

@@ -129,9 +129,7 @@ def _snapshots(handle: TableHandle) -> tuple[list[int], Callable[[int], Snapshot
 
 
 def _time_of(snapshot: Snapshot | None) -> int:
-    """Return the commit time in epoch milliseconds; an expired snapshot sorts before all existing
-    ones.
-    """
+    """Return the commit time in epoch milliseconds; an expired snapshot sorts first."""
     return _BEFORE_ALL if snapshot is None else snapshot.time_millis
 
 

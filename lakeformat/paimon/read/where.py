@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the condition of a scan of the arguments ``where`` and ``partitions``."""
+"""Makes the condition of a scan from the arguments ``where`` and ``partitions``."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ def row_filter(
     given.
 
     ``where`` may use the columns of the table and ``more_fields``, which the table does not store.
+    Raise InvalidRequestError for a condition or a partition that is not valid.
     """
     asked: list[Predicate] = []
     if partitions is not None:

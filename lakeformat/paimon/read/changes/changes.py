@@ -50,7 +50,9 @@ class Changes(Rows):
 
     @property
     def waits_for_compaction(self) -> bool:
-        """True if these are rows of a changelog, which compactions write for earlier commits."""
+        """True if the changes of a commit can only be read after a compaction has written the
+        changelog.
+        """
         return self._window.mode is ChangeMode.CHANGELOG and self._handle.options.makes_changelog
 
     @property
@@ -61,8 +63,8 @@ class Changes(Rows):
     def parts(self) -> list[ChangesPart]:
         """Return the same rows as parts that can be pickled and read in parallel.
 
-        Each part is one file, or one bucket of an overwrite or of a comparison of two snapshots.
-        Read one after the other, the parts give the changes in order.
+        A part is one file; of an overwrite or a comparison of two snapshots, it is one bucket. The
+        parts in their order give the changes in order.
         """
         handle, window, asked = self._handle, self._window, self._asked
         if window.mode is ChangeMode.DIFF:
@@ -97,7 +99,7 @@ class Changes(Rows):
 
 
 class ChangesPart(Rows):
-    """A part of the changes of a window of snapshots, for one reader."""
+    """Some of the changes of a window of snapshots, which one reader reads."""
 
     def __init__(
         self, schema: pa.Schema, read: Callable[[], Iterator[pa.RecordBatch]], size_bytes: int

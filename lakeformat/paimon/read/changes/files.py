@@ -48,8 +48,9 @@ NO_PRODUCER, _AS_WRITTEN = "none", "input"
 
 
 def changelog_producer(handle: TableHandle) -> str:
-    """Return the option ``changelog-producer`` in lower case, even if this library cannot
-    write it.
+    """Return the option ``changelog-producer`` in lower case; ``none`` if it is not set.
+
+    The value may be a producer that this library cannot write.
     """
     return _producer_in(handle.options.to_dict())
 
@@ -60,14 +61,12 @@ def _producer_in(options: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChangedFiles:
-    """The files with the changes of one snapshot; their rows, file by file, are the changes in
-    order.
-    """
+    """The files with the changes of one snapshot, in the order in which their rows are read."""
 
     snapshot: Snapshot
     entries: tuple[ManifestEntry, ...] = ()
     is_kept: bool = True
-    """True if a long-lived changelog keeps these files after the snapshot expires."""
+    """True if a long-lived changelog can keep these files after the snapshot expires."""
     is_overwrite: bool = False
     """True if all files of a bucket must be read together, as for an overwrite of a keyed table."""
 
@@ -97,10 +96,12 @@ class ChangeFiles:
         )
 
     def delta(self, snapshot: Snapshot) -> ChangedFiles:
-        """Return the level-0 files that an APPEND snapshot added; their rows are read as stored.
+        """Return the files that an APPEND snapshot added; in a primary-key table only those of
+        level 0.
 
-        A COMPACT snapshot has no changes. An OVERWRITE snapshot has changes only if the option
-        ``streaming-read-append-overwrite`` is set. Rows are not merged with rows of other commits.
+        Rows are read as stored: they are not merged with rows of other commits. A COMPACT snapshot
+        has no changes. An OVERWRITE snapshot has changes only if ``streaming-read-overwrite`` is
+        set, or ``streaming-read-append-overwrite`` for an append table.
         """
         if self.reads_overwrite(snapshot):
             return self.overwrite(snapshot)
@@ -114,8 +115,8 @@ class ChangeFiles:
     def changelog(self, snapshot: Snapshot) -> ChangedFiles:
         """Return the changelog files of a snapshot.
 
-        If the table had no changelog producer when the snapshot was committed, return its added
-        files.
+        If the snapshot was committed before ``changelog-producer=input`` was set, return the files
+        that it added. Raise NotFoundError if an expiry deleted the changelog.
         """
         if self.reads_overwrite(snapshot):
             return self.overwrite(snapshot)
@@ -138,7 +139,7 @@ class ChangeFiles:
             return ChangedFiles(snapshot, tuple(entries), is_kept=False, is_overwrite=True)
 
     def rows(self, found: ChangedFiles) -> Iterator[pa.RecordBatch]:
-        """Stream the rows of these files with their kinds."""
+        """Stream the rows of the files ``found``, each with its row kind."""
         with explaining_expiry(self._handle, found.snapshot, changes=found.is_kept):
             if found.is_overwrite:
                 for part in found.parts():
@@ -150,8 +151,8 @@ class ChangeFiles:
     def _is_from_before(self, snapshot: Snapshot) -> bool:
         """Return True if the snapshot was committed before ``changelog-producer=input`` was set.
 
-        Then its changes are only in its new files. With any other producer, the changelog of a
-        later compaction may deliver the rows.
+        Then only the files that it added have its changes. With any other producer, the changelog
+        of a later compaction may deliver the rows.
         """
         handle = self._handle
         has_changelog = snapshot.changelog_manifest_list is not None
@@ -204,8 +205,8 @@ class ChangeFiles:
     def _may_have_expired(self, snapshot: Snapshot) -> bool:
         """Return True if an expiry may have deleted the changelog list of the snapshot.
 
-        The list must be missing. The snapshot must also be the oldest one, or be expired without a
-        long-lived changelog.
+        The list must be missing. The snapshot must be the oldest snapshot, or it must have expired
+        without a long-lived changelog.
         """
         storage, layout = self._handle.storage, self._handle.layout
         first = min(snapshot_ids(storage, layout), default=snapshot.id)
@@ -229,8 +230,8 @@ class ChangeFiles:
     def _entries(
         self, snapshot: Snapshot, which: ListKind, *, with_deleted: bool = False
     ) -> list[ManifestEntry]:
-        """Return the ADD entries of one manifest list that may have rows for the condition of the
-        call.
+        """Return the ADD entries of one manifest list whose files may have rows that meet the
+        condition.
 
         ``with_deleted`` includes the DELETE entries.
         """

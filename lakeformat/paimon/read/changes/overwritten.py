@@ -24,10 +24,10 @@ __all__ = ["overwritten_buckets", "overwritten_rows", "reads_overwrites"]
 
 
 def reads_overwrites(handle: TableHandle) -> Callable[[Snapshot], bool]:
-    """Return a function that returns True for a snapshot whose overwritten rows are read as
-    changes.
+    """Return a function that returns True for a snapshot whose overwritten rows are changes.
 
-    It does so for OVERWRITE snapshots if the option ``streaming-read-append-overwrite`` is set.
+    These are OVERWRITE snapshots if ``streaming-read-overwrite`` is set. Append tables have the
+    option ``streaming-read-append-overwrite`` instead.
     """
     options = handle.options
     if handle.schema.primary_keys:
@@ -77,8 +77,8 @@ def _merged(
     *,
     hides: bool,
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the merged rows of ``entries``; with ``hides``, without rows deleted by deletion
-    vectors.
+    """Stream the merged rows of ``entries``; ``hides`` leaves out rows that deletion vectors
+    delete.
     """
     deleted = find_deleted_rows(handle, snapshot) if hides else DeletedRows(handle, ())
     merged = MergedRowsWithKind(handle.schema, DataFiles(handle, snapshot, deleted), asked.fields)

@@ -33,7 +33,7 @@ class ChangedRows:
     """The columns and the condition with which a reader asks for changes."""
 
     fields: tuple[DataField, ...]
-    """The columns to read: those of the result, and those of the condition."""
+    """The columns to read: the columns of the result, and the columns that the condition uses."""
     wanted: tuple[DataField, ...]
     where: PredicateFilter | None = None
 
@@ -47,8 +47,8 @@ class ChangedRows:
     ) -> pa.RecordBatch:
         """Return stored rows of a primary-key table as the columns of the result.
 
-        The column ``_VALUE_KIND``, a number, becomes ``rowkind``. Raise CorruptTableError, which
-        names ``source``, if a number is no kind.
+        The numbers in ``_VALUE_KIND`` become the texts of ``rowkind``. Raise CorruptTableError,
+        which names ``source``, if a number is not a row kind.
         """
         kinds = batch.column(VALUE_KIND.name)
         if batch.num_rows and not 0 <= pc.min(kinds).as_py() <= pc.max(kinds).as_py() < len(_KINDS):
@@ -83,9 +83,10 @@ def changed_rows(
     where: Where | None,
     partitions: Partitions | None,
 ) -> ChangedRows:
-    """Check the columns, condition and partitions of a call, and combine them to one request.
+    """Return the request for changes that the columns, condition and partitions of a call make.
 
-    The condition may also use ``rowkind``.
+    The condition may also use ``rowkind``. Raise InvalidRequestError for a column that does not
+    exist.
     """
     by_name = {field.name: field for field in schema.fields}
     wanted = tuple(by_name[name] for name in _names(columns, by_name))

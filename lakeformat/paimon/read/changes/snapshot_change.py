@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that one snapshot added and deleted per partition, read from its own manifests."""
+"""The files that one snapshot added and deleted per partition, read from the manifests of its
+commit.
+"""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class StateDiff:
     ) -> StateDiff:
         """Return the comparison of two snapshots.
 
-        Raise UnsupportedError if a partition has another number of buckets in the later one.
+        Raise UnsupportedError if a partition has different numbers of buckets in the two snapshots.
         """
         with explaining_expiry(handle, before, after):
             mine, theirs = _files_of(handle, before, asked), _files_of(handle, after, asked)
@@ -195,7 +195,7 @@ def _of_new_files(
 ) -> tuple[_Batches, _Batches] | None:
     """Return the rows of the two states, read only from files that are not the same in both.
 
-    Return None if these files do not determine the difference. After a rollback, the old value of a
+    Return None if these files do not determine the difference: after a rollback, the old value of a
     key may be in a removed file, and its current value in a file that both states share.
     """
     mine, theirs = old.files(place), new.files(place)
@@ -227,7 +227,7 @@ class _Joined:
 
     schema: TableSchema
     rows: pa.Table
-    """The rows of the earlier state, ``count_before`` of them, then those of the later state."""
+    """The ``count_before`` rows of the earlier state, then the rows of the later state."""
     count_before: int
     groups: KeyGroups
 

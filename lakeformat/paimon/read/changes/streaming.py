@@ -128,7 +128,8 @@ class ChangeStream(TableStream[Snapshot, int]):
             return None
         raise NotFoundError(
             f"snapshot {number} of {handle.uri} is next in this stream and has expired: the "
-            f"earliest one left is {self._earliest()}. Start again from that snapshot or with a "
+            f"earliest snapshot left is {self._earliest()}. Start again from that snapshot or "
+            "with a "
             "full read, and give the stream a consumer: the expiry keeps unread snapshots for "
             "consumers"
         )

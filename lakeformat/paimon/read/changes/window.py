@@ -65,10 +65,11 @@ class SnapshotWindow:
 def find_window(
     handle: TableHandle, after: WindowEnd, upto: WindowEnd | None, mode: str
 ) -> SnapshotWindow:
-    """Return the window for both ends as the caller gave them; ``upto=None`` is the newest
-    snapshot.
+    """Return the window between two ends; ``upto=None`` is the newest snapshot.
 
-    Raise NotFoundError, which names the available snapshots, if some of these changes have expired.
+    Raise NotFoundError, which names the available snapshots, if changes in the window have expired
+    or do not exist yet. Raise InvalidRequestError if the window ends before it starts, or if the
+    table does not have changes of this mode.
     """
     chosen = _mode(handle, after, upto, mode)
     ends = _Ends(handle, chosen)
@@ -120,7 +121,7 @@ def _mode(handle: TableHandle, after: WindowEnd, upto: WindowEnd | None, mode: s
 
 
 class _Ends:
-    """Finds the snapshots that the ends of a window mean."""
+    """Resolves the two ends of a window to snapshots."""
 
     def __init__(self, handle: TableHandle, mode: ChangeMode) -> None:
         self._handle = handle
@@ -151,8 +152,9 @@ class _Ends:
             )
         if first < self._earliest - 1 or max(first, last) > self._latest:
             raise NotFoundError(
-                f"changes after {first} up to {last} of {self._handle.uri} are not available: "
-                f"{self._there()}"
+                f"the changes after snapshot {first} up to snapshot {last} of {self._handle.uri} "
+                "are "
+                f"not available: {self._there()}"
             )
 
     def states(self, after: WindowEnd, upto: WindowEnd | None) -> SnapshotWindow:

@@ -24,7 +24,7 @@ from lakeformat.types.values import Value, values_to_arrow
 __all__ = ["HashedBuckets", "by_merged_values"]
 
 MOST_KEYS = 1000
-"""Up to this number of bucket keys, buckets are pruned; more keys rarely exclude one."""
+"""The most bucket keys by which buckets are pruned; more keys rarely exclude a bucket."""
 
 _WHOLE_ROW_WINS = ("deduplicate", "first-row")
 _EQUAL_WITH_OTHER_BYTES = (TypeName.FLOAT, TypeName.DOUBLE)
@@ -32,9 +32,9 @@ _EQUAL_WITH_OTHER_BYTES = (TypeName.FLOAT, TypeName.DOUBLE)
 
 
 class HashedBuckets:
-    """The buckets that can have wanted rows, by the hashes of bucket keys.
+    """Excludes buckets by the hashes of bucket keys.
 
-    It excludes buckets only if the conditions list the values of every bucket-key column.
+    Buckets are excluded only if the conditions list the values of every bucket-key column.
     """
 
     def __init__(self, schema: TableSchema, conditions: Sequence[ColumnTest]) -> None:
@@ -50,9 +50,10 @@ class HashedBuckets:
             self._keys = keys if len(keys) <= MOST_KEYS else None
 
     def mask(self, columns: ManifestColumns) -> Mask:
-        """Return a mask of the files whose bucket may have one of the keys.
+        """Return a mask of the files whose bucket may have a wanted key.
 
-        Each file's own number of buckets is used, because a rescale may have changed it.
+        The number of buckets is that of each file's entry, because a rescale may have changed the
+        option.
         """
         mask = np.ones(len(columns), np.bool_)
         if self._keys is None:
@@ -81,7 +82,8 @@ def by_merged_values(
 
     ``may_match`` masks the files whose value bounds meet the conditions; ``places`` are the
     positions of each bucket's files. If a key can be in several files of a bucket, one matching
-    file keeps all files of the bucket.
+    file keeps all files of the bucket. A merge engine that combines columns of several rows always
+    keeps all files.
     """
     if skips_level_zero(schema):  # each key is in one visible file
         return may_match

@@ -58,7 +58,7 @@ class EntryPruner:
     def by_place(self, columns: ManifestColumns) -> Mask:
         """Return a mask of the entries in wanted partitions and buckets.
 
-        It is the same for the ADD and the DELETE of a file.
+        The ADD and the DELETE entry of a file are always both kept or both skipped.
         """
         return self._in_any(lambda one: one.by_place(columns))
 
@@ -136,7 +136,9 @@ class _Pruner:
         columns: ManifestColumns,
         by: Callable[[ManifestColumns, Sequence[DataField]], Mask],
     ) -> Mask:
-        """Return one mask of all files; ``by`` makes it for the files written with one schema."""
+        """Return one mask of all files; ``by`` returns the mask of the files written with one
+        schema.
+        """
         mask = np.ones(len(columns), np.bool_)
         for schema_id in np.unique(columns.schema_id.numbers).tolist():
             rows = np.flatnonzero(columns.schema_id.numbers == schema_id)
@@ -298,7 +300,7 @@ def _arities(rows: BytesColumn) -> Positions:
 
 
 def _named(fields: Sequence[DataField], names: Sequence[str]) -> list[DataField]:
-    """Return the fields with these names; an empty list if one is missing."""
+    """Return the fields with these names; an empty list if a field is missing."""
     by_name = {field.name: field for field in fields}
     if any(name not in by_name for name in names):
         return []

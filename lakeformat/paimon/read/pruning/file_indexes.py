@@ -39,7 +39,7 @@ _READERS = 16
 
 @dataclass(frozen=True, slots=True)
 class IndexPruner:
-    """Excludes files by the conditions of a scan and their file indexes."""
+    """Excludes files whose file indexes show that no row meets the conditions of a scan."""
 
     handle: TableHandle
     conditions: Sequence[ColumnTest]
@@ -78,7 +78,7 @@ class IndexPruner:
     ) -> list[tuple[bool, ...]]:
         """Return, for each file, a tuple with one bool for each list of conditions in ``asked``.
 
-        It is True if a row of the file may meet all conditions of the list.
+        The bool is True if a row of the file may meet all conditions of the list.
         """
 
         def test(entry: ManifestEntry) -> tuple[bool, ...]:

@@ -26,9 +26,7 @@ from lakeformat.types.values import values_to_arrow
 __all__ = ["Bodies", "StoredCondition", "rules_out"]
 
 Bodies = Mapping[str, Mapping[str, bytes | None]]
-"""The indexes of one file: by column, the content of each index by its type; None if it is
-empty.
-"""
+"""The content of each index of one file, by column and by index type; None for an empty index."""
 
 _NO_ROWS: BitMap = BitMap()
 _MOST_LITERALS = 1000
