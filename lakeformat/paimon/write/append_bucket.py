@@ -40,10 +40,10 @@ class _AppendFiles:
 
 
 class AppendBuckets:
-    """Writes the rows of all buckets of an append table; each of a few buckets has an open file.
+    """Writes the rows of all buckets of an append table.
 
-    With more buckets than ``write-max-writers-to-spill``, the rows of new buckets are buffered in
-    memory and in temporary files, and written when the writer finishes.
+    Up to ``write-max-writers-to-spill`` buckets have an open file each. With more buckets, or with
+    ``write-buffer-for-append``, rows are first buffered in memory and in temporary files.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class AppendBuckets:
         self._buckets: dict[int, _AppendFiles] = {}
 
     def add(self, rows: pa.RecordBatch, kinds: Kinds, places: Places) -> None:
-        """Add rows, of which ``places`` has the bucket numbers; rows of a bucket keep their
+        """Add rows; ``places`` has the place number of each row. Rows of a bucket keep their
         order.
         """
         if not self._is_buffered:
@@ -193,7 +193,7 @@ class AppendBuckets:
 
 
 def _by_place(rows: Rows, places: Places) -> Iterator[tuple[int, Rows]]:
-    """Yield the rows of each place in their order. All rows are copied in one step."""
+    """Yield each place number with its rows, in their order; all rows are copied in one step."""
     by_place = rows_by_place(places)
     if len(by_place.places) > 1:
         rows = rows.take(pa.array(by_place.order))

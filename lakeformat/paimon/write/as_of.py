@@ -28,32 +28,35 @@ class WrittenAsOf:
     snapshot: Snapshot | None
     """None for the empty table before the first snapshot."""
     is_changed: Callable[[pa.RecordBatch], Mask]
-    """Returns a mask of the rows whose key another commit has changed since: they are not
+    """Returns a mask of the rows whose key another commit has changed since; these rows are not
     written.
     """
 
     def filtered(self) -> WrittenAsOf:
-        """Return the same snapshot for rows of which none has a changed key."""
+        """Return the same snapshot without changed keys, for rows that have been filtered
+        already.
+        """
         return replace(self, is_changed=lambda rows: np.zeros(rows.num_rows, np.bool_))
 
 
 class NumbersAsOf(SequenceNumbers):
-    """Gives the rows of a bucket the lowest sequence number with which they are newer than the rows
-    of an earlier snapshot.
+    """Gives all rows of a bucket the lowest number that makes them newer than an earlier snapshot.
 
-    A writer that was opened after that snapshot usually gives its rows higher numbers. Then they
-    are newer, even if that writer commits after these rows.
+    A writer that was opened after that snapshot usually gives its rows higher numbers. Its rows are
+    then newer, whichever of the two writers commits first.
     """
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:
-        """Continue the numbers of ``snapshot``; without one, as in an overwrite, buckets start at
+        """Continue the numbers of ``snapshot``; with None, as in an overwrite, buckets start at
         0.
         """
         super().__init__(handle, snapshot)
         self._runs = 0
 
     def number(self, rows: RowsByPlace, place_of: Callable[[int], Place]) -> Positions:
-        """Return the sequence number of each row: one for all rows of a bucket and a run."""
+        """Return the sequence number of each row; all rows of a bucket in one run have the same
+        number.
+        """
         self.look_up(place_of(int(place)) for place in rows.places)
         numbers = np.empty(len(rows.order), np.int64)
         for place, positions in rows:

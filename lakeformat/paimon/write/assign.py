@@ -60,8 +60,9 @@ class NewFiles:
 
 
 def bucket_places(handle: TableHandle, place: Place) -> tuple[str, ExternalPaths | None]:
-    """Return the directory of a bucket, and the external paths to use instead; None if there are
-    none.
+    """Return the directory of a bucket, and the external paths that replace it.
+
+    The external paths are None if the table uses none.
     """
     layout = handle.layout
     partition = partition_path(handle.schema, place.partition)
@@ -81,7 +82,11 @@ class PartitionNumbers:
     """Numbers the partitions of a writer's rows in the order of their first row."""
 
     def __init__(self, schema: TableSchema, within: PartitionFilter | None) -> None:
-        """Number the partitions of rows of this schema; rows outside of ``within`` are refused."""
+        """Number the partitions of rows of this schema.
+
+        A row outside of the partitions ``within`` is refused with InvalidRequestError; None allows
+        all partitions.
+        """
         self._schema = schema
         self._within = within
         self._columns = [schema.column_names.index(key) for key in schema.partition_keys]
@@ -119,7 +124,8 @@ class PartitionNumbers:
         """Return the number of a partition, given as a framed binary row; a new one gets the next
         number.
 
-        ``row`` is the number of the row that has it, for errors.
+        ``row`` is the number of a row in this partition, for errors. Raise InvalidRequestError if
+        rows of this partition are refused.
         """
         number = self._numbers.get(partition)
         if number is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks rows before a writer gets them, for callers with their own row numbers in errors."""
+"""Checks rows before a writer gets them, with the row numbers of the caller in errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CheckedRows:
         first_row: int,
         encoded: Collection[str] = (),
     ) -> None:
-        """Check rows of which the first has the number ``first_row`` in errors.
+        """Check rows; errors number the first row ``first_row``.
 
         ``kinds`` names the column of row kinds. Texts and decimals in the columns ``encoded`` may
         be returned as numbers.
@@ -67,7 +67,8 @@ def checked_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file of another program, in the table's columns.
 
-    An error names the file, and the number of the row, from 1.
+    A refused row raises InvalidRequestError, which names the file and the number of the row, from
+    1.
     """
     columns = schema.arrow_schema()
     if kinds is not None and kinds not in columns.names:

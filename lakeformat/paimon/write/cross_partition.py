@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes rows of tables whose keys may move to another partition.
 
-If a key is already in another partition, the merge engine decides: ``deduplicate`` deletes the row
-there and writes the new row to its own partition. ``partial-update`` and ``aggregation`` keep the
-key in its old partition and ignore the partition of the new row. ``first-row`` drops the new row.
+If a key is already in another partition, the merge engine decides. ``deduplicate`` deletes the row
+there and writes the new row to the new partition. ``partial-update`` and ``aggregation`` keep the
+key in the old partition and ignore the partition of the new row. ``first-row`` drops the new row.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ __all__ = ["CrossPartitionRows"]
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Rows with their kinds, the numbers of their keys, and the numbers of their own partitions."""
+    """Rows with their kinds, the numbers of their keys, and the partition numbers of their
+    values.
+    """
 
     rows: pa.RecordBatch
     kinds: Kinds
@@ -39,10 +41,9 @@ class _Piece:
 
 
 class CrossPartitionRows:
-    """Holds the rows of one write until their keys are looked up, then finds their places in order.
+    """Holds the rows of one write until their keys are looked up, then finds the place of each row.
 
-    Memory holds the distinct keys and four bytes per row; the rows themselves may be on
-    disk.
+    Memory holds the distinct keys and four bytes per row; the rows themselves may be on disk.
     """
 
     def __init__(self, handle: TableHandle, partitions: PartitionNumbers, find: FindKeys) -> None:
@@ -190,7 +191,7 @@ def _moves(piece: _Piece, places: KeyPlaces) -> _Moves:
 
 
 def _keep_first_place(piece: _Piece, places: KeyPlaces) -> tuple[Positions, Places]:
-    """Return the partition and place of each row: those in which its key was first written."""
+    """Return, for each row, the partition and the place in which its key was first written."""
     order, is_first = _by_key(piece)
     firsts = order[is_first]
     firsts = np.sort(firsts[places.partition_of[piece.keys[firsts]] == NOWHERE])

@@ -44,7 +44,7 @@ class PlaceNumbers:
 
 
 class DynamicAssigner:
-    """Finds the bucket of a known key in the hash index, and assigns one to each new key."""
+    """Finds the bucket of a known key in the hash index, and assigns a bucket to each new key."""
 
     def __init__(
         self,

@@ -57,7 +57,7 @@ def group_runs(
 ) -> Iterator[tuple[pa.Table, KeyGroups]]:
     """Yield tables with groups of keys, in key order; each key is in one table, with all its rows.
 
-    Each run must be in merge order, and its rows newer than those of earlier runs.
+    Each run must be in merge order, and all its rows newer than the rows of earlier runs.
     """
     runs = [_UngroupedRun(source) for source in sources]
     while True:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the hash index files of a snapshot by partition, and writes those of a writer."""
+"""Reads the hash index files of a snapshot by partition, and writes new ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["HashIndex", "IndexChange"]
 
 @dataclass(frozen=True, slots=True)
 class IndexChange:
-    """The index files of a bucket that one writer adds, and those that they replace."""
+    """The index files of a bucket that one writer adds, and the index files that they replace."""
 
     new: tuple[IndexManifestEntry, ...] = ()
     replaced: tuple[IndexManifestEntry, ...] = ()
@@ -33,7 +33,7 @@ class HashIndex:
     """
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:
-        """Read the index manifest of ``snapshot``; without one, as in an overwrite, no key is
+        """Read the index manifest of ``snapshot``; with None, as in an overwrite, no key is
         known.
         """
         self._handle = handle
@@ -50,8 +50,8 @@ class HashIndex:
     def read(self, partition: bytes, buckets: Iterable[int]) -> dict[int, Hashes]:
         """Return the hashes of the keys in each bucket of a partition.
 
-        ``buckets`` are the buckets that have data files. Raise CorruptTableError if one of them has
-        no index.
+        ``buckets`` are the buckets that have data files. Raise CorruptTableError if such a bucket
+        has no hash index file.
         """
         files = self._files.get(partition, {})
         if missing := sorted(set(buckets) - files.keys()):
@@ -63,7 +63,7 @@ class HashIndex:
         return found
 
     def write(self, partition: bytes, changed: Mapping[int, Hashes]) -> dict[int, IndexChange]:
-        """Write index files for buckets, given all hashes of each; return the change of each
+        """Write an index file for each bucket with all hashes of the bucket; return the changes by
         bucket.
         """
         files = self._files.get(partition, {})

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts input rows to the columns of the table without changing any value.
 
-A value that cannot be converted raises an error that names the column. A column that the input
-lacks gets its default.
+A value that cannot be converted raises InvalidRequestError, which names the column. A column that
+the input lacks gets its default.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _QUOTE = "'"
 
 
 class InputColumns:
-    """Converts batches to a table's columns: their order, their types, and values of absent
+    """Brings the columns of batches into the order and the types of a table, and adds absent
     columns.
 
     An absent column gets its default, or nulls. As in Java, a default also replaces a given null.
@@ -54,7 +54,9 @@ class InputColumns:
         }
 
     def __call__(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
-        """Return a batch with exactly the table's columns; errors number its rows from
+        """Return a batch with exactly the table's columns.
+
+        Raise InvalidRequestError for a value or column that is refused; rows are numbered from
         ``first_row`` on.
         """
         return self._looked_at(batch, first_row)
@@ -94,7 +96,7 @@ class InputColumns:
         else:
             raise InvalidRequestError(
                 f"column {field.name!r} is NOT NULL, but the rows from row {first_row} on do not "
-                "have this column; add it"
+                "have this column; add the column to the rows"
             )
         try:
             values = _checked(given, field, target)
@@ -132,7 +134,9 @@ def _in_full(schema: pa.Schema) -> pa.Schema:
 
 
 def _as_numbers(given: pa.Array, target: pa.Field) -> pa.Array | None:
-    """Return the checked column as dictionary indices or 64-bit decimals; None if it cannot be."""
+    """Return the column as dictionary indices or 64-bit decimals; None if it cannot be passed
+    so.
+    """
     if pa.types.is_decimal(target.type):
         return short_decimals(given, target.type)
     return given if _is_small_dictionary(given) else None

@@ -74,7 +74,7 @@ class KeyValueBuckets:
         self._buckets: dict[int, _KeyedFiles] = {}
 
     def add(self, rows: pa.RecordBatch, kinds: Kinds, places: Places) -> None:
-        """Add rows, of which ``places`` has the place numbers; they are copied when the buffer is
+        """Add rows; ``places`` has the place number of each row. Rows are copied when the buffer is
         full.
         """
         self._buffer.add(rows, kinds, places)
@@ -126,8 +126,9 @@ class KeyValueBuckets:
         self._sequences.end_run()
 
     def _ready_to_move(self, rows: pa.Table) -> pa.Table:
-        """Encode text columns that the merge does not compare as dictionaries, which are copied
-        fast.
+        """Return the rows with dictionary-encoded texts, which are copied faster.
+
+        Columns that the merge compares remain as they are.
         """
         options = self._handle.options
         formats = [options.of_level(0).file_format]

@@ -41,7 +41,7 @@ def check_limits(values: pa.Array, data_type: DataType, name: str, counted: str 
     if not data_type.nullable and values.null_count:
         raise InvalidRequestError(
             f"column {name!r} is NOT NULL, but {values.null_count} of "
-            f"{len(values)} {counted} have a null there; fill in a value or drop them"
+            f"{len(values)} {counted} have a null there; give each a value, or drop these {counted}"
         )
     match data_type:
         case AtomicType(name=kind) if kind in _LENGTHS:
@@ -85,7 +85,7 @@ def _check_time(values: pa.Array, name: str) -> None:
         if value is not None and not 0 <= value <= _LAST_MILLISECOND:
             raise InvalidRequestError(
                 f"column {name!r} is a TIME, but a value is {value} ms after midnight; "
-                f"valid are 0 to {_LAST_MILLISECOND}"
+                f"valid are 0 to {_LAST_MILLISECOND}: correct the value before writing"
             )
 
 

@@ -35,8 +35,8 @@ _NO_NUMBER = -1
 class PostponedBuckets:
     """Buffers the rows of one writer and writes them partition by partition.
 
-    All files of a writer have one prefix in their names. The compaction reads the files of one
-    prefix by ascending number, and so the rows in the order in which they arrived.
+    All files of a writer have one prefix in their names. The compaction reads the files of a prefix
+    by ascending number, so that rows keep their order of arrival.
     """
 
     def __init__(self, handle: TableHandle, place_of: Callable[[int], Place]) -> None:
@@ -113,7 +113,7 @@ class PostponedBuckets:
 def _options(handle: TableHandle, prefix: str) -> TableOptions:
     """Return options for Avro files without statistics.
 
-    If Avro cannot store a column's type, they are for the table's own format.
+    If Avro cannot store the type of a column, the files have the format of the table instead.
     """
     options = handle.options.of_postponed(prefix, FileFormat.AVRO.value)
     try:

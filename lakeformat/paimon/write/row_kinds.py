@@ -31,6 +31,8 @@ class RowKinds:
     def __init__(self, schema: TableSchema, given: Any) -> None:
         """Read kinds from ``given``: a column name, one kind per row, or None if all rows are
         inserts.
+
+        Raise InvalidRequestError if the option ``rowkind.field`` is set, too, or is not a column.
         """
         columns = set(schema.column_names)
         self._field = schema.table_options.row_kind_field
@@ -47,14 +49,18 @@ class RowKinds:
         self._given = None if given is None else GivenKinds(columns, given)
 
     def split(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array | None]:
-        """Return the rows, and the values of their kinds or None.
+        """Return the rows, and the values of their kinds; None if the caller gave no kinds.
 
         The column of kinds is dropped from the rows, unless the table has it.
         """
         return (batch, None) if self._given is None else self._given.split(batch)
 
     def read(self, rows: pa.RecordBatch, given: pa.Array | None, first_row: int) -> Kinds:
-        """Return the kinds of rows as bytes; errors number the rows from ``first_row`` on."""
+        """Return the kind of each row as a number from 0 to 3.
+
+        Raise InvalidRequestError for a value that is not a kind; rows are numbered from
+        ``first_row`` on.
+        """
         if self._field:
             where = f"column {self._field!r}"
             return parse_kinds(rows.column(self._field), where, first_row, KIND_NAMES)
@@ -92,9 +98,10 @@ def written_rows(schema: TableSchema, kinds: Kinds, first_row: int) -> Mask | No
 
 
 def accepted_rows(schema: TableSchema, kinds: Kinds) -> Mask | None:
-    """Return a mask of the rows to write; None if all are.
+    """Return a mask of the rows to write; None if all are written.
 
-    ``ignore-delete`` drops DELETE and UPDATE_BEFORE rows, ``ignore-update-before`` only the latter.
+    ``ignore-delete`` drops DELETE and UPDATE_BEFORE rows; ``ignore-update-before`` drops
+    UPDATE_BEFORE rows.
     """
     options = schema.table_options
     if options.ignore_delete:

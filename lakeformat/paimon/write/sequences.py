@@ -38,7 +38,7 @@ class SequenceNumbers:
     """
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:
-        """Continue the numbers of ``snapshot``; without one, as in an overwrite, buckets start at
+        """Continue the numbers of ``snapshot``; with None, as in an overwrite, buckets start at
         0.
         """
         self._handle = handle
@@ -80,7 +80,9 @@ class SequenceNumbers:
         return numbers
 
     def end_run(self) -> None:
-        """Called after a sorted run was written: later rows of its keys are newer."""
+        """Do nothing after a sorted run was written: later rows of its keys have higher numbers
+        anyway.
+        """
 
     def _read(self, partitions: set[bytes]) -> None:
         live = self._live_files(partitions)
@@ -148,7 +150,7 @@ class SequenceNumbers:
             )
         raise InvalidRequestError(
             f"{has}, but option 'bucket' is '{count}': rows can only be added with the same bucket "
-            "count. Rescale it with Table.rescale or `lake rescale`, which keeps its rows, "
+            "count. Rescale it with Table.rescale or `lake rescale`, which keeps its rows, or "
             f"overwrite it, or set the option to '{entry.total_buckets}'"
         )
 

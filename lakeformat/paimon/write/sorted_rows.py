@@ -48,8 +48,9 @@ class SortedRows:
 def sort_rows(
     held: BufferedRows, by_place: RowsByPlace, order: MergeOrder, numbers: Positions
 ) -> SortedRows:
-    """Return buffered rows sorted by ``order``; ``numbers`` are their sequence numbers,
-    ascending.
+    """Return buffered rows sorted by ``order``; ``numbers`` has the sequence number of each row.
+
+    In a bucket, the numbers must not fall from one row to the next.
     """
     rows = held.rows.add_column(0, VALUE_KIND.name, pa.array(held.kinds))
     rows = rows.add_column(0, SEQUENCE_NUMBER.name, pa.array(numbers))

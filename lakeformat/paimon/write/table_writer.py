@@ -113,9 +113,11 @@ class TableWriter:
     ) -> None:
         """Add rows: a pyarrow, pandas or polars object, or an iterable of those.
 
-        ``kinds`` gives the kind of each row: '+I', '-U', '+U', '-D' or the bytes 0 to 3, or the
-        name of a column of ``data`` with these values. Without it all rows are inserted.
-        ``checked``: an ``InputColumns`` of the table has checked the rows already.
+        ``kinds`` gives the kind of each row: '+I', '-U', '+U', '-D' or the numbers 0 to 3. It may
+        also be the name of a column of ``data`` with these values. With None, all rows are
+        inserted, unless the table option ``rowkind.field`` names a column of kinds. ``checked``: an
+        ``InputColumns`` of the table has checked the rows already. Raise InvalidRequestError for a
+        row that the table cannot store.
         """
         if unknown:
             from lakeformat.tables.unknown_arguments import refuse_unknown  # only for a message
@@ -163,7 +165,10 @@ class TableWriter:
         return messages
 
     def abort(self) -> None:
-        """Delete the files. Call it only if no commit of them may have been published."""
+        """Delete the files of this writer.
+
+        Call it only if no commit of these files may have been published.
+        """
         self._is_finished = True
         self._buckets.abort()
         self._placement.abort()

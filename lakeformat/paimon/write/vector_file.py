@@ -19,7 +19,7 @@ __all__ = ["write_vector_file"]
 def write_vector_file(
     handle: TableHandle, partition: bytes, bucket: int, vectors: Mapping[str, DeletionVector]
 ) -> IndexManifestEntry:
-    """Write a new index file with these vectors, by name of the data file; return its entry.
+    """Write a new index file with ``vectors``, by name of the data file; return its manifest entry.
 
     No snapshot refers to the file yet.
     """
