@@ -31,12 +31,14 @@ class Branch:
     create_millis: int
     """The time of the last change of the branch's directory, in epoch milliseconds.
 
-    In a storage without times of directories, it is the time of the branch's oldest schema file.
+    In a storage without times of directories: the time of the branch's oldest schema file.
     """
 
 
 def branches(storage: Storage, layout: TableLayout) -> list[Branch]:
-    """Return the branches of a table, sorted by name, without main and unfinished ones."""
+    """Return the branches of a table, sorted by name, without main and without unfinished
+    branches.
+    """
     found, there = [], storage.list(layout.branches_directory)
     unfinished = {suffixed(info.name, UNFINISHED_BRANCH) for info in there}
     for info in there:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Long-lived changelogs: ``changelog/changelog-<n>``, snapshots of which only the changes are kept.
 
-An expiry writes a changelog when snapshot <n> expires earlier than its changes. Only its changelog
-list is read, or its delta list if the table has no changelog producer.
+An expiry writes a changelog when snapshot <n> expires earlier than its changes. Readers use only
+the changelog list of the file, or the delta list if the table has no changelog producer.
 """
 
 from __future__ import annotations

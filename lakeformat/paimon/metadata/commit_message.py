@@ -171,8 +171,8 @@ def check_messages(messages: Iterable[CommitMessage]) -> list[CommitMessage]:
 def _record_of(content: bytes) -> dict[str, Any]:
     """Return the Avro record of a message.
 
-    Raise an error if its version is another one, or if a member has a type other than in
-    ``_SCHEMA``.
+    Raise ValueError for another version of the message. Raise fastavro's ValidationError for a
+    member whose type differs from ``_SCHEMA``.
     """
     [record] = decode_avro_file(content, "commit message")
     if record["version"] != MESSAGE_VERSION:

@@ -31,7 +31,8 @@ _MEMBERS = (Member("nextSnapshot", "next_snapshot", int, required=True),)
 class Consumer:
     """The progress of a reader of changes.
 
-    The snapshot that it reads next, and all later ones, must not expire.
+    ``next_snapshot`` is the snapshot that the reader reads next: this snapshot and all later ones
+    must not expire.
     """
 
     id: str
@@ -48,7 +49,7 @@ class Consumer:
 
 
 def consumer_files(storage: Storage, layout: TableLayout) -> ConsumerFiles:
-    """Return the directory entries of all consumer files."""
+    """Return the consumer files of a table, with the operations on them."""
     return ConsumerFiles(storage, layout.consumer_directory)
 
 
@@ -64,7 +65,10 @@ def read_consumers(
 def read_consumer(
     storage: Storage, layout: TableLayout, consumer_id: str, environment: Environment
 ) -> Consumer | None:
-    """Return a consumer; None if no consumer has this id."""
+    """Return a consumer; None if no consumer has this id.
+
+    Raise CorruptTableError if its file is damaged.
+    """
     return consumer_files(storage, layout).read(
         consumer_id,
         lambda found: Consumer.from_json(consumer_id, found),
@@ -79,5 +83,7 @@ def write_consumer(storage: Storage, layout: TableLayout, consumer: Consumer) ->
 
 
 def delete_consumer(storage: Storage, layout: TableLayout, consumer_id: str) -> None:
-    """Delete the file of a consumer; its snapshots can then expire."""
+    """Delete the file of a consumer; the snapshots that were kept for the consumer can then
+    expire.
+    """
     consumer_files(storage, layout).delete(consumer_id)

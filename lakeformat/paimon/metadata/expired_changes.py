@@ -27,7 +27,7 @@ def has_expired_changes(storage: Storage, layout: TableLayout, snapshot: Snapsho
 
 
 def without_expired_changes(storage: Storage, layout: TableLayout, snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot; if its changelog list does not exist, without the name of that list."""
+    """Return the snapshot, without the name of its changelog list if that list does not exist."""
     if not has_expired_changes(storage, layout, snapshot):
         return snapshot
     return replace(snapshot, changelog_manifest_list=None, changelog_manifest_list_size=None)

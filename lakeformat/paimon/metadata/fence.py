@@ -2,8 +2,8 @@
 """Fences: ``snapshot/.fence-<unique>``, the snapshots that a rollback removed.
 
 Later commits take the numbers of the removed snapshots, so a writer based on a removed snapshot
-would undo the rollback. The fence is written before the snapshots are deleted. If a writer does not
-find its base snapshot right after it has published, it searches the fences for it.
+would undo the rollback. The fence is written before the snapshots are deleted. A writer that does
+not find its base snapshot right after publishing searches the fences for this snapshot.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ class Fence:
     removed: frozenset[str]
     """The ``Snapshot.identity`` of each snapshot that the rollback deletes."""
     note: Mapping[str, Any] | None
-    """The target snapshot id and the report of a rollback, which its retry returns; None if not
-    stored.
+    """The target snapshot id of a rollback and, once it has finished, the report for its retries.
+
+    None if the rollback has no commit identity.
     """
 
 
@@ -55,8 +56,8 @@ def write_fence(
 ) -> None:
     """Write the fence of the rollback ``unique`` before it deletes the snapshots ``removed``.
 
-    An existing fence of this rollback is replaced. After a crash the new content is complete or
-    absent: half of it would stop every expiry.
+    An existing fence of this rollback is replaced. A crash leaves the old or the new content, never
+    a part: a damaged fence would stop every expiry.
     """
     path, content = layout.fence(unique), _content(removed)
     if not storage.create(path, content):
@@ -85,9 +86,10 @@ def _content(removed: Iterable[Snapshot], note: Mapping[str, Any] | None = None)
 def is_fenced(
     storage: Storage, layout: TableLayout, *snapshots: Snapshot, newer_than: int | None = None
 ) -> bool:
-    """Return True if a rollback has removed one of ``snapshots``, or is about to.
+    """Return True if a rollback has removed one of ``snapshots``, or will remove it.
 
-    Fences last changed before ``newer_than``, in epoch milliseconds, are ignored.
+    Fences last changed before ``newer_than``, in epoch milliseconds, are ignored; None reads all
+    fences.
     """
     wanted = {snapshot.identity for snapshot in snapshots}
     names = _names(storage, layout, newer_than)
@@ -113,7 +115,10 @@ def _names(storage: Storage, layout: TableLayout, newer_than: int | None) -> lis
 
 
 def read_fence(storage: Storage, layout: TableLayout, unique: str) -> Fence | None:
-    """Return the fence of the rollback ``unique``; None if it does not exist."""
+    """Return the fence of the rollback ``unique``; None if it does not exist.
+
+    Raise CorruptTableError if the file is damaged.
+    """
     path = layout.fence(unique)
     try:
         content = storage.read(path, LARGE_FILE)

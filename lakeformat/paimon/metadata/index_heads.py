@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The index files of a snapshot by place and name, without the list of vectors in each.
+"""The index files of a snapshot by partition, bucket and name, without their deletion vectors.
 
-The list has an item for each data file with deleted rows. It is read only for index files that
-matter.
+The list of vectors in an entry has an item for each data file with deleted rows. This list is
+decoded only on request.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TYPES = (bytes, int, str, str)
 
 @dataclass(frozen=True, slots=True)
 class IndexHead:
-    """One index file of one bucket."""
+    """One index file of one bucket, whose list of deletion vectors is not decoded yet."""
 
     partition: bytes
     bucket: int
@@ -41,7 +41,7 @@ class IndexHead:
     """The URI of the index manifest, for errors."""
 
     def entry(self) -> IndexManifestEntry:
-        """Return the whole entry."""
+        """Return the whole entry; raise CorruptTableError if it is damaged."""
         try:
             return index_entry_from_record(self.record.whole())
         except (KeyError, TypeError, ValueError) as reason:
@@ -54,8 +54,7 @@ def read_index_heads(
     """Return the index files in the index manifest ``name``, in the order in which they were
     written.
 
-    ``known`` are index files that were read from another index manifest: they save time if most are
-    the same.
+    ``known`` are index files of another index manifest: their records are not decoded again.
     """
     content, uri = read_manifest_bytes(storage, layout, name)
     heads = decode_record_heads(

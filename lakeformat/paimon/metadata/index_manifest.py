@@ -103,8 +103,9 @@ def write_index_manifest(
 def read_index_manifest(
     storage: Storage, layout: TableLayout, name: str
 ) -> list[IndexManifestEntry]:
-    """Return the entries of the index manifest ``name``, in the order in which they were
-    written.
+    """Return the entries of the index manifest ``name``, in the order in which they were written.
+
+    Raise CorruptTableError if the file is missing or damaged.
     """
     content, uri = read_manifest_bytes(storage, layout, name)
     records = decode_record_file(content, uri, version=FORMAT_VERSION)
@@ -147,7 +148,10 @@ def _global_index_record(meta: GlobalIndexMeta) -> dict[str, Any]:
 
 
 def index_entry_from_record(record: Mapping[str, Any]) -> IndexManifestEntry:
-    """Return the entry of an Avro record; raise ``TypeError`` if a value has a wrong type."""
+    """Return the entry of an Avro record.
+
+    Raise KeyError, TypeError or ValueError for a damaged record.
+    """
     ranges = record.get("_DELETIONS_VECTORS_RANGES")
     meta = record.get("_GLOBAL_INDEX")
     return IndexManifestEntry(

@@ -65,8 +65,8 @@ _READERS = 4
 def live_files(entries: Iterable[ManifestEntry], source: str) -> list[ManifestEntry]:
     """Return the ADD entries that no later DELETE cancels.
 
-    Raise CorruptTableError, in which ``source`` names the table, for a second ADD or a stray DELETE
-    of a file.
+    Raise CorruptTableError, in which ``source`` names the table, for a second ADD of a file, or for
+    a DELETE without an ADD.
     """
     added: dict[tuple[object, ...], ManifestEntry] = {}
     unmatched: list[ManifestEntry] = []
@@ -141,9 +141,9 @@ def read_manifests(
 ) -> ManifestColumns:
     """Return the entries of many manifests as columns, one manifest after the other.
 
-    The numbers of added and deleted files are compared with those of the manifest list: a manifest
-    truncated between two Avro blocks is a valid file, and its rows would be lost silently. For a
-    manifest given by its file name, there are no numbers to compare.
+    Raise CorruptTableError if a manifest has other numbers of added and deleted files than its
+    manifest list: without this check, the rows of a file truncated between two Avro blocks would be
+    lost silently. A manifest given by its file name is not checked.
     """
 
     def read(manifest: ManifestMeta | str) -> OpenManifest:
@@ -179,7 +179,8 @@ def _check_counts(
         if expected != (length - deleted, deleted):
             raise CorruptTableError(
                 f"{uri} adds {length - deleted} files and deletes {deleted}, but "
-                f"{manifest.named_by or 'its manifest list'} has {expected[0]} and {expected[1]}; "
+                f"{manifest.named_by or 'its manifest list'} records {expected[0]} and "
+                f"{expected[1]}; "
                 "restore the file from a backup or roll the table back to an earlier snapshot"
             )
 
@@ -189,7 +190,8 @@ def read_manifest_bytes(
 ) -> tuple[bytes, str]:
     """Return the content and the URI of the manifest or manifest list ``manifest/<name>``.
 
-    Raise CorruptTableError if it is missing, or if it does not have ``size`` bytes.
+    Raise CorruptTableError if the file is missing, or does not have ``size`` bytes; None skips the
+    check of the size.
     """
     path = layout.manifest(name)
     uri = storage.uri(path)

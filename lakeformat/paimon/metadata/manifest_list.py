@@ -47,8 +47,9 @@ __all__ = [
 
 
 class ListKind(Enum):
-    """The manifest lists of a snapshot; a value has the attributes of Snapshot with the name and
-    size.
+    """The manifest lists of a snapshot.
+
+    Each value names two attributes of Snapshot: the file name of the list, and its size in bytes.
     """
 
     BASE = ("base_manifest_list", "base_manifest_list_size")
@@ -56,7 +57,9 @@ class ListKind(Enum):
     DELTA = ("delta_manifest_list", "delta_manifest_list_size")
     """The manifests of the data files that the commit added or deleted."""
     CHANGELOG = ("changelog_manifest_list", "changelog_manifest_list_size")
-    """The manifests of the commit's changelog files; the attributes are None if it has none."""
+    """The manifests of the commit's changelog files; both attributes are None without such
+    files.
+    """
 
 
 def summarise(
@@ -153,8 +156,9 @@ def read_manifest_list(
 def _read(
     storage: Storage, layout: TableLayout, name: str, size: int | None, whose: str = ""
 ) -> list[ManifestMeta]:
-    """Return the entries of a manifest list; errors about its manifests name its URI and
-    ``whose``.
+    """Return the entries of a manifest list.
+
+    A later error about a manifest in the list names the URI of the list, followed by ``whose``.
     """
     content, uri = read_manifest_bytes(storage, layout, name, size=size)
     records = decode_record_file(content, uri, version=FORMAT_VERSION)

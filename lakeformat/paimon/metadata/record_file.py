@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Encodes and decodes whole files of metadata records: Avro, ORC or Parquet.
 
-New files have the format ``manifest.format``; the first bytes of a file show its own. Errors about
-damage name the URI of the file.
+New files have the format ``manifest.format``; the first bytes of an existing file show its format.
+A CorruptTableError names the URI of the file.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def manifest_codec(options: TableOptions) -> str:
 
 
 def decode_record_file(content: bytes, uri: str, *, version: int) -> list[dict[str, Any]]:
-    """Return every record of a file; its first bytes show if it is ORC, Parquet or Avro.
+    """Return every record of a file in Avro, ORC or Parquet; its first bytes show the format.
 
     The option ``manifest.format`` is ignored, because it may have changed since the file was
     written. Raise CorruptTableError if the file is damaged or a record has another version.
@@ -87,8 +87,8 @@ def decode_record_file(content: bytes, uri: str, *, version: int) -> list[dict[s
 
 
 def optional_field(name: str, avro_type: Any) -> dict[str, Any]:
-    """Return a nullable Avro field with the default null, for files of writers that do not
-    know it.
+    """Return a nullable Avro field with the default null, for files of writers without the
+    field.
     """
     return {"name": name, "type": ["null", avro_type], "default": None}
 
@@ -120,8 +120,8 @@ def decode_avro_file(
 ) -> list[dict[str, Any]]:
     """Return every record of an Avro file, decoded by the schema in the file.
 
-    Raise CorruptTableError if the file is damaged, if it claims more memory than a file of its size
-    can have, or if a record does not have ``version``; None skips this last check.
+    Raise CorruptTableError if the file is damaged, or if it claims more memory than a file of its
+    size can have. Also raise it if a record does not have ``version``; None skips this check.
     """
     try:
         return list(_records(read_blocks(content), version, uri))
@@ -155,7 +155,7 @@ def fault_of(reason: Exception) -> str:
 
 
 def check_version(record: Mapping[str, Any], version: int, uri: str) -> None:
-    """Raise CorruptTableError unless ``_VERSION`` of a record is ``version``: it would be
+    """Raise CorruptTableError unless a record has this ``_VERSION``: other versions would be
     misread.
     """
     found = record.get("_VERSION")

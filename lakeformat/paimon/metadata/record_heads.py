@@ -30,8 +30,9 @@ __all__ = ["RecordHead", "decode_record_heads"]
 
 _VERSION = "_VERSION"
 _FIRST_BYTES = 96
-"""The number of first bytes by which a known equal record is found; in an index manifest they
-include the name of the index file.
+"""The number of first bytes by which a known equal record is found.
+
+In an index manifest these bytes include the name of the index file.
 """
 
 
@@ -45,7 +46,7 @@ class RecordHead:
     schema: Any
 
     def whole(self) -> dict[str, Any]:
-        """Return the whole record; ``ValueError`` if its bytes are damaged."""
+        """Return the whole record; raise ``ValueError`` if its bytes are damaged."""
         if self.raw is None:
             return self.fields
         try:
@@ -64,11 +65,11 @@ def decode_record_heads(
     names: Sequence[str],
     known: Iterable[RecordHead] = (),
 ) -> list[RecordHead]:
-    """Return the fields ``names`` of every record of a file, in their order.
+    """Return the fields ``names`` of every record of a file, in the order of the records.
 
-    ``known`` are records of a similar file: those with the same bytes are not decoded again. Raise
-    ``CorruptTableError`` for a damaged Avro file. Files in ORC and Parquet, and those without one
-    of the fields, are read whole.
+    ``known`` are records of a similar file: records with the same bytes are not decoded again.
+    Files in ORC and Parquet, and Avro files without one of the fields, are read whole. Raise
+    ``CorruptTableError`` for a damaged file.
     """
     if not content.startswith((PARQUET_MAGIC, ORC_MAGIC)):
         try:
@@ -115,8 +116,8 @@ def _by_first_bytes(known: Iterable[RecordHead], schema: Any) -> Mapping[bytes, 
 
 
 def _same_record(stream: IO[bytes], alike: Mapping[bytes, list[RecordHead]]) -> RecordHead | None:
-    """Return the known record that is next in the stream, and move behind it; None if the next
-    record is another one.
+    """Return the known record that is next in the stream, and move behind it; None for a new
+    record.
     """
     start = stream.tell()
     for each in alike.get(stream.read(_FIRST_BYTES), ()) if alike else ():
@@ -129,7 +130,7 @@ def _same_record(stream: IO[bytes], alike: Mapping[bytes, list[RecordHead]]) -> 
 
 @lru_cache(maxsize=16)
 def _part_of(text: bytes, names: tuple[str, ...]) -> Any:
-    """Return a schema with only some of the fields; ``ValueError`` if one is missing."""
+    """Return a schema with only some of the fields; raise ``ValueError`` if a field is missing."""
     schema = json.loads(text)
     kept = [field for field in schema["fields"] if field["name"] in (_VERSION, *names)]
     if len(kept) != len(names) + 1:

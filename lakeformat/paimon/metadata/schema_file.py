@@ -57,8 +57,9 @@ def table_exists(storage: Storage, layout: TableLayout) -> bool:
 
 
 def schema_ids(storage: Storage, layout: TableLayout) -> list[int]:
-    """Return the numbers of all schemas, ascending; raise CorruptTableError if one in between is
-    missing.
+    """Return the numbers of all schemas, ascending.
+
+    Raise CorruptTableError if a number between the first and the last is missing.
     """
     found = _numbers(storage, layout)
     # Java up to 0.9 copied only the newest schema to a new branch.
@@ -108,9 +109,8 @@ def require_schema_of(
 ) -> None:
     """Raise CorruptTableError if the schema file of a snapshot is missing.
 
-    Otherwise its rows would be read by an older schema, without the columns that were added since.
-
-    ``known`` is the number of a schema that the caller has read, so it exists.
+    Without this check, an older schema would be used, and columns that were added since would be
+    lost. ``known`` is the number of a schema that the caller has already read.
     """
     if snapshot.schema_id == known:
         return
@@ -125,7 +125,10 @@ def require_schema_of(
 
 
 def create_schema(storage: Storage, layout: TableLayout, schema: TableSchema) -> bool:
-    """Write ``schema-<schema.id>``; return False if this file exists."""
+    """Write ``schema-<schema.id>``; return False if this file exists.
+
+    Raise InvalidRequestError, and write nothing, if no reader could read the schema.
+    """
     content = _encoded(storage, layout, schema)
     try:
         return storage.create(layout.schema(schema.id), content)
@@ -156,15 +159,15 @@ def alter_schema(
     environment: Environment,
     checked: Callable[[TableSchema, TableSchema], TableSchema] | None = None,
 ) -> TableSchema:
-    """Apply all of ``changes`` to the newest schema, and return the schema file written.
+    """Apply ``changes`` to the newest schema, write the result as a new schema file, and return it.
 
-    ``checked`` gets the schemas before and after the changes, and returns the one to write, or
-    raises if it refuses the changes.
+    If the changes have no effect, write nothing, and return the newest schema. ``checked`` gets the
+    schemas before and after the changes. It returns the schema to write, or raises the error with
+    which it refuses the changes.
 
-    If another writer writes a schema first, the changes are checked again on that schema. If the
-    changes have no effect, nothing is written, and the newest schema is returned. If the table was
-    renamed or dropped meanwhile, and perhaps created again, the new schema is deleted and
-    CommitConflictError is raised.
+    If another writer writes a schema first, the changes are applied to that schema. Raise
+    CommitConflictError after 20 such attempts. Also raise it if another program renamed or dropped
+    the table meanwhile, and delete the new schema file.
     """
     from lakeformat.paimon.schema_changes.apply import apply_changes
 
@@ -204,7 +207,7 @@ def _schema_in_force(storage: Storage, layout: TableLayout) -> TableSchema:
 def _first_schema(storage: Storage, layout: TableLayout) -> bytes | None:
     """Return the content of the first schema file; None if there is none.
 
-    A table that is created at the same place later has a different first schema.
+    A table that is later created at the same path has a different first schema.
     """
     known = schema_ids(storage, layout)
     try:
@@ -216,10 +219,11 @@ def _first_schema(storage: Storage, layout: TableLayout) -> bytes | None:
 def _require_same_table(
     storage: Storage, layout: TableLayout, first: bytes | None, published: TableSchema
 ) -> None:
-    """Raise CommitConflictError, and delete ``published``, if the first schema is not ``first``.
+    """Delete ``published`` and raise CommitConflictError if the first schema is no longer
+    ``first``.
 
     Then the table was renamed or dropped meanwhile. No storage can create a file on the condition
-    that another one exists, so this is checked afterwards.
+    that another one exists, so this check follows the creation.
     """
     path = layout.schema(published.id)
     try:
@@ -231,8 +235,8 @@ def _require_same_table(
     storage.delete(path)
     raise CommitConflictError(
         f"{storage.uri(layout.root)} is not the table it was when this change began: another "
-        "program renamed or dropped it meanwhile. Nothing was changed; open it under its present "
-        "name and try again"
+        "program renamed or dropped it meanwhile. Nothing was changed; open the table under its "
+        "present name and try again"
     )
 
 

@@ -74,14 +74,14 @@ class Snapshot:
 
     @property
     def position(self) -> Position:
-        """The position of a reader that has read all commits up to this one."""
+        """The position of a reader that has read all commits up to this snapshot."""
         return Position((self.id,), self.branch, self.identity, self.table)
 
     @property
     def identity(self) -> str:
         """Text that no other snapshot has, not even one that gets the same id after a rollback.
 
-        It is the uuid; for older writers, which set none, it is made from other members.
+        The text is the uuid. For snapshots without a uuid, it consists of other members.
         """
         if self.uuid is not None:
             return self.uuid
@@ -92,8 +92,8 @@ class Snapshot:
         return json.dumps(self.members(), indent=2, ensure_ascii=False).encode()
 
     def members(self) -> dict[str, Any]:
-        """Return the members of the snapshot file by their names in JSON; a tag file has the same
-        ones.
+        """Return the members of the snapshot file by their names in JSON; a tag file has them,
+        too.
         """
         return write_members(_MEMBERS, self)
 

@@ -94,7 +94,10 @@ class TableStatistics:
 
 
 def read_statistics(storage: Storage, layout: TableLayout, name: str) -> TableStatistics:
-    """Return the content of the statistics file ``statistics/<name>``."""
+    """Return the content of the statistics file ``statistics/<name>``.
+
+    Raise CorruptTableError if the file is missing or damaged.
+    """
     path = layout.statistics(name)
     try:
         content = storage.read(path, LARGE_FILE)

@@ -124,8 +124,8 @@ def read_tag_if_present(storage: Storage, layout: TableLayout, name: str) -> Tag
 
 
 def snapshot_content(storage: Storage, layout: TableLayout, name: str) -> bytes:
-    """Return the content of a tag file as the content of a snapshot file: without the tag's
-    times.
+    """Return the content of a tag file without the times of the tag: the content of a snapshot
+    file.
     """
     path = layout.tag(_checked(name))
     members = decode_json_file(storage.read(path), storage.uri(path), dict, Remedy.TAG)

@@ -2,8 +2,8 @@
 """Reads the same field of many Avro records at once, field after field.
 
 A cursor has one position per record. If a position is a wrong guess of a record's start, the values
-read there are meaningless, and either the record's ``sound`` becomes False or the record ends at a
-wrong position. Even then no byte outside the buffer is read, and no more memory is allocated than
+read there are meaningless. Then either the record's ``sound`` becomes False, or the record ends at
+a wrong position. Even then no byte outside the buffer is read, and no more memory is allocated than
 the buffer can fill.
 """
 
@@ -104,7 +104,7 @@ class Cursor:
         return sizes
 
     def _read_presence(self, null_branch: int) -> Mask | None:
-        """Return a mask of the records that have a value; None if all have one."""
+        """Return a mask of the records that have a value; None if all records have a value."""
         branches = self._read_number()
         low, high = _bounds(branches)
         if low < 0 or high > 1:

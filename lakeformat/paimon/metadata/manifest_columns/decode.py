@@ -3,9 +3,9 @@
 
 The start of a record is known only after the record before it has been read. So every position that
 looks like the start of an entry is a candidate, and all candidates are read at once. Then the
-entries of each block must form a chain from the start of the block to its end: the end of each
-entry is the start of the next, and the block's header states their number. Other candidates are not
-entries. The general decoder reads files of any other structure.
+entries of each block must form a chain from the start of the block to its end: each entry starts
+where the entry before it ends. The block's header states the number of its entries. Other
+candidates are not entries. The general decoder reads files of any other structure.
 """
 
 from __future__ import annotations
@@ -123,10 +123,10 @@ def _find_candidates(content: NDArray[np.uint8], start: int, end: int) -> Positi
 def _follow(
     candidates: Positions, following: Positions, starts: Positions, ends: Positions, counts: Numbers
 ) -> Positions | None:
-    """Return the numbers of the candidates that are entries; None if all candidates are.
+    """Return the numbers of the candidates that are entries; None if all candidates are entries.
 
-    ``following`` has the byte after each candidate. Raise NotPlainError if the entries of a block
-    do not form a chain from its start to its end.
+    ``following`` has the position right after each candidate. Raise NotPlainError if the entries of
+    a block do not form a chain from its start to its end.
     """
     first = np.searchsorted(candidates, starts)
     if not len(candidates) or (candidates[first.clip(max=len(candidates) - 1)] != starts).any():

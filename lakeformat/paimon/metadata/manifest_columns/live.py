@@ -37,8 +37,8 @@ _FOLD = np.uint64(32)
 def live_rows(columns: ManifestColumns, source: str) -> Positions:
     """Return the positions of the ADD entries that no later DELETE cancels, in commit order.
 
-    Raise CorruptTableError, in which ``source`` names the table, for a second ADD or a stray DELETE
-    of a file.
+    Raise CorruptTableError, in which ``source`` names the table, for a second ADD of a file, or for
+    a DELETE without an ADD.
     """
     kept = cancel_pairs(columns, source)
     stray = kept[columns.is_delete[kept]]
@@ -89,7 +89,7 @@ def meet(columns: ManifestColumns) -> CancelledPairs:
 
 
 def added_twice(entry: ManifestEntry, source: str) -> CorruptTableError:
-    """Return the error about two ADDs of one file without a DELETE between them."""
+    """Return the CorruptTableError about two ADDs of one file without a DELETE between them."""
     return CorruptTableError(
         f"{source} adds {entry.file.file_name} of bucket {entry.bucket} twice; "
         "roll the table back to the snapshot before the second commit"
@@ -97,7 +97,7 @@ def added_twice(entry: ManifestEntry, source: str) -> CorruptTableError:
 
 
 def deleted_without_add(entry: ManifestEntry, source: str) -> CorruptTableError:
-    """Return the error about a DELETE of a file that no earlier entry has added."""
+    """Return the CorruptTableError about a DELETE of a file that no earlier entry has added."""
     return CorruptTableError(
         f"{source} deletes {entry.file.file_name} of bucket {entry.bucket}, "
         "which it never added; roll the table back to the snapshot before that commit"
@@ -118,7 +118,7 @@ class _Histories:
 def _by_identity(columns: ManifestColumns) -> _Histories:
     """Sort entries by the identity of their file.
 
-    They are sorted by a hash of most parts of the identity; then all parts of neighbours are
+    Entries are sorted by a hash of most parts of the identity; then all parts of neighbours are
     compared.
     """
     hashes = _hash(columns)
@@ -172,8 +172,8 @@ def _all_differ(hashes: Words) -> bool:
 
 
 def _are_equal(columns: ManifestColumns, first: Positions, second: Positions) -> Mask:
-    """Return a mask of the pairs of entries whose files are the same in all seven parts of the
-    identity.
+    """Return a mask of the pairs of entries whose files have the same
+    ``ManifestEntry.identity``.
     """
     equal: Mask = columns.bucket.numbers[first] == columns.bucket.numbers[second]
     equal &= columns.level.numbers[first] == columns.level.numbers[second]

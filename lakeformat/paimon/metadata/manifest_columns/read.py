@@ -47,7 +47,10 @@ _ALWAYS_THERE = [*COLUMN_PATHS.values()][: [*COLUMN_PATHS].index("extra_files") 
 
 
 def decode_manifest(content: bytes, uri: str) -> ManifestColumns:
-    """Return the entries of a manifest, in the order they were written."""
+    """Return the entries of a manifest, in the order in which they were written.
+
+    Raise CorruptTableError if the manifest is damaged.
+    """
     return join_manifests([open_manifest(content, uri)])[0]
 
 
@@ -63,8 +66,9 @@ class OpenManifest:
 
 
 def open_manifest(content: bytes, uri: str) -> OpenManifest:
-    """Decompress a manifest; Python's global lock is released meanwhile, so threads run in
-    parallel.
+    """Decompress a manifest, without Python's global lock, so that threads run in parallel.
+
+    Raise CorruptTableError if the content would be larger than that of any manifest.
     """
     try:
         return OpenManifest(content, uri, read_blocks(content))

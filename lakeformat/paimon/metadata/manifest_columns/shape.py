@@ -21,7 +21,7 @@ _BYTES = ("bytes", "string")
 class FieldShape:
     """One field of a manifest that is not itself a record.
 
-    Its path has the names of the records around it, the outermost first.
+    ``path`` begins with the names of the records around the field, the outermost first.
     """
 
     path: str
@@ -51,7 +51,7 @@ class FieldShape:
 def parse_shape(schema: bytes) -> tuple[FieldShape, ...]:
     """Return the fields of an Avro schema, given as JSON.
 
-    Raise ``NotPlainError`` if it cannot be the schema of a manifest.
+    Raise ``NotPlainError`` if the text cannot be the schema of a manifest.
     """
     try:
         return shape_of(json.loads(schema))
@@ -60,7 +60,9 @@ def parse_shape(schema: bytes) -> tuple[FieldShape, ...]:
 
 
 def shape_of(schema: Any) -> tuple[FieldShape, ...]:
-    """Return the fields of a parsed Avro schema."""
+    """Return the fields of a parsed Avro schema; raise NotPlainError if it is not that of a
+    manifest.
+    """
     try:
         fields = tuple(_record_fields(schema, "", {}))
     except (KeyError, TypeError, AttributeError):
