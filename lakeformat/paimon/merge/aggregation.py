@@ -39,7 +39,7 @@ class Aggregation:
     """The primary-key columns, which error messages print."""
     functions: Mapping[str, AggregateFunction]
     removes_on_delete: bool = False
-    """True if a delete removes the row; otherwise it is subtracted."""
+    """True if a DELETE removes the row; False if its values are subtracted."""
 
     @classmethod
     def of_schema(cls, schema: TableSchema) -> Aggregation:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Engine ``deduplicate``: the last row of a key replaces all older ones."""
+"""Engine ``deduplicate``: the last row of a key replaces all older rows."""
 
 from __future__ import annotations
 

@@ -16,12 +16,14 @@ __all__ = ["MergeEngine"]
 class MergeEngine(Protocol):
     """Merges the rows of each key in a write buffer, a compaction or a read.
 
-    Rows are tables of ``_SEQUENCE_NUMBER``, ``_VALUE_KIND`` and columns of the table. A key with
-    one row keeps that row and its kind unchanged in every engine.
+    Rows are tables of ``_SEQUENCE_NUMBER``, ``_VALUE_KIND`` and columns of the table. Every engine
+    keeps the only row of a key, and its kind, unchanged; ``KeyGroups.meets`` has the exceptions.
     """
 
     def needs(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Return ``columns``, followed by the other columns that a merge of them must read."""
+        """Return ``columns``, and after them the other columns that a merge of ``columns`` must
+        read.
+        """
         ...
 
     def merge(self, rows: pa.Table, groups: KeyGroups) -> pa.Table:
@@ -29,6 +31,7 @@ class MergeEngine(Protocol):
 
         A merged row may be a retract: reads drop it, writers keep it. Its sequence number is that
         of the last row that was not ignored. A key whose rows were all ignored because of
-        ``ignore-delete`` has no row in the result.
+        ``ignore-delete`` has no row in the result. Raise InvalidRequestError for a row that the
+        engine cannot merge.
         """
         ...

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Engine ``first-row``: the first row of a key is kept, later ones are ignored."""
+"""Engine ``first-row``: the first row of a key is kept, later rows are ignored."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the deletes and update-befores that ``ignore-delete`` makes an engine ignore.
 
-Files written before the option was set may contain them.
+Files written before the option was set may contain such rows.
 """
 
 from __future__ import annotations

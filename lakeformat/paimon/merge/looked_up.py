@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Merges rows of tables whose compactions look up older rows.
 
-The row of a key at its lowest level above 0 includes the rows at all higher levels. Merging them
-again would count them twice.
+The row of a key at its lowest level above 0 includes the rows at all higher levels. Merging the
+included rows again would count them twice.
 """
 
 from __future__ import annotations

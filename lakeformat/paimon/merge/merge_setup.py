@@ -33,7 +33,8 @@ def merge_order(schema: TableSchema) -> MergeOrder:
 def merge_engine(schema: TableSchema) -> MergeEngine:
     """Return the merge engine of the table.
 
-    Raise InvalidRequestError if an aggregate function does not support its column's type.
+    Raise InvalidRequestError if the options of the engine do not fit the columns. Raise
+    UnsupportedError if the package of a sketch function is not installed.
     """
     options = schema.table_options
     match options.merge_engine:
@@ -56,7 +57,9 @@ def merge_engine(schema: TableSchema) -> MergeEngine:
 
 
 def read_engine(schema: TableSchema) -> MergeEngine:
-    """Return the merge engine for reads; its rows have levels if ``supersedes`` is True."""
+    """Return the merge engine for reads; with ``supersedes``, its input needs the column
+    ``LEVEL``.
+    """
     engine = merge_engine(schema)
     return LookedUp(engine) if supersedes(schema.table_options) else engine
 

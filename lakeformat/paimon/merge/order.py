@@ -88,8 +88,8 @@ def _in_sequence(groups: KeyGroups, words: list[KeyWord]) -> KeyGroups:
 
 
 def _falls(groups: KeyGroups, words: list[KeyWord]) -> Mask:
-    """Return a mask, in the order of ``groups.order``, of rows older than the row of their key
-    before them.
+    """Return a mask, in the order of ``groups.order``, of rows older than the previous row of their
+    key.
     """
     pairs = np.ones(len(groups.order), np.bool_)
     pairs[groups.starts] = False

@@ -35,8 +35,8 @@ class PartialUpdate:
     def needs(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return ``columns``, followed by the columns that must be read to merge them.
 
-        These are the sequence columns of their groups, and of each group in which a delete removes
-        the row.
+        These are the sequence columns of each group that has one of ``columns``, and of each group
+        in which a delete removes the row.
         """
         wanted = set(columns)
         for group in self.rules.groups:
@@ -132,7 +132,8 @@ class _PartialUpdate:
     def _of_adds(self, columns: Mapping[str, Sequence[str]], others: Positions) -> _Sources:
         """Return, for each unit, the source row of each key.
 
-        Those of keys that need a row-by-row merge are arbitrary: the caller overwrites them.
+        The source rows of the keys ``others`` are arbitrary: the caller overwrites them with the
+        result of the row-by-row merge.
         """
         is_added = self._meets.copy()
         is_added[others] = False

@@ -29,8 +29,8 @@ def newest_valid(
 ) -> dict[str, Positions]:
     """Return, for each column, the position of the last row of each key whose value is not null.
 
-    It is ``NOWHERE`` if the key has no such row. ``newest`` has the position of the last row of
-    each key.
+    The position is ``NOWHERE`` if the key has no such row. ``newest`` has the position of the last
+    row of each key.
     """
     found: dict[str, Positions] = {}
     columns = iter(validity.items())
@@ -71,7 +71,9 @@ def _newest_valid(
 
 
 def _slices(groups: KeyGroups, keys: Positions, sizes: Positions) -> KeyGroups:
-    """Return groups of ``keys`` with only the first rows of each: ``sizes`` has their number."""
+    """Return groups of ``keys`` with only their oldest rows; ``sizes`` has the number of these
+    rows.
+    """
     ends = np.cumsum(sizes)
     starts = ends - sizes
     places = np.arange(sizes.sum()) + np.repeat(groups.starts[keys] - starts, sizes)

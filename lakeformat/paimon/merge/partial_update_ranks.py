@@ -69,6 +69,8 @@ class RowByRow:
     def run(self, groups: KeyGroups, keys: Positions) -> None:
         """Merge the rows of ``keys``, which are sorted by falling number of rows; ``keys[i]`` uses
         slot i.
+
+        Raise InvalidRequestError for a row that the engine or a function of a column cannot apply.
         """
         sizes, starts = groups.sizes[keys], groups.starts[keys]
         for number in range(int(sizes[0])):
@@ -166,8 +168,8 @@ class RowByRow:
     def _removal_places(self, compared: Sequence[tuple[Mask, Mask]], deletes: Mask) -> Positions:
         """Return, for each row, the position of the first column that the row does not change.
 
-        If the row is a delete that removes its key, this is the first sequence column of the group
-        that removes it; otherwise it is the number of columns, so the row changes all columns.
+        A delete that removes its key stops at the first sequence column of the group that removes
+        it. Any other row changes all columns, so the position is the number of columns.
         """
         places = np.full(len(deletes), len(self._rules.columns))
         for group, (present, late) in zip(self._rules.groups, compared, strict=True):
@@ -185,8 +187,8 @@ class RowByRow:
     def _compare(self, number: int, slots: Positions, rows: Positions) -> tuple[Mask, Mask]:
         """Return two masks of ``rows`` for the sequence group ``number``.
 
-        The first marks rows that have a sequence in the group; the second marks those of them that
-        are older than the sequence of their slot.
+        The first marks rows that have a sequence in the group. The second marks those of these rows
+        whose sequence is older than the sequence of their slot.
         """
         present = self._sequences[number].present[rows]
         late = present & (self._sequences[number].numbers[rows] < self._reached[number][slots])
@@ -237,7 +239,7 @@ def refuse_nulls(rules: PartialUpdateRules, rows: pa.Table, taken: Callable[[], 
         if len(nulls):
             raise InvalidRequestError(
                 f"column {name!r} is NOT NULL, but a row of "
-                f"{key_text(rows, rules.keys, int(nulls[0]))} that merge engine 'partial-update' "
-                "merges with another has a null there; give the column a value in every row, "
-                "deletes too, or make it nullable"
+                f"{key_text(rows, rules.keys, int(nulls[0]))}, which merge engine 'partial-update' "
+                "merges with another row, has a null there; give the column a value in every row, "
+                "deletes too, or make the column nullable"
             )

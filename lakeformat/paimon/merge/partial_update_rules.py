@@ -18,7 +18,7 @@ class PartialUpdateRules:
     """The rules of a table: its sequence groups, aggregated columns, and the effect of deletes."""
 
     columns: tuple[str, ...]
-    """Every column of the table, in its order."""
+    """Every column of the table, in the order of the schema."""
     keys: tuple[str, ...] = ()
     """The primary-key columns, which error messages print."""
     not_null: frozenset[str] = frozenset()

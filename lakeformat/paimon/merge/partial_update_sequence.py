@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts the sequence columns of a group to one whole number per row; a newer row has a larger
-one.
+"""Converts the sequence columns of a group to one whole number per row; a larger number is
+newer.
 """
 
 from __future__ import annotations

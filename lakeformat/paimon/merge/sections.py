@@ -36,7 +36,8 @@ No key of a section is in a file of another section.
 def key_sections(files: Sequence[DataFileMeta], key_types: Sequence[DataType]) -> list[Section]:
     """Divide files into sections with separate key ranges, in key order.
 
-    The runs of a section are in the order of their largest sequence numbers, oldest first.
+    The runs of a section are in the order of their largest sequence numbers, oldest first. Raise
+    CorruptTableError for a file whose first key is greater than its last key.
     """
     if not files:
         return []
@@ -54,7 +55,9 @@ def key_sections(files: Sequence[DataFileMeta], key_types: Sequence[DataType]) -
 def overlapping(
     files: Sequence[DataFileMeta], others: Sequence[DataFileMeta], key_types: Sequence[DataType]
 ) -> list[int]:
-    """Return the positions of the other files that may share keys with ``files``, in key order."""
+    """Return the positions in ``others`` of files that may share keys with ``files``, in key
+    order.
+    """
     least, most = _ranks([*files, *others], key_types)
     starts, ends = least[: len(files)], most[: len(files)]
     found = []

@@ -33,9 +33,9 @@ number of rows in a row group.
 """
 
 Round: TypeAlias = list[tuple[int, list[pa.RecordBatch]]]
-"""Rows that are merged together: all rows of some keys.
+"""All rows of some keys, which are merged together.
 
-For each run that has some of them, oldest first: the number of the run, and the batches.
+The list has, for each run with such rows, oldest run first, the number of the run and the batches.
 """
 
 Key: TypeAlias = tuple[tuple[bool, object], ...]
@@ -61,7 +61,8 @@ def merge_runs(
 
     Each run has its keys in order and each key once; if rows compare equal, the row of the later
     run is newer. ``numbered=False``: all rows of a run are newer than those of earlier runs, so
-    sequence numbers are not compared. ``ahead`` may fetch rounds before they are needed.
+    sequence numbers are not compared. ``ahead`` may fetch rounds before they are needed. Raise
+    CorruptTableError if the keys of a run are not in order.
     """
     if len(runs) == 1:
         for batch in runs[0]:

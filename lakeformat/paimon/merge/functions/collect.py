@@ -55,10 +55,10 @@ class CollectFunction:
 
 
 def without(states: pa.Array, values: pa.Array, *, every: bool) -> pa.Array:
-    """Remove the elements of each list of ``values`` from the list at its position in ``states``.
+    """Return ``states`` without the elements of the list at the same position in ``values``.
 
-    ``every=True`` removes all elements equal to one of them; False removes one element for each of
-    them.
+    With ``every``, an element of ``values`` removes all equal elements, otherwise one equal
+    element.
     """
     both = pa.concat_arrays([states, values])
     codes = codes_of(both.values)

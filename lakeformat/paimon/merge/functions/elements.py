@@ -93,8 +93,9 @@ class Pairs:
 
 
 def pairs_of(keys: Positions, codes: Positions) -> Pairs:
-    """Return the pairs of elements, given the key and the code of each; equal elements have equal
-    codes.
+    """Return the pairs of elements, given the key and the code of each element.
+
+    Equal elements have equal codes: see ``codes_of``.
     """
     span = int(codes.max(initial=0)) + 1
     _, first, of = np.unique(keys * span + codes, return_index=True, return_inverse=True)

@@ -54,13 +54,13 @@ class Accumulator(Protocol):
         ...
 
     def reset(self, keys: Positions, rows: Positions) -> None:
-        """Set the state of each key to the value of its row; what else the function remembers is
+        """Set the state of each key to the value of its row; other memory of the function is
         kept.
         """
         ...
 
     def clear(self, keys: Positions) -> None:
-        """Set the state of each key to NULL; what else the function remembers is kept."""
+        """Set the state of each key to NULL; other memory of the function is kept."""
         ...
 
     def result(self) -> pa.Array:
@@ -86,8 +86,10 @@ class AggregateFunction(Protocol):
         ...
 
     def reduce(self, values: Column, groups: KeyGroups) -> pa.Array:
-        """Return one value per key: its rows, of which none is a retraction, are aggregated in
-        merge order, beginning with NULL.
+        """Return one value per key: the rows of the key are aggregated in merge order, beginning
+        with NULL.
+
+        No row may be a retract.
         """
         ...
 

@@ -28,8 +28,8 @@ _BLANK = (
 class ListaggFunction:
     """Joins texts with a delimiter.
 
-    With ``distinct``, each text is split at the delimiter, and only the parts that are not in the
-    result yet are added.
+    With ``distinct``, the first text of a key is kept unchanged. Later texts are split at the
+    delimiter, and only parts that are new and not blank are added.
     """
 
     name: str

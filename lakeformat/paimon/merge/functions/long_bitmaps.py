@@ -51,7 +51,9 @@ def union_of_long_bitmaps(values: Sequence[bytes]) -> bytes:
 
 
 def decode_long_bitmap(value: bytes) -> Longs:
-    """Return the numbers of a bitmap, ascending as unsigned."""
+    """Return the numbers of a bitmap, ascending as unsigned; raise CorruptTableError if it is
+    damaged.
+    """
     cursor = ByteCursor(value, "its bitmap", remedy="write the bitmap again")
     if not cursor.int8():
         return np.empty(0, np.uint64)

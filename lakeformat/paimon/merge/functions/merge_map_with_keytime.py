@@ -26,7 +26,8 @@ __all__ = ["MergeMapWithKeyTimeFunction"]
 class MergeMapWithKeyTimeFunction:
     """Merges entries by map key, and keeps the entry whose time is the latest.
 
-    The time is a member of the entry's value. A null value deletes the entry.
+    The time is a member of the entry's value. The first map is taken unchanged. In later maps, a
+    null value deletes the entry, and an entry without a time is ignored.
     """
 
     name: str

@@ -31,7 +31,7 @@ class NestedKey:
     def accepted(self, rows: pa.Array, found: Elements, groups: KeyGroups) -> Elements:
         """Return the elements without those that have a null in their nested key.
 
-        Strategy ``merge`` keeps them; strategy ``error`` raises RefusedRow for the first of them.
+        The strategy ``merge`` keeps these elements; the strategy ``error`` raises RefusedRow.
         """
         if self.null_strategy == "merge":
             return found
@@ -53,7 +53,7 @@ class NestedKey:
 
 
 def present_elements(values: pa.Array, groups: KeyGroups) -> Elements:
-    """Return the elements, except null ones, of the arrays in ``values``."""
+    """Return the elements of the arrays in ``values``, except null elements."""
     found = elements_of(values, groups)
     if values.values.null_count == 0:
         return found

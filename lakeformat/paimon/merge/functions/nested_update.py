@@ -26,10 +26,11 @@ __all__ = ["NestedUpdateFunction"]
 
 @dataclass(frozen=True, slots=True)
 class NestedUpdateFunction:
-    """Adds the elements of all arrays of a key; of elements with equal nested keys, one is kept.
+    """Adds the elements of all arrays of a key, and keeps one of several elements with equal nested
+    keys.
 
-    It is the one with the largest sequence, or the later one without a sequence field. Without a
-    nested key, all elements are kept. No element is added beyond ``count_limit`` elements.
+    The element with the largest sequence is kept; without a sequence field, the last one. Without a
+    nested key, all elements are kept. An array with ``count_limit`` elements gets no new element.
     """
 
     name: str

@@ -27,13 +27,11 @@ __all__ = ["NumberState", "Step", "again", "has_value"]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The numbers that one addition, multiplication or subtraction gives, for several states at
-    once.
-    """
+    """The result of one addition, multiplication or subtraction for several states at once."""
 
     numbers: Numbers
     fits: Mask
-    """True where the number fits the column's type; where it does not, the value is null or
+    """True where the number fits the column's type; elsewhere the value becomes null or is
     refused.
     """
 
@@ -55,7 +53,7 @@ class NumberState(ABC):
         self.is_long = is_bigint or self.arithmetic is Arithmetic.LONG_DECIMAL
         """True if the numbers have 64 bits, so that their arithmetic in 64 bits can overflow."""
         self.refuses = self.arithmetic is Arithmetic.INTEGER
-        """True if a number that does not fit is an error; otherwise it becomes null."""
+        """True if a number that does not fit raises RefusedRow; False if it becomes null."""
         self._state = np.zeros(keys, self._numbers.dtype)
         self._has = np.zeros(keys, bool)
 

@@ -62,7 +62,7 @@ def arithmetic_of(data_type: pa.DataType) -> Arithmetic:
 
 
 def range_of(data_type: pa.DataType) -> Range:
-    """Return the smallest and the largest number of a type; those of a decimal are unscaled."""
+    """Return the smallest and the largest number of a type; numbers of a decimal are unscaled."""
     if pa.types.is_decimal(data_type):
         most = 10**data_type.precision - 1
         return Range(-most, most)
@@ -73,7 +73,8 @@ def range_of(data_type: pa.DataType) -> Range:
 def to_numbers(values: pa.Array) -> Numbers:
     """Return the numbers of a column: int64 for integers and decimals of at most 18 digits.
 
-    Decimals are unscaled; those of more digits are Python ints. The numbers of nulls are arbitrary.
+    Decimals are unscaled; decimals of more digits are Python ints. The numbers of nulls are
+    arbitrary.
     """
     match arithmetic_of(values.type):
         case Arithmetic.LONG_DECIMAL:
@@ -124,8 +125,9 @@ def _decimals(pairs: Numbers, valid: Mask, data_type: pa.DataType) -> pa.Array:
 
 
 def wide_halves(values: pa.Array) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-    """Return the low and the high 64 bits of the unscaled values of decimals; those of nulls are
-    arbitrary.
+    """Return the low and the high 64 bits of the unscaled values of decimals.
+
+    The bits of nulls are arbitrary.
     """
     pairs = np.frombuffer(values.buffers()[1] or b"", np.int64)[2 * values.offset :]
     pairs = pairs[: 2 * len(values)]

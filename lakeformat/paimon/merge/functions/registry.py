@@ -35,7 +35,11 @@ def kept_key(column: str) -> AggregateFunction:
 
 
 def aggregate_function(name: str, field: DataField, options: TableOptions) -> AggregateFunction:
-    """Return the function ``name`` for the column ``field``, with the column's options applied."""
+    """Return the function ``name`` for the column ``field``, with the column's options applied.
+
+    Raise InvalidRequestError if the function does not support the type of the column or its
+    options.
+    """
     check_function(name, field, options)
     function = _function(canonical_name(name, field.name), field, options)
     ignores = options.of_column(TableOptions.ignore_retract, field.name)

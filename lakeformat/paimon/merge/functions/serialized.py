@@ -19,7 +19,7 @@ __all__ = ["SerializedFunction"]
 
 @dataclass(frozen=True, slots=True)
 class SerializedFunction:
-    """The union of bitmaps or sketches; if a key has only one, its bytes are not changed."""
+    """The union of bitmaps or sketches; the only value of a key is returned unchanged."""
 
     name: str
     column: str

@@ -83,8 +83,7 @@ class SumFunction:
 
 _PIECE = 0xFFFFFFFF
 SLACK = 1e-9
-"""The relative amount added to upper bounds that are computed in doubles; far more than their
-error.
+"""The relative safety margin for bounds computed in doubles, far larger than their rounding errors.
 """
 
 
