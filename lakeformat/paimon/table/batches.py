@@ -29,7 +29,7 @@ __all__ = ["begin", "stream_table"]
 def begin(handle: TableHandle) -> Iterator[Position]:
     """Keep the newest snapshot and all later ones during a with block, and yield its position.
 
-    Raise InvalidRequestError if consumers of the table keep changelogs only.
+    Raise InvalidRequestError if ``consumer.changelog-only`` lets consumers keep changelogs only.
     """
     if handle.options.consumer_changelog_only and is_decoupled(handle.options):
         raise InvalidRequestError(
@@ -49,7 +49,7 @@ def begin(handle: TableHandle) -> Iterator[Position]:
 
 
 def stream_table(handle: TableHandle) -> StreamTable:
-    """Return the table as the log of batches needs it: its directory, earlier commits and
+    """Return the parts of the table that the log of batches needs: the directory, commits and
     consumers.
     """
     return StreamTable(

@@ -49,28 +49,30 @@ class TableCommits(TableReads):
 
         ``data`` is a pyarrow, pandas or polars object, or an iterable of those; missing columns get
         their default or nulls. With a primary key, a row is merged with the row of its key.
-        ``kinds`` is the kind of each row: insert ('+I'), before and after an update ('-U', '+U'),
-        or delete ('-D'), as one value per row or as the name of a column of ``data``. Other tables
-        accept inserts only.
 
-        ``overwrite="table"`` replaces all rows, ``{"dt": "2024-01-01"}`` those of some partitions
-        and ``"partitions"`` those of the partitions that get rows. ``read_snapshot`` is the
-        snapshot the rows were computed from, as a number, a position or its text: the commit is
-        refused if these partitions have changed since. With dynamic buckets, the rows are written
-        again if another writer has assigned buckets to keys meanwhile. If ``data`` is an iterator,
-        which can be read only once, the commit is refused instead.
+        ``kinds`` is the kind of each row: insert ('+I'), before and after an update ('-U', '+U'),
+        or delete ('-D'). Pass one value per row, or the name of a column of ``data``. Tables
+        without a primary key accept inserts only.
+
+        ``overwrite="table"`` replaces all rows, ``{"dt": "2024-01-01"}`` the rows of these
+        partitions, and ``"partitions"`` the rows of every partition that gets a row.
+        ``read_snapshot`` is the snapshot from which the rows were computed, as a number, a position
+        or the text of a position. If these partitions have changed since, CommitConflictError is
+        raised. With dynamic buckets, the rows are written again if another writer has assigned
+        buckets to keys meanwhile. If ``data`` is an iterator, which can be read only once,
+        BucketsChangedError is raised instead.
 
         ``conflict="transaction-order"`` keeps what other commits changed after ``read_snapshot``,
-        instead of a refusal: the rows count as written at that snapshot, so a later row or delete
-        of a key wins, and an overwrite deletes only older rows. It needs a primary key, the merge
-        engine ``deduplicate``, and the snapshots since ``read_snapshot``. None: the table option
-        ``write.conflict`` decides.
+        instead of raising CommitConflictError. The rows count as written at that snapshot: a later
+        row or delete of a key wins, and an overwrite deletes only older rows. This needs a primary
+        key, the merge engine ``deduplicate``, and the snapshots since ``read_snapshot``. None: the
+        table option ``write.conflict`` decides.
 
-        If ``commit`` was published before, nothing is written and the rows are not compared. On an
-        append table another number of rows is refused, if ``data`` shows it without being read.
-
-        Rows of a primary-key table are added to level 0, as with ``write-only``: where reads skip
-        level 0 (``first-row``, deletion vectors) they become visible by a compaction.
+        If ``commit`` was published before, nothing is written and the rows are not compared. An
+        append table raises InvalidRequestError for another number of rows, if ``data`` shows the
+        number without being read. Rows of a primary-key table are added to level 0, as with
+        ``write-only``. Where reads skip level 0 (``first-row``, deletion vectors), the rows become
+        visible by a compaction.
 
         If this raises a ``LakeError``, nothing was published and no file is left behind. The
         exception is ``CommitOutcomeUnknownError``: then repeat the call with the same ``commit``.
@@ -125,12 +127,11 @@ class TableCommits(TableReads):
     ) -> CommitReport:
         """Publish prepared files, as ``write`` does; commit each message only once.
 
-        Compacted files become a separate snapshot after the one of new rows. An ``overwrite`` also
-        deletes rows added after the messages were prepared. To refuse it in that case, pass the
-        snapshot they were computed from as ``read_snapshot``. With
-        ``conflict="transaction-order"`` it keeps rows that are newer than this snapshot, as
-        ``write`` does. If a key of the messages was changed since, this process writes their rows
-        again.
+        Compacted files become a separate snapshot after the snapshot of new rows. An ``overwrite``
+        also deletes rows added after the messages were prepared. To get CommitConflictError in that
+        case, pass the snapshot from which the rows were computed as ``read_snapshot``. With
+        ``conflict="transaction-order"``, rows that are newer than this snapshot are kept, as by
+        ``write``. If a key of the messages was changed since, this process writes their rows again.
         """
         if unknown:
             from lakeformat.tables.unknown_arguments import refuse_unknown  # only for a message
@@ -149,8 +150,8 @@ class TableCommits(TableReads):
         """Remove the files of messages that will not be committed.
 
         Return the URIs of files that could not be removed. Raise InvalidRequestError if the table
-        refers to one of the files, or none of them exists. Call it only when no commit of them is
-        in progress: not right after ``CommitOutcomeUnknownError``.
+        refers to one of the files, or none of them exists. Call it only when no commit of the
+        messages is in progress: not right after ``CommitOutcomeUnknownError``.
         """
         from lakeformat.paimon.commit.abort import abort_messages
         from lakeformat.paimon.metadata.commit_message import check_messages
@@ -189,8 +190,8 @@ class TableCommits(TableReads):
 
         ``with table.begin() as position``: read the table at ``position``, and write the batch with
         ``read_snapshot=position``. While the block runs, a consumer ``batch-<id>`` keeps the
-        snapshots. If the process dies in it, the consumer remains: delete it, or set the table
-        option ``consumer.expiration-time``. ``InvalidRequestError`` is raised if the option
+        snapshots. If the process dies in the block, the consumer remains: delete it, or set the
+        table option ``consumer.expiration-time``. Raise InvalidRequestError if the option
         ``consumer.changelog-only`` lets consumers keep changelogs only.
         """
         from lakeformat.paimon.table.batches import begin
@@ -198,7 +199,7 @@ class TableCommits(TableReads):
         return begin(self._handle)
 
     def remembered(self, commit: CommitId) -> AbstractContextManager[CommitId | None]:
-        """The old name of ``stream_batch``, which does the same."""
+        """Do the same as ``stream_batch``, the new name of this method."""
         warn("Table.remembered is now Table.stream_batch", DeprecationWarning, stacklevel=2)
         return self.stream_batch(commit)
 
@@ -214,8 +215,8 @@ class TableCommits(TableReads):
         return bool(self.schema.primary_keys)
 
     def find_run(self, user: str) -> RunRecord | None:
-        """Return the record of the last success of a run, by its commit user; None if there is
-        none.
+        """Return the record of the last success of a run, by its commit user; None without a
+        success.
         """
         return self.runs.read(user)
 
@@ -226,7 +227,10 @@ class TableCommits(TableReads):
     def truncate(
         self, *, commit: CommitId | None = None, read_snapshot: AnyPosition | str | None = None
     ) -> CommitReport:
-        """Delete all rows; earlier snapshots keep them until they expire."""
+        """Delete all rows; earlier snapshots keep them until they expire.
+
+        Raise CommitConflictError if the table has changed since ``read_snapshot``.
+        """
         return self._delete([{}], commit, read_snapshot)
 
     def drop_partitions(
@@ -236,7 +240,10 @@ class TableCommits(TableReads):
         commit: CommitId | None = None,
         read_snapshot: AnyPosition | str | None = None,
     ) -> CommitReport:
-        """Delete the rows of partitions, each named by the values of some partition columns."""
+        """Delete the rows of partitions, each named by the values of some partition columns.
+
+        Raise CommitConflictError if these partitions have changed since ``read_snapshot``.
+        """
         from lakeformat.tables.arguments import partitions_to_drop
 
         return self._delete(partitions_to_drop(partitions), commit, read_snapshot)

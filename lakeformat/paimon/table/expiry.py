@@ -33,15 +33,15 @@ class TableExpiry(TableReads):
     ) -> ExpireReport:
         """Remove old snapshots with the files only they need; the newest is always kept.
 
-        At least ``retain_min`` and at most ``retain_max`` of the newest are kept. Between those,
-        snapshots that were replaced before ``older_than`` expire: a time, or an age such as ``"2
+        At least ``retain_min`` and at most ``retain_max`` of the newest are kept. Between those, a
+        snapshot expires if it was replaced before ``older_than``: a time, or an age such as ``"2
         d"``. Missing arguments default to the table options. Snapshots that a tag, a branch or a
         consumer needs are kept. ``limit`` is the largest number to expire.
 
         A ``dry_run`` deletes nothing, and its report has each file with the reason. If you pass
-        ``on_progress``, the report has no files: the function is called with each of them, deleted
-        or planned. The rest of an interrupted expiry is deleted first. A file that cannot be
-        deleted is counted, and the next call tries it again.
+        ``on_progress``, the report has no files: the function is called with each file, deleted or
+        planned. The rest of an interrupted expiry is deleted first. A file that cannot be deleted
+        is counted, and the next call tries it again.
         """
         from lakeformat.paimon.expire import expire_snapshots
 

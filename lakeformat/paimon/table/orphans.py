@@ -48,13 +48,14 @@ class TableOrphans(TableReads):
 
         Only files last changed before ``older_than`` are removed: a time, or an age such as ``"2
         d"``. The default is one day before the newest commit or, without a commit, one day ago.
-        Writes in progress have unreferenced files. So a time within one day, or after
-        ``running_since``, is refused unless ``allow_younger`` confirms that no writer is active.
-        ``running_since`` is the start of the oldest write in progress. An old file is kept if its
-        writer also wrote a file that is not old enough. The files of the messages ``in_use`` and
-        files with unknown names are kept, too. Removing more than ``max_share`` of the table's
-        files or bytes is refused. ``external_paths`` also checks external paths, where no other
-        table may keep files. ``on_progress`` is called with every file.
+        Writes in progress have unreferenced files. So InvalidRequestError is raised for a time
+        within one day, or after ``running_since``, unless ``allow_younger`` confirms that no writer
+        is active. ``running_since`` is the start of the oldest write in progress. An old file is
+        kept if its writer also wrote a file that is not old enough. The files of the messages
+        ``in_use`` and files with unknown names are kept, too. InvalidRequestError is also raised if
+        more than ``max_share`` of the table's files or bytes are orphans. ``external_paths`` also
+        checks external paths, where no other table may keep files. ``on_progress`` is called with
+        every file.
 
         ``executor`` reads manifests and lists directories: ``"threads"`` (as many as the option
         ``file-operation.thread-num``), ``"serial"``, or an object such as
@@ -84,8 +85,9 @@ class TableOrphans(TableReads):
     ) -> MissingFilesReport:
         """Remove missing and truncated data files from the table. Dry run by default.
 
-        Their rows are lost, and every read of them fails until this is done. Removing more than
-        ``max_share`` of the files is refused, because then the storage is probably wrong.
+        Their rows are lost, and every read of such a file fails until it is removed. Raise
+        InvalidRequestError if more than ``max_share`` of the files are missing, because then the
+        storage is probably wrong.
         """
         from lakeformat.paimon.orphans.missing import remove_missing_files
 
@@ -97,16 +99,19 @@ class TableOrphans(TableReads):
         """Remove missing manifests from the newest snapshot. Dry run by default.
 
         The rows of data files that only these manifests name are lost. A snapshot that names a
-        missing manifest cannot be read. The call is refused if a missing manifest recorded deleted
-        files, or if an append table has deletion vectors. Then roll back to a complete snapshot, or
-        restore the manifests from a backup.
+        missing manifest cannot be read. Raise InvalidRequestError if a missing manifest recorded
+        deleted files, or if an append table has deletion vectors. Then roll back to a complete
+        snapshot, or restore the manifests from a backup.
         """
         from lakeformat.paimon.orphans.missing_manifests import remove_missing_manifests
 
         return remove_missing_manifests(self._handle, dry_run=dry_run)
 
     def repair(self, dry_run: bool = False) -> RepairHintsReport:
-        """Correct wrong hints LATEST and EARLIEST of every branch, and report missing snapshots."""
+        """Correct wrong hints LATEST and EARLIEST of every branch, and report missing snapshots.
+
+        A ``dry_run`` only reports them.
+        """
         from lakeformat.paimon.orphans.hints import repair_hints
 
         return repair_hints(self._handle, dry_run=dry_run)

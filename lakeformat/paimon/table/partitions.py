@@ -47,7 +47,7 @@ class TablePartitions(TableReads):
     def explain_empty_choice(
         self, *, where: Where | None = None, partitions: Partitions | None = None
     ) -> str | None:
-        """Return a sentence that names the nearest partitions if none of the chosen ones has rows.
+        """Return a sentence that names the nearest partitions if no chosen partition has rows.
 
         Return None if a chosen partition has rows, or if neither argument is given.
         """
@@ -123,12 +123,12 @@ class TablePartitions(TableReads):
         allow_empty: bool = False,
         dry_run: bool = False,
     ) -> MarkDoneReport:
-        """Mark partitions as done, each named by all its values; repeating it is harmless.
+        """Mark partitions as done, each named by the values of all partition columns.
 
-        ``actions`` are those of the option ``partition.mark-done-action``: ``"success-file"``
-        writes ``_SUCCESS`` into the directory of the partition, ``"done-partition"`` creates a
-        directory with its name and ``.done``. A partition without rows is refused unless
-        ``allow_empty``.
+        A repeated call is harmless. ``actions`` replaces the option ``partition.mark-done-action``:
+        ``"success-file"`` writes ``_SUCCESS`` into the directory of the partition,
+        ``"done-partition"`` creates a directory with the name of the partition and ``.done``. A
+        partition without rows raises NotFoundError unless ``allow_empty`` is set.
         """
         from lakeformat.paimon.partitions.mark_done import mark_partitions_done
 
@@ -145,13 +145,12 @@ class TablePartitions(TableReads):
         dry_run: bool = False,
         on_progress: OnRows | None = None,
     ) -> AnalyzeReport:
-        """Count the rows, and the values of ``columns`` or of ``"all"`` columns, for query
-        planners.
+        """Count the rows, and compute statistics of columns for query planners.
 
-        The columns are read once; without ``columns`` the rows are only counted, as by ``count``.
-        The result is published as a snapshot of kind ANALYZE, which ``$statistics`` shows and later
-        snapshots inherit until the schema changes. ``on_progress`` is called with the number of
-        rows read so far.
+        ``columns`` names the columns, or is ``"all"``; each is read once. With None, only rows are
+        counted, as by ``count``. The result is published as a snapshot of kind ANALYZE, which
+        ``$statistics`` shows and later snapshots inherit until the schema changes. ``on_progress``
+        is called with the number of rows read so far.
         """
         from lakeformat.paimon.analyze.analyze import analyze
 
@@ -178,7 +177,7 @@ class TablePartitions(TableReads):
         """Create the indexes of the options ``file-index.*`` for existing files.
 
         Data files do not change. ``force`` also rebuilds existing indexes. ``on_progress`` is
-        called with the number of files, and how many of them are done.
+        called with the number of files, and the number of finished files.
         """
         from lakeformat.paimon.compact.partition_choice import Chosen
         from lakeformat.paimon.file_indexes.rewrite import rewrite_file_indexes

@@ -40,7 +40,7 @@ __all__ = ["TableReads"]
 
 
 class TableReads:
-    """The methods of ``Table`` that read; the base of its other groups of methods."""
+    """The methods of ``Table`` that read; the base class of the other groups of methods."""
 
     def __init__(self, handle: TableHandle) -> None:
         self._handle = handle
@@ -71,7 +71,7 @@ class TableReads:
         return "has a primary key" if self.schema.primary_keys else None
 
     def contradictions(self, wanted: WantedTable) -> list[str]:
-        """Return what differs between this table and the description of a new one, one text
+        """Return the differences between this table and the description of a new table, one text
         each.
         """
         from lakeformat.paimon.schema_changes.contradictions import contradictions
@@ -86,8 +86,8 @@ class TableReads:
     def latest_snapshot(self, known: Snapshot | None = None) -> Snapshot | None:
         """Return the newest snapshot; None for a table without commits.
 
-        For polling, pass the snapshot that the last call returned as ``known``: if it is still the
-        newest, this costs two small requests and no listing.
+        For polling, pass the snapshot that the last call returned as ``known``. If it is still the
+        newest, the call costs two small requests and no listing.
         """
         storage, layout = self._handle.storage, self._handle.layout
         if known is not None and is_still_newest(storage, layout, known):
@@ -97,8 +97,8 @@ class TableReads:
     def position(self, named: AnyPosition | str | Mapping[str, Any] | None = None) -> Position:
         """Return the position of the newest snapshot; for a table without commits, the start.
 
-        With ``named``, a stored position or a snapshot number, return it as a position of this
-        table. A position of another branch or table raises InvalidRequestError.
+        ``named`` is a stored position or a snapshot number: return it as a position of this table.
+        Raise InvalidRequestError for a position of another branch or table.
         """
         if named is None:
             head = self.latest_snapshot()
@@ -110,11 +110,10 @@ class TableReads:
     def positions(
         self, *, after: AnyPosition | None = None, upto: AnyPosition | None = None, limit: int
     ) -> list[Position]:
-        """Return at most ``limit`` positions after ``after`` up to ``upto``: the newest, oldest
-        first.
+        """Return the newest ``limit`` positions after ``after`` and up to ``upto``, oldest first.
 
-        They are computed, not read, so some of their snapshots may have expired. Without ``upto``
-        the newest snapshot is used.
+        Positions are computed, not read, so some of their snapshots may have expired. None:
+        ``after`` is the start of the history, ``upto`` the newest snapshot.
         """
         handle = self._handle
         end = self.position() if upto is None else upto
@@ -143,7 +142,7 @@ class TableReads:
     def since(self, after: AnyPosition, upto: AnyPosition | None = None) -> Since[Snapshot]:
         """Return the snapshots after ``after``, oldest first, up to ``upto`` or the newest.
 
-        The result shows if some of them have expired, and if a rollback removed the snapshot of
+        The result also shows if some of these snapshots have expired, and if a rollback removed
         ``after``.
         """
         from lakeformat.paimon.read.since import find_since
@@ -163,10 +162,10 @@ class TableReads:
         return read_snapshot_if_present(handle.storage, handle.layout, wanted)
 
     def snapshot_change(self, number: AnyPosition) -> SnapshotChange | None:
-        """Return the files that one snapshot added and deleted, by partition; None if it has
-        expired.
+        """Return the files that one snapshot added and deleted, by partition.
 
-        Only the manifests of its own commit are read, however large the table is.
+        Return None if the snapshot has expired or does not exist yet. Only the manifests of its own
+        commit are read, however large the table is.
         """
         from lakeformat.paimon.read.changes.snapshot_change import snapshot_change
 
@@ -189,11 +188,13 @@ class TableReads:
     ) -> Scan:
         """Scan the rows of the newest snapshot, or of one chosen by number, tag, time or watermark.
 
-        ``where`` is a SQL condition or one made with ``lake.col``. ``partitions`` chooses some by
-        their values, ``{"dt": "2024-01-01"}`` or a list of such. ``as_of`` is the newest snapshot
-        at that time (UTC unless it has a zone), ``watermark`` the oldest that has reached it. A
-        chosen snapshot is read with the columns the table had then. Otherwise the table options
-        ``scan.*`` may choose one; ``newest`` ignores them.
+        ``where`` is a SQL condition or one made with ``lake.col``. ``partitions`` chooses
+        partitions by their values, ``{"dt": "2024-01-01"}`` or a list of such dicts. ``as_of``
+        chooses the newest snapshot at that time (UTC unless it has a zone), ``watermark`` the
+        oldest snapshot that has reached it. A chosen snapshot is read with the columns the table
+        had then. If no argument chooses a snapshot, the table options ``scan.*`` may choose one;
+        ``newest`` ignores these options. ``limit`` is the largest number of rows. Raise
+        NotFoundError if the chosen snapshot does not exist.
         """
         from lakeformat.paimon.read.scan import Scan
         from lakeformat.paimon.read.where import row_filter
@@ -225,12 +226,12 @@ class TableReads:
         newest.
 
         Both are positions, snapshot numbers, tag names or datetimes; ``after=0`` is before the
-        first snapshot.
+        first snapshot. Raise NotFoundError if some of these changes have expired.
 
         ``mode="delta"`` returns the rows as they were written, ``"changelog"`` the rows of
-        changelog files, ``"diff"`` compares two snapshots by key. ``"auto"`` compares two tags;
-        otherwise it reads the changelog if the table keeps one, else the delta. The first column,
-        ``rowkind``, is the kind of each row; ``where`` may use it, too.
+        changelog files, ``"diff"`` compares two snapshots by key. ``"auto"`` compares two tags.
+        Between other ends, it reads the changelog if the table keeps one, else the delta. The first
+        column, ``rowkind``, is the kind of each row; ``where`` may use it, too.
         """
         from lakeformat.paimon.read.changes.changes import Changes
         from lakeformat.paimon.read.changes.rows import changed_rows
@@ -252,9 +253,9 @@ class TableReads:
     ) -> ChangeStream:
         """Stream changes, one snapshot after another; the stream never waits for the next.
 
-        ``mode`` chooses the start: all rows and then the changes (``latest-full``,
-        ``compacted-full``, ``from-snapshot-full``), or changes alone (``latest``, ``from-snapshot``
-        with ``snapshot=``, ``from-timestamp`` with ``as_of=``). With a ``consumer`` the stream
+        ``mode`` chooses the start. All rows and then the changes: ``latest-full``,
+        ``compacted-full`` or ``from-snapshot-full``. Changes alone: ``latest``, ``from-snapshot``
+        with ``snapshot=``, or ``from-timestamp`` with ``as_of=``. With a ``consumer`` the stream
         resumes after the last acknowledged snapshot, and unacknowledged snapshots do not expire.
         """
         from lakeformat.paimon.read.changes.rows import changed_rows
@@ -297,10 +298,10 @@ class TableReads:
         *,
         newest: bool,
     ) -> tuple[TableHandle, ShownState]:
-        """Return the snapshot that the call or the table options choose, and the handle to read it
-        with.
+        """Return the snapshot that the call or the table options choose, and the handle for reading
+        it.
 
-        The handle has the schema of that snapshot if its columns are to be shown.
+        The handle has the schema of that snapshot if the snapshot is read with its own columns.
         """
         from lakeformat.paimon.read.shown_state import ShownState, find_shown_state
         from lakeformat.paimon.read.time_travel import find_snapshot
@@ -309,8 +310,8 @@ class TableReads:
         chosen = find_snapshot(handle, snapshot=snapshot, tag=tag, as_of=as_of, watermark=watermark)
         if newest and chosen is not None:
             raise InvalidRequestError(
-                "newest=True reads the newest snapshot, but another argument chooses one: remove "
-                "one of them"
+                "newest=True reads the newest snapshot, but another argument chooses a snapshot: "
+                "remove one of the two"
             )
         if chosen is not None:
             state: ShownState | None = ShownState(chosen, with_its_schema=True)

@@ -40,14 +40,13 @@ class TableRowChanges(TableReads):
 
         With a primary key, delete rows are written. Without one, the rows are marked by deletion
         vectors if the table has ``deletion-vectors.enabled``; otherwise only the files that hold
-        them are rewritten.
+        such rows are rewritten.
 
         Rows that other writers add meanwhile are kept. If another commit changes the same files
         first, or the same partitions of a table with a primary key, the rows are searched again.
-        ``dry_run`` only counts them. Earlier snapshots keep them until they expire. With a
-        ``commit`` a change that meets no row is published, too, so that a repetition finds it.
-
-        ``conflict="transaction-order"`` searches the rows in ``read_snapshot`` and keeps those
+        ``dry_run`` only counts the rows. Earlier snapshots keep deleted rows until they expire.
+        With a ``commit`` a change that meets no row is published, too, so that a repetition finds
+        it. ``conflict="transaction-order"`` searches the rows in ``read_snapshot`` and keeps those
         whose key other commits have changed since; see ``write``.
         """
         from lakeformat.paimon.row_changes.change import delete_rows
@@ -79,8 +78,8 @@ class TableRowChanges(TableReads):
         ``{"price": lambda rows: pc.add(rows["price"], 1)}``, and again after a conflict. No value
         is rounded or truncated. In a primary-key table the rows are written again with their new
         values; key columns cannot be updated. In a table without primary key the old rows are
-        deleted as by ``delete``, and the new ones added. Conflicts, rows of other writers and
-        ``dry_run`` are handled as by ``delete``, and so are ``read_snapshot`` and ``conflict``.
+        deleted as by ``delete``, and the new rows are added. Conflicts, rows of other writers,
+        ``dry_run``, ``read_snapshot`` and ``conflict`` are handled as by ``delete``.
         """
         from lakeformat.paimon.row_changes.change import update_rows
 
@@ -111,6 +110,7 @@ def _read(
     if read_snapshot is not None:
         raise InvalidRequestError(
             f"read_snapshot needs conflict='transaction-order' on {handle.uri}: without it, rows "
-            "are changed as they are in the newest snapshot. Nothing was changed"
+            "are changed as they are in the newest snapshot. Nothing was changed; pass both "
+            "arguments, or leave out read_snapshot"
         )
     return None

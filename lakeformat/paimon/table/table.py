@@ -60,8 +60,8 @@ def load_table(
 ) -> Table:
     """Return the table under ``layout``, with the newest schema of its branch.
 
-    ``external_roots`` are the external paths that it may use; ``observer`` is called after each of
-    its commits.
+    ``external_roots`` are the external paths that the table may use; ``observer`` is called after
+    each commit. Raise NotFoundError if the directory is not a table or the branch does not exist.
     """
     storage = within(storage, layout.root)
     if layout.branch != MAIN_BRANCH:
@@ -91,7 +91,7 @@ class Table(
     TableRowChanges,
     AnyTable,
 ):
-    """One table.
+    """A table in Paimon's format.
 
     Its schema is fixed when the table is opened, but every call sees the newest snapshots.
     """
@@ -120,7 +120,10 @@ class Table(
         return f"<Table {self.location}>"
 
     def system_table(self, name: str) -> ReadOnlyTable:
-        """Return a system table: metadata such as ``"files"``, or rows such as ``"ro"``."""
+        """Return a system table: metadata such as ``"files"``, or rows such as ``"ro"``.
+
+        Raise InvalidRequestError, which lists the names, for an unknown name.
+        """
         from lakeformat.paimon.system_tables import find_row_table, find_system_table
 
         rows = find_row_table(name)
@@ -201,8 +204,10 @@ class SystemTable(ReadOnlyTable):
         watermark: int | None = None,
         newest: bool = False,
     ) -> SystemScan:
-        """Return a scan of the current metadata or, if it depends on a snapshot, of the chosen
-        snapshot's.
+        """Return a scan of the metadata of the table.
+
+        Metadata that depends on a snapshot is that of the chosen snapshot. Raise
+        InvalidRequestError if a snapshot is chosen for other metadata.
         """
         from lakeformat.paimon.read.shown_state import find_shown_state
         from lakeformat.paimon.read.time_travel import find_snapshot
@@ -280,7 +285,8 @@ class RowSystemTable(ReadOnlyTable):
 
         if self._rows.changes is None:
             raise UnsupportedError(
-                f"${self._rows.name} of {self.location} has no changes: read those of the table "
+                f"${self._rows.name} of {self.location} has no changes: read the changes of the "
+                "table "
                 "itself"
             )
         window = find_window(self._handle, after, upto, mode)

@@ -35,9 +35,9 @@ class TableUpkeep(TableReads):
     def health(self, *, time_travel: bool = True, unknown: bool = False) -> HealthReport:
         """Check the health: facts about the newest snapshot, a score, and reasons with advice.
 
-        ``time_travel`` also reads every snapshot, tag and branch, to count the bytes that only they
-        keep. ``unknown`` also lists the directories, to find orphan files, and missing or truncated
-        files.
+        ``time_travel`` also reads every snapshot, tag and branch, to count the bytes that only old
+        states keep. ``unknown`` also lists the directories, to find orphan files, and missing or
+        truncated files.
         """
         from lakeformat.paimon.health import check_health
 
@@ -104,8 +104,9 @@ class TableUpkeep(TableReads):
     def other_compactor(self) -> OtherCompactor | None:
         """Return the other program that also compacts the table; None if there is none.
 
-        It is recognised by a recent compaction without the mark of this library, on a table that is
-        not ``write-only``. If both compact, commits of that program conflict, and its job fails.
+        The program is recognised by a recent compaction without the mark of this library, on a
+        table that is not ``write-only``. If both compact, commits of that program conflict, and its
+        job fails.
         """
         from lakeformat.paimon.compact.newest_schema import newest_schema
         from lakeformat.paimon.compact.other_compactor import find_other_compactor
@@ -159,20 +160,20 @@ class TableUpkeep(TableReads):
     ) -> CompactReport:
         """Merge files into fewer and larger ones; the rows of the table do not change.
 
-        ``full`` compacts every bucket completely, ``minor`` does what is due, repeatedly.
-        ``where`` and ``partitions`` choose partitions. ``idle`` chooses partitions without writes
-        for that time (``"1 h"``) and compacts them in full. ``buckets`` chooses buckets. Writers
-        are not blocked; units that conflict are planned again. ``executor`` is ``"threads"``, one
-        bucket per CPU at a time, ``"serial"``, or an object such as ``spark_jobs.SparkExecutor``;
+        ``full`` compacts every bucket completely, ``minor`` does what is due, repeatedly. ``where``
+        and ``partitions`` choose partitions. ``idle`` chooses partitions without writes for that
+        time (``"1 h"``) and compacts them in full. ``buckets`` chooses buckets. Writers are not
+        blocked; units that conflict are planned again. ``executor`` is ``"threads"``, one bucket
+        per CPU at a time, ``"serial"``, or an object such as ``spark_jobs.SparkExecutor``.
         ``on_progress`` is called after each unit.
 
         ``order_by`` sorts rows without a primary key, so that queries open fewer files:
         ``order_strategy`` is ``"order"``, column after column, ``"zorder"`` or ``"hilbert"``.
 
-        A bucket that fails does not stop the next: its error is raised after the rest is published,
-        and its ``report`` has the result of each bucket. A compaction publishes several snapshots.
-        A retry with the same ``commit`` resumes where the earlier attempt ended, and reports that
-        attempt's snapshots as ``earlier_snapshot_ids``.
+        A bucket that fails does not stop the next. Its error is raised after the remaining buckets
+        are published; ``report`` of the error has the result of each bucket. A compaction publishes
+        several snapshots. A retry with the same ``commit`` resumes where the earlier attempt ended,
+        and reports that attempt's snapshots as ``earlier_snapshot_ids``.
         """
         from lakeformat.paimon.compact.compact import compact
         from lakeformat.paimon.compact.partition_choice import Chosen

@@ -61,7 +61,10 @@ def commit_options(
     properties: Mapping[str, str] | None,
     read_snapshot: AnyPosition | str | None,
 ) -> CommitOptions:
-    """Return the arguments of a write or a commit as CommitOptions."""
+    """Return the arguments of a write or a commit as CommitOptions.
+
+    Raise InvalidRequestError for a position of another table or branch.
+    """
     identity = None
     if isinstance(read_snapshot, Position | str):
         read = Position.parse(read_snapshot)
@@ -77,9 +80,10 @@ def commit_options(
 
 
 def replacement(handle: TableHandle, overwrite: object) -> Replaced:
-    """Return what the argument ``overwrite`` replaces: partitions, or those that get rows.
+    """Return the partitions that the argument ``overwrite`` replaces; None for an append.
 
-    None for an append. Raise InvalidRequestError for another argument.
+    DYNAMIC stands for the partitions that get rows. Raise InvalidRequestError for any other
+    argument.
     """
     if overwrite is None:
         return None
@@ -253,9 +257,7 @@ def _find_keys(handle: TableHandle, snapshot: Snapshot | None, keys: pa.Array) -
 
 
 def _require_whole(handle: TableHandle, within: PartitionFilter | None) -> None:
-    """Raise InvalidRequestError if an overwrite of ``within`` could leave a key in two
-    partitions.
-    """
+    """Raise UnsupportedError if an overwrite of ``within`` could leave a key in two partitions."""
     if within is None or not within.is_everything:
         raise UnsupportedError(
             f"keys of {handle.uri} may be in any partition, so an overwrite of some partitions "
@@ -265,7 +267,7 @@ def _require_whole(handle: TableHandle, within: PartitionFilter | None) -> None:
 
 
 def _known_rows(data: Any) -> int | None:
-    """Return the number of rows of the data; None if it is only known after reading them."""
+    """Return the number of rows of the data; None if the data must be read to count them."""
     rows = getattr(data, "num_rows", None)
     if rows is None and isinstance(shape := getattr(data, "shape", None), tuple) and shape:
         rows = shape[0]
