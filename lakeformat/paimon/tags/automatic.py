@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Automatic tags: one for each period of commit time or watermark, or one of the newest
-snapshot.
+"""Automatic tags: one for each period of commit time or watermark, or one of the newest snapshot
+per day.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _BATCH = "batch"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutomaticTagsReport(Report):
-    """The automatic tags that were created, and those that ``tag.num-retained-max`` deleted."""
+    """The automatic tags that were created, and the tags that ``tag.num-retained-max`` deleted."""
 
     table: str
     created: tuple[str, ...]
@@ -51,7 +51,8 @@ def create_due(
 ) -> AutomaticTagsReport:
     """Create the tags that are due, then delete the oldest beyond ``tag.num-retained-max``.
 
-    A repeated call creates no tag twice, so a schedule may call it at any rate.
+    A repeated call creates no tag twice, so a schedule may call it at any rate. Raise
+    InvalidRequestError if ``tag.automatic-creation`` is ``none``.
     """
     mode = handle.options.tag_automatic_creation
     if mode == "none":
@@ -75,8 +76,9 @@ def create_due(
 
 
 def _batch(handle: TableHandle, dry_run: bool) -> list[DueTag]:
-    """Create or move the tag of today to the newest snapshot, and return it; an empty list if it is
-    there.
+    """Create the tag of today, or move it, to the newest snapshot, and return it.
+
+    Return an empty list if the tag already has the newest snapshot.
     """
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:

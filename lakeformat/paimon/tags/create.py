@@ -58,8 +58,10 @@ def create(
     exist_ok: bool = False,
     dry_run: bool = False,
 ) -> TagReport:
-    """Create a tag of the snapshot ``origin``; with ``exist_ok`` an existing tag of this name is
-    kept.
+    """Create a tag of the snapshot ``origin``; with ``exist_ok`` an existing tag is kept.
+
+    Raise AlreadyExistsError for an existing tag, and CommitConflictError if the snapshot is being
+    deleted.
     """
     check_new_file_name_part("tag name", name)
     require_allowed(handle, Operation.TAG)
@@ -95,7 +97,8 @@ def replace_with(
 ) -> TagReport:
     """Move a tag to another snapshot, or change the time after which it expires.
 
-    Nothing is deleted: files that only the old snapshot needed become orphans.
+    Nothing is deleted: files that only the old snapshot needed become orphans. Raise NotFoundError
+    if there is no such tag, and without ``force`` InvalidRequestError if the tag is in use.
     """
     require_allowed(handle, Operation.TAG)
     before = read_tag(handle.storage, handle.layout, name)
@@ -121,7 +124,7 @@ def replace_with(
 
 @contextmanager
 def _kept_meanwhile(handle: TableHandle, tag: Tag, origin: Origin) -> Iterator[None]:
-    """Protect the new snapshot by a temporary tag during the block, which moves ``tag`` to it.
+    """Protect the new snapshot by a temporary tag while the block moves ``tag`` to this snapshot.
 
     If the block fails, ``tag`` still has the old snapshot. If a crash leaves the temporary tag
     behind, ``expire`` deletes it after one day.
@@ -137,7 +140,10 @@ def _kept_meanwhile(handle: TableHandle, tag: Tag, origin: Origin) -> Iterator[N
 
 
 def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = False) -> TagReport:
-    """Rename a tag; for a moment the snapshot has both tags. After a crash, repeat the call."""
+    """Rename a tag; for a moment the snapshot has both tags. After a crash, repeat the call.
+
+    Raise NotFoundError if there is no such tag, and AlreadyExistsError if the new name is taken.
+    """
     storage, layout = handle.storage, handle.layout
     check_new_file_name_part("tag name", new_name)
     require_allowed(handle, Operation.TAG)
@@ -211,7 +217,9 @@ def _tag(handle: TableHandle, name: str, origin: Origin, retained: timedelta | N
 
 
 def _refuse_second_automatic(handle: TableHandle, name: str, origin: Origin) -> None:
-    """Raise for a second automatic tag of a snapshot: other programs expect only one."""
+    """Raise InvalidRequestError for a second automatic tag of a snapshot: programs expect only
+    one.
+    """
     if handle.options.tag_automatic_creation not in ("process-time", "watermark"):
         return
     period = period_of(handle.options)

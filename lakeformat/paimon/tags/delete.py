@@ -48,8 +48,9 @@ def delete(
     """Delete tags, and the files that no snapshot, branch or other tag refers to.
 
     First, an interrupted deletion is finished. ``force`` also deletes tags in use; files that other
-    snapshots, tags or branches need are kept. The report uses ``why`` as the reason, and ``none``
-    if there is no tag to delete.
+    snapshots, tags or branches need are kept. Without ``force``, InvalidRequestError is raised for
+    a tag in use; without ``missing_ok``, NotFoundError for a missing tag. The report uses ``why``
+    as the reason, and ``none`` if there is no tag to delete.
     """
     require_allowed(handle, Operation.TAG)
     for name in names:
@@ -113,9 +114,7 @@ class _Deletion:
     gone: list[str] = field(default_factory=list)
 
     def delete(self, tag: Tag) -> None:
-        """Delete the tag, so that no reader or new tag uses it, and then the files that only it
-        needed.
-        """
+        """Delete the tag, so that no reader or new tag uses it, and then its exclusive files."""
         storage, layout = self.handle.storage, self.handle.layout
         self.gone.append(tag.name)
         if self._is_live(tag):
@@ -135,7 +134,7 @@ class _Deletion:
     def finish(self, name: str, tag: Tag) -> None:
         """Delete the remaining files of a tag that an interrupted deletion has deleted.
 
-        If the tag still exists, it is kept.
+        If the tag still exists, the tag and its files are kept.
         """
         there = read_tag_if_present(self.handle.storage, self.handle.layout, name)
         if there == tag:  # the tag was not deleted yet: keep it

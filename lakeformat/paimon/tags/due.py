@@ -30,7 +30,7 @@ class DueTag:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Finds the automatic tags that are due, given the period of the last one and the options."""
+    """Finds the automatic tags that are due, given the options and the period of the last tag."""
 
     period: Period
     delay: timedelta

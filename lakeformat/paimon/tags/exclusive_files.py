@@ -66,11 +66,11 @@ def remove_exclusive_files(
     *,
     dry_run: bool,
 ) -> bool:
-    """Delete the files of lost snapshots that are not protected; return True if all were deleted.
+    """Delete the files of lost snapshots that are not protected.
 
-    Data files are deleted before the manifests that name them, and manifest lists last. So after a
-    crash the next run finds the remaining files: if a manifest is missing, its data files were
-    deleted already.
+    Return False if a file could not be deleted. Data files are deleted before the manifests that
+    name them, and manifest lists last. So after a crash the next run finds the remaining files: if
+    a manifest is missing, its data files were deleted already.
     """
     data = _data_files(handle, lost, reason)
     protection.spare(data)
@@ -105,9 +105,9 @@ def _data_files(handle: TableHandle, lost: Lost, reason: str) -> Candidates:
 
 
 def _add_live(found: Candidates, entries: Iterable[ManifestColumns], reason: str) -> None:
-    """Add the live files of a snapshot to ``found``; its entries may come in any order.
+    """Add the live files of a snapshot to ``found``; manifest entries may come in any order.
 
-    If manifests are missing, more files may be added than were live.
+    If manifests are missing, files that were not live may be added, too.
     """
     net: dict[str, int] = {}
     fresh: set[str] = set()
@@ -163,10 +163,10 @@ def _metadata(
 
 
 def _between(handle: TableHandle, lost: Lost, protection: Protection) -> Iterator[Snapshot]:
-    """Yield every kept snapshot, because each may have manifests in common with a lost one.
+    """Yield every kept snapshot, because each may have manifests in common with a lost snapshot.
 
-    If all lost snapshots are older than the oldest kept one, yield none: the oldest kept one names
-    the manifests in common.
+    If all lost snapshots are older than the oldest kept snapshot, yield nothing: the oldest kept
+    snapshot names all manifests in common.
     """
     if protection.oldest is None:
         return

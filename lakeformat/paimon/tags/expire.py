@@ -28,7 +28,7 @@ def expire(
     dry_run: bool = False,
     on_progress: OnRemoval | None = None,
 ) -> DeletionReport:
-    """Delete tags whose retention time has passed, and with ``older_than`` older tags.
+    """Delete tags whose retention time has passed, and tags created before ``older_than``.
 
     Tags at which a branch began are kept. Tags that protect a rollback are deleted once they are no
     longer needed, regardless of ``older_than``.

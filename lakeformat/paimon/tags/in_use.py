@@ -33,7 +33,7 @@ _PROTECTION_NAME = re.compile(rf"{_PROTECTION}\d+-.+")
 
 
 def protection_name(snapshot_id: int, unique: str) -> str:
-    """Return the name of the tag that protects the files a rollback restored, as other engines name
+    """Return the name of the tag that protects restored files of a rollback, as other engines name
     it.
     """
     return f"{_PROTECTION}{snapshot_id}-{unique}"
@@ -122,7 +122,7 @@ def is_over(handle: TableHandle, tag: Tag) -> bool:
 def _oldest(handle: TableHandle) -> Snapshot | None:
     """Return the oldest long-lived changelog or, without one, the oldest snapshot.
 
-    None if there is none, or if it has just expired.
+    Return None if the table has neither, or if the oldest has just expired.
     """
     storage, layout = handle.storage, handle.layout
     changelogs, snapshots = changelog_ids(storage, layout), snapshot_ids(storage, layout)

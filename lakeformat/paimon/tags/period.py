@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The periods of automatic tags: their starts, and the name of the tag of each."""
+"""The periods of automatic tags: their starts and the names of their tags."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _NO_WATERMARK = -(2**63)
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A snapshot, and the tag that keeps it; without a tag, its own file exists."""
+    """A snapshot, and the tag that keeps it; ``tag`` is None if the snapshot's own file exists."""
 
     snapshot: Snapshot
     tag: str | None = None
@@ -38,9 +38,9 @@ class Origin:
         """Raise ``CommitConflictError`` if the snapshot was deleted, or is being deleted.
 
         Call it after writing ``what``, such as a new tag or branch. An expiry announces its
-        snapshots before it looks for new tags and branches; a deletion of a tag deletes the tag
-        file before it looks. So either the deletion finds the new tag or branch, or this check
-        finds the deletion.
+        snapshots before it looks for new tags and branches. A deletion of a tag deletes the tag
+        file before it looks for them. So either the deletion finds the new tag or branch, or this
+        check finds the deletion.
         """
         storage, layout, number = handle.storage, handle.layout, self.snapshot.id
         if self.tag is None:
@@ -54,7 +54,7 @@ class Origin:
                 return
             gone = f"tag {self.tag!r} of {handle.uri} was deleted or replaced"
         raise CommitConflictError(
-            f"{gone} meanwhile, so {what} was not created: choose another snapshot"
+            f"{gone} meanwhile, so {what} was cancelled: choose another snapshot"
         )
 
 
@@ -66,7 +66,11 @@ def find_origin(
     at_or_after: Moment | None = None,
     watermark: int | None = None,
 ) -> Origin:
-    """Return the snapshot that the arguments choose; the newest if no argument is given."""
+    """Return the snapshot that the arguments choose; the newest if no argument is given.
+
+    Raise InvalidRequestError for more than one argument, and NotFoundError if there is no such
+    snapshot.
+    """
     all_of = {"snapshot": snapshot, "tag": tag, "at_or_after": at_or_after, "watermark": watermark}
     given = [f"{name}={value!r}" for name, value in all_of.items() if value is not None]
     if len(given) > 1:
@@ -99,7 +103,7 @@ def _newest(handle: TableHandle) -> Origin:
     found = latest_snapshot(handle.storage, handle.layout)
     if found is None:
         raise NotFoundError(
-            f"{handle.uri} has no snapshot yet to tag or branch from: write to it first"
+            f"{handle.uri} has no snapshot yet to tag or branch from: write rows to it first"
         )
     return Origin(found)
 
@@ -124,9 +128,10 @@ def _tagged(handle: TableHandle, name: str) -> Origin:
 
 
 def _first(handle: TableHandle, fits: Callable[[Snapshot], bool], what: str) -> Origin:
-    """Return the first snapshot for which ``fits`` is True, including those that only a tag keeps.
+    """Return the first snapshot for which ``fits`` is True, including snapshots that only a tag
+    keeps.
 
-    Raise NotFoundError, in which ``what`` describes the search, if there is none.
+    Raise NotFoundError, in which ``what`` describes the search, if no snapshot fits.
     """
     found = min(
         (origin for origin in _all(handle) if fits(origin.snapshot)),

@@ -88,6 +88,7 @@ class TableTags:
         ``snapshot`` may be one that only a tag keeps; ``tag`` is an existing tag of the snapshot.
         ``at_or_after`` chooses the first snapshot committed at that time or later, ``watermark``
         the first that reached it. ``expire`` deletes the tag after the time ``retain`` (``"7 d"``).
+        AlreadyExistsError is raised if the tag exists, unless ``exist_ok`` is set.
         """
         origin = find_origin(
             self._handle, snapshot=snapshot, tag=tag, at_or_after=at_or_after, watermark=watermark
@@ -112,7 +113,7 @@ class TableTags:
         return replace_with(self._handle, name, origin, retain=retain, force=force, dry_run=dry_run)
 
     def rename(self, name: str, new_name: str, *, dry_run: bool = False) -> TagReport:
-        """Rename a tag."""
+        """Rename a tag; raise AlreadyExistsError if another tag has the new name."""
         return rename(self._handle, name, new_name, dry_run=dry_run)
 
     @renamed_argument("tell", "on_progress")
@@ -124,12 +125,12 @@ class TableTags:
         dry_run: bool = False,
         on_progress: OnRemoval | None = None,
     ) -> DeletionReport:
-        """Delete tags and the files that only they needed.
+        """Delete tags and the files that only these tags needed.
 
-        A tag at which a branch began, or that protects a rollback, is refused without ``force``. A
-        missing tag is refused without ``missing_ok``, before any tag is deleted. ``on_progress`` is
-        called with each file that is deleted, or planned by a dry run, and the reason. The next
-        deletion removes files that could not be deleted.
+        A tag at which a branch began, or that protects a rollback, raises InvalidRequestError
+        without ``force``. A missing tag raises NotFoundError without ``missing_ok``, before any tag
+        is deleted. ``on_progress`` is called with each file that is deleted, or planned by a dry
+        run, and the reason. The next deletion removes files that could not be deleted.
         """
         return delete(
             self._handle,
@@ -148,9 +149,10 @@ class TableTags:
         dry_run: bool = False,
         on_progress: OnRemoval | None = None,
     ) -> DeletionReport:
-        """Delete tags whose retention time has passed; with ``older_than`` all older tags.
+        """Delete tags whose retention time has passed, and tags created before ``older_than``.
 
-        Tags at which a branch began are kept.
+        ``older_than`` is a time, or an age such as ``"30 d"``. Tags at which a branch began are
+        kept.
         """
         return expire(self._handle, older_than=older_than, dry_run=dry_run, on_progress=on_progress)
 
@@ -158,8 +160,8 @@ class TableTags:
     def create_due(
         self, *, dry_run: bool = False, on_progress: OnRemoval | None = None
     ) -> AutomaticTagsReport:
-        """Create the automatic tags that are due by ``tag.automatic-creation`` and its related
-        options.
+        """Create the automatic tags that are due, as ``tag.automatic-creation`` and its related
+        options say.
         """
         return create_due(self._handle, dry_run=dry_run, on_progress=on_progress)
 
