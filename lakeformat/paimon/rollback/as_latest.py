@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rollback that keeps history: it publishes a new snapshot with the rows of an old one."""
+"""A rollback that keeps history: it publishes a new snapshot with the rows of an old snapshot."""
 
 from __future__ import annotations
 
@@ -46,9 +46,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """The files to delete from and to add to the newest snapshot, so that it has the
-    target's rows.
-    """
+    """The files by which the newest snapshot and the target of a rollback differ."""
 
     head: Snapshot
     target: Origin
@@ -73,7 +71,10 @@ class Return:
 
 
 def plan_return(handle: TableHandle, head: Snapshot, target: Origin) -> Return:
-    """Return the difference between the files of the newest snapshot and those of the target."""
+    """Return the difference between the files of the newest snapshot and the files of the target.
+
+    Raise CorruptTableError if a manifest of one of the two snapshots is missing or damaged.
+    """
     now, then = _live(handle, head), _live(handle, target.snapshot)
     both = ManifestColumns.concat([now, as_deletes(then)])
     left = meet(both).left

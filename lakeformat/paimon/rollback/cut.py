@@ -37,7 +37,10 @@ _log = logging.getLogger(__name__)
 def cut_history(
     handle: TableHandle, plan: RollbackPlan, cut: StartedCut | None = None
 ) -> tuple[int, ...]:
-    """Delete all snapshots after the target; return their numbers, newest first."""
+    """Delete all snapshots after the target; return their numbers, newest first.
+
+    Raise CommitConflictError if the target is being deleted.
+    """
     storage, layout, target = handle.storage, handle.layout, plan.target
     number = target.snapshot.id
     _bring_back(handle, target)
@@ -63,7 +66,7 @@ def cut_history(
 def _bring_back(handle: TableHandle, target: Origin) -> None:
     """Write the snapshot file of the target if only a tag has the snapshot.
 
-    This is done before any other snapshot is deleted.
+    Call this before any other snapshot is deleted.
     """
     if target.tag is None:
         target.require_kept(handle, "the rollback to it")
@@ -92,8 +95,8 @@ def _fence(
     An expiry announces its snapshots before it looks for fences. So either the expiry finds this
     fence, or the check here finds that the expiry deletes the target. If the block fails, for
     example because the disk is full, no snapshot was deleted. Then the fence is deleted, because it
-    would block the expiry that frees space. It is kept if the hint already names the target, after
-    a tag restored it.
+    would block the expiry that frees space. The fence is kept if the hint already names the target,
+    after a tag restored the target.
     """
     if not strays:
         yield
@@ -118,8 +121,8 @@ def _remove_behind(
 ) -> list[int]:
     """Delete ``strays``, which are in a fence already; return all deleted numbers.
 
-    Snapshots that were committed meanwhile on top of a deleted one get a fence and are deleted,
-    too. Only commits on top of the target ``number`` remain.
+    Snapshots that were committed meanwhile on top of a deleted snapshot get a fence and are
+    deleted, too. Only commits on top of the target ``number`` remain.
     """
     storage, layout, gone = handle.storage, handle.layout, list[int]()
     while strays:
@@ -140,7 +143,8 @@ def _require_awake(handle: TableHandle, number: int, began: int) -> None:
     if handle.environment.now_millis() - began > ABANDONED_MILLIS // 2:
         raise CommitConflictError(
             f"the rollback of {handle.uri} to snapshot {number} was suspended for so long that its "
-            "target may have expired meanwhile: check that the snapshot exists, and repeat it"
+            "target may have expired meanwhile: check that the snapshot exists, and repeat the "
+            "rollback"
         )
 
 
@@ -167,5 +171,7 @@ def _remove_changelogs(handle: TableHandle, behind: Sequence[int]) -> None:
 
 
 def _point_hint(handle: TableHandle, number: int) -> None:
-    """Set LATEST to ``number``: other engines trust it if no snapshot has the next number."""
+    """Set LATEST to ``number``: other engines trust this hint if no snapshot has the next
+    number.
+    """
     numbered_snapshots(handle.storage, handle.layout).write_latest_hint(number)

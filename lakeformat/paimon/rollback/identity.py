@@ -39,16 +39,14 @@ class EarlierReturns:
 
     @classmethod
     def of(cls, handle: TableHandle, commit: CommitId, snapshot: int | None) -> EarlierReturns:
-        """Return a search among commits of every kind.
-
-        ``find`` raises InvalidRequestError if a commit that is not a rollback has this identity.
-        """
+        """Return a search for ``commit`` among commits of every kind."""
         return cls(handle, EarlierCommits(handle, commit, tuple(CommitKind)), snapshot)
 
     def find(self, head: Snapshot | None) -> RollbackReport | None:
-        """Search the snapshots up to ``head`` for an earlier attempt, and return its report.
+        """Search the snapshots up to ``head`` for an earlier attempt of the rollback.
 
-        Return None if there is none.
+        Return the report of the attempt; None if there is none. Raise InvalidRequestError if a
+        commit with this identity is not a rollback, or is a rollback to another snapshot.
         """
         found = self.commits.find(head)
         if found is None:
@@ -80,11 +78,10 @@ class EarlierReturns:
 def properties_of(
     target: Snapshot, commit: CommitId | None, protection: str | None
 ) -> Mapping[str, str] | None:
-    """Return the properties of the new snapshot: those of the target and, with ``commit``, the
-    rollback.
+    """Return the properties of the new snapshot; None if there are no properties.
 
-    ``protection`` is the tag that keeps the restored files. The result is None if there are no
-    properties.
+    These are the properties of the target and, with ``commit``, the properties that identify the
+    rollback. ``protection`` is the tag that keeps the restored files.
     """
     kept = {
         key: value
@@ -127,14 +124,16 @@ class StartedCut:
         """Return True if an earlier attempt has deleted every snapshot that it planned to delete.
 
         ``first_after`` is the snapshot right after the target, which is deleted last; None if there
-        is none. If it is not one of the planned snapshots, it was committed after the rollback.
+        is none. A snapshot there that was not planned for deletion was committed after the
+        rollback.
         """
         if not self.is_begun:
             return False
         return first_after is None or first_after.identity not in self.removed
 
     def fence_off(self, target: int, removed: Sequence[Snapshot]) -> str:
-        """Write a fence with the snapshots ``removed``, before they are deleted; return its name.
+        """Write a fence with the snapshots ``removed``, before they are deleted; return the fence's
+        name.
 
         A fence of an earlier attempt is not changed: then the new fence gets another name.
         """
@@ -162,7 +161,8 @@ class StartedCut:
 def find_cut(handle: TableHandle, commit: CommitId, snapshot: int | None) -> StartedCut:
     """Return the progress of earlier attempts, from the fences that they wrote.
 
-    Raise InvalidRequestError if they had another target than ``snapshot``.
+    Raise InvalidRequestError if the earlier attempts had another target than ``snapshot``. Raise
+    CommitUndecidableError if ``commit`` is so old that its fences may be deleted.
     """
     first = StartedCut(handle, commit)
     begun, done = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans which snapshots a rollback deletes; refuses it if tags or branches need them."""
+"""Plans the snapshots that a rollback deletes, and refuses it if tags or branches need them."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def objection_to(handle: TableHandle, plan: RollbackPlan) -> str | None:
 def _tags_behind(handle: TableHandle, number: int) -> list[str]:
     """Return the tags of newer snapshots, newest first.
 
-    They are deleted, because the numbers of their snapshots are reused.
+    These tags are deleted, because the numbers of their snapshots are reused.
     """
     tags = [tag for tag in read_tags(handle.storage, handle.layout) if tag.snapshot.id > number]
     return [tag.name for tag in sorted(tags, key=lambda tag: -tag.snapshot.id)]

@@ -41,7 +41,12 @@ __all__ = ["rollback"]
 
 
 def rollback(handle: TableHandle, request: RollbackRequest) -> RollbackReport:
-    """Restore a snapshot: by a new snapshot or, without ``as_latest``, by deleting newer ones."""
+    """Restore a snapshot: by a new snapshot or, without ``as_latest``, by deleting newer ones.
+
+    Raise InvalidRequestError if the request does not name exactly one target, or without ``force``
+    if a tag or branch needs a snapshot that would be deleted. Raise NotFoundError if the target
+    does not exist.
+    """
     as_latest, dry_run, snapshot = request.as_latest, request.dry_run, request.snapshot
     if isinstance(snapshot, Position):
         snapshot = snapshot_number(handle, "snapshot must be a snapshot number", snapshot)
@@ -103,7 +108,7 @@ def _as_latest(
     target = said.found(handle)
     if head is None:
         raise NotFoundError(
-            f"{handle.uri} has no newest snapshot that a new one could follow. To restore the "
+            f"{handle.uri} has no snapshot, so a new snapshot cannot follow it. To restore the "
             "snapshot of the tag itself, repeat the rollback with as_latest=False (--cut-history)"
         )
     try:
@@ -130,8 +135,10 @@ def _as_latest(
 
 
 def _published(handle: TableHandle, plan: Return, commit: CommitId | None) -> RollbackReport:
-    """Publish the rollback; a missing file is no damage if the newest snapshot changed
-    meanwhile.
+    """Publish the rollback and return its report.
+
+    If a file is missing because the newest snapshot has changed meanwhile, raise
+    CommitConflictError instead of CorruptTableError.
     """
     try:
         return publish_return(handle, plan, commit)
