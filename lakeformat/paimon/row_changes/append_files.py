@@ -32,7 +32,8 @@ def take_out_rows(
 ) -> CommitMessage:
     """Delete the found rows, and return the message to commit. If this raises, no new file remains.
 
-    ``take`` is called with the deleted rows, for an UPDATE that writes them again.
+    ``take`` is called with the deleted rows, for an UPDATE that writes them again; None for a
+    DELETE.
     """
     marks = handle.options.deletion_vectors_enabled
     work = _BucketRewrite(handle, unit, take)
@@ -66,10 +67,10 @@ def take_out_rows(
 
 
 def _groups(handle: TableHandle, found: Sequence[Found]) -> Iterator[Sequence[Found]]:
-    """Return the groups of files to rewrite: the rows of a group are written to the same new files.
+    """Return the groups of files to rewrite; the rows of a group are written to the same new files.
 
-    In a table with fixed buckets each file is a group of its own, so that each row keeps its
-    sequence number.
+    In a table with fixed buckets each file is a separate group, so that each row keeps its sequence
+    number.
     """
     if is_unaware(handle):
         return iter([found] if found else [])

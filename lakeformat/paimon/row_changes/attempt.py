@@ -69,7 +69,9 @@ class ChangeAttempt:
     where: PredicateFilter | None
     assignments: Assignments | None
     changes: ChangesSince | None = None
-    """The changes since the snapshot in which the rows are searched; None for the newest one."""
+    """The changes since the snapshot in which the rows are searched; None for the newest
+    snapshot.
+    """
     result: RowChangeReport | None = None
     _units: Sequence[ChangeUnit] = ()
     _found: list[FoundRows] = field(default_factory=list)
@@ -108,9 +110,9 @@ class ChangeAttempt:
         return cls(handle, request, snapshot, where, assignments, changes)
 
     def plan(self) -> Round[ChangeUnit, FoundRows] | None:
-        """Return the files to search: none for a primary-key table, because a scan finds its rows.
+        """Return the files to search; a primary-key table has none, because a scan finds its rows.
 
-        Return None if the table has no commit, and none has to be made.
+        Return None if the table has no commit, and no empty commit has to be recorded.
         """
         if self.snapshot is None and not self._is_recorded:
             return None

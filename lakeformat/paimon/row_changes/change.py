@@ -43,10 +43,9 @@ def delete_rows(
 ) -> RowChangeReport:
     """Delete the rows that meet a condition; a dry run only counts them.
 
-    ``read`` is the snapshot in which they are searched, and its identity if known: keys that other
-    commits have changed since are not deleted.
-
-    Raise InvalidRequestError if ``where`` is None.
+    ``read`` is the snapshot in which the rows are searched, and its identity if known; None for the
+    newest. Keys that other commits have changed since are not deleted. Raise InvalidRequestError if
+    ``where`` is None.
     """
     if where is None:
         raise InvalidRequestError(

@@ -73,7 +73,9 @@ def read_parts(
 
 
 def read_found(handle: TableHandle, unit: ChangeUnit, found: Found) -> Iterator[pa.RecordBatch]:
-    """Yield the found rows of a file; row groups without found rows are not read."""
+    """Yield the found rows of a file; row groups in which no row can meet the condition are
+    skipped.
+    """
     deleted = positioned_rows(handle, unit)
     files = DataFiles(handle, unit.snapshot, deleted)
     conditions = () if unit.where is None else unit.where.conditions()

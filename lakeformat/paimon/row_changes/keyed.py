@@ -85,7 +85,10 @@ def find_keyed_rows(handle: TableHandle, snapshot: Snapshot, where: PredicateFil
 
 
 def unchanged_rows(scan: Scan, as_of: WrittenAsOf | None) -> Iterator[pa.RecordBatch]:
-    """Stream the rows of the scan whose key no other commit has changed since ``as_of``."""
+    """Stream the rows of the scan whose key no other commit has changed since ``as_of``.
+
+    With None, stream all rows.
+    """
     for batch in scan.to_batches():
         if as_of is not None:
             batch = batch.filter(pa.array(~as_of.is_changed(batch)))
@@ -98,8 +101,8 @@ def write_keyed_rows(
 ) -> tuple[int, list[CommitMessage]]:
     """Write the changed rows; return their number, and the messages.
 
-    Without ``assignments``, the rows are deleted. With ``as_of``, newer rows of their keys are
-    kept. If this raises, no new file remains.
+    ``assignments=None`` deletes the rows. With ``as_of``, newer rows of their keys are kept. If
+    this raises, no new file remains.
     """
     with OwnRowsWriter(handle, None if as_of is None else as_of.filtered()) as writer:
         rows = 0

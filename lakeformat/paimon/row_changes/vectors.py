@@ -43,8 +43,8 @@ def _replaced(
 ) -> _Entries:
     """Return the index files to replace, given the names of the data files ``concerned``.
 
-    In a table with fixed buckets they are all index files of the bucket; otherwise only those with
-    a vector of one of these data files.
+    In a table with fixed buckets, a change replaces all index files of the bucket. In other tables,
+    it replaces those with a vector of one of these data files.
     """
     found = tuple(
         entry
