@@ -24,10 +24,10 @@ def by_storage_clock(
 ) -> AgeFloor:
     """Adjust the age limit to the storage's clock, so that files of a running write are kept.
 
-    If the storage's clock is behind this machine's, the age is measured by the storage's clock.
-    ``is_explicit`` means that the caller gave an age or the oldest write; without it, files written
-    since one day before the newest commit are kept. Without ``may_write``, as in a dry run, the
-    storage's clock is only known from the file of the newest snapshot.
+    If the storage's clock is behind the clock of this machine, the age is measured by the storage's
+    clock. ``is_explicit`` means that the caller gave an age or the start of the oldest write.
+    Otherwise files written since one day before the newest commit are kept. Without ``may_write``,
+    as in a dry run, only the file of the newest snapshot shows the storage's clock.
     """
     snapshot = None if newest is None else handle.layout.snapshot(newest.id)
     now, changed = _file_times(handle, snapshot, may_write=may_write)
@@ -48,7 +48,7 @@ def _file_times(
     """Return two file times of the storage in epoch milliseconds: of a new file, and of
     ``snapshot``.
 
-    The first is None if ``may_write`` is False, and the second if ``snapshot`` is None. Each is
+    The first is None if ``may_write`` is False, and the second if ``snapshot`` is None. Both are
     None if the storage keeps no times. The new file has the name of a temporary file, so readers
     ignore it. If its deletion fails, the next removal of orphans deletes it.
     """

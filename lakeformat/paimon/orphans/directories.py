@@ -27,8 +27,9 @@ _AT_A_TIME = 64
 _BYTES_OF_A_FILE = 16 << 10
 """The work to list one file, as the number of bytes that a task reads in the same time."""
 _BYTES_OF_A_REQUEST = 16 << 20
-"""The work to list an empty directory, as bytes read; it limits the number of directories
-per task.
+"""The work to list an empty directory, as the number of bytes that a task reads in the same time.
+
+This number limits the directories per task.
 """
 
 
@@ -77,8 +78,8 @@ class TableDirectories:
         """Yield the files of each directory once; a few directories are listed at a time to limit
         memory.
 
-        ``files_in`` estimates the number of files per partition directory: when tasks of an
-        executor list them, the largest are listed first.
+        ``files_in`` estimates the number of files by path of a partition directory. If tasks of an
+        executor list the directories, the largest come first.
         """
         here = Readers(self.readers.threads)
         for area, directories in ((Area.BRANCH, self.of_branches), (Area.SHARED, self.shared)):
@@ -94,8 +95,8 @@ class TableDirectories:
     def _buckets(
         self, tree: _Tree, root: str, files_in: Mapping[str, int]
     ) -> Iterator[tuple[str, list[FileInfo]]]:
-        """Yield each bucket directory of ``root`` with its files; the executor lists them if they
-        are many.
+        """Yield each bucket directory of ``root`` with its files; an executor lists many
+        directories.
         """
         branches = [(root, 0)] if self.readers.executor is None else tree.branches(root)
         if not self.readers.are_elsewhere(len(branches)):
@@ -114,7 +115,7 @@ class TableDirectories:
 
 
 _Depth: TypeAlias = tuple[str, int]
-"""A directory and its depth: 0 for the root, one more for each partition key and for the bucket."""
+"""A directory and its depth: 0 for the root, and one more for each directory level below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +173,8 @@ class _Tree:
         """Return the entries of ``found`` that are directories of the next partition key, or of
         buckets.
 
-        A symbolic link is returned, too: listing it raises an error.
+        A symbolic link is returned, too: the storage refuses to list it, so that no file behind it
+        is missed.
         """
         return [
             (info.path, depth + 1) for info in found if _is_inside(info.name, self.prefixes[depth:])
@@ -182,7 +184,10 @@ class _Tree:
 def find_directories(
     handle: TableHandle, *, external_paths: bool, readers: Readers | None = None
 ) -> TableDirectories:
-    """Return the directories of a table and all its branches; external paths only on request."""
+    """Return the directories of a table and all its branches; external paths only on request.
+
+    Raise InvalidRequestError if another table stores files at an external path.
+    """
     storage, layout = handle.storage, handle.layout
     data_paths = {layout.data_path: None}
     outside: dict[str, None] = {}
@@ -227,8 +232,8 @@ def _outside(
 ) -> list[tuple[Storage, str]]:
     """Return the directories at the external path ``address`` that may contain partitions.
 
-    Return none if a migration registered plain files there. Raise InvalidRequestError if another
-    table is there.
+    Return an empty list if a migration registered plain files there. Raise InvalidRequestError if
+    another table is there.
     """
     near, table, allowed = handle.storage, handle.uri, handle.external_roots
     allowed.require_no_table(address, near, table)
@@ -248,7 +253,7 @@ def _outside(
 
 @contextmanager
 def _naming(schema: str) -> Iterator[None]:
-    """Add the schema's URI to an error about its data directories."""
+    """Add the URI of the schema to an InvalidRequestError about its data directories."""
     try:
         yield
     except InvalidRequestError as reason:

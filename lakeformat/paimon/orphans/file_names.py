@@ -10,7 +10,7 @@ __all__ = ["is_known", "is_temporary", "writer_of"]
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _UNIQUE = re.compile(_UUID)
 _PREPARED = re.compile(r"\..+\.[^.]+\.tmp")
-"""The name of a temporary file, ``.<name>.<unique>.tmp``, that Java or this library publishes
+"""The name of a temporary file, ``.<name>.<unique>.tmp``, that Java or this library renames
 later.
 """
 _PREPARED_BY_PYPAIMON = re.compile(rf".+{_UUID}\.tmp")
@@ -27,8 +27,9 @@ def is_known(name: str) -> bool:
 
 
 def writer_of(name: str) -> str | None:
-    """Return the unique part that the names of all files of one writer have in common; None without
-    one.
+    """Return the unique part that the names of all files of one writer have in common.
+
+    Return None if the name has no such part.
     """
     found = _UNIQUE.findall(name)
     return found[-1] if found else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repairs the hints LATEST and EARLIEST, and finds missing snapshots between existing ones."""
+"""Repairs the hints LATEST and EARLIEST, and finds missing snapshots between existing snapshots."""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ class RepairHintsReport(Report):
     dry_run: bool
     changes: tuple[HintChange, ...]
     gaps: tuple[str, ...]
-    """The ranges of snapshots and changelogs missing between existing ones; only a backup can
-    restore them.
+    """The ranges of missing snapshots and changelogs between existing ones.
+
+    Only a backup can restore the missing files.
     """
     reason: str
     """The outcome in one sentence, for the log."""
@@ -47,7 +48,8 @@ class RepairHintsReport(Report):
 def repair_hints(handle: TableHandle, *, dry_run: bool) -> RepairHintsReport:
     """Set LATEST and EARLIEST of every branch to the numbers that a listing shows.
 
-    During a commit, a hint may be wrong for a moment; readers accept that.
+    A dry run only lists wrong hints. During a commit, a hint may be wrong for a moment; readers
+    accept that.
     """
     storage, layout = handle.storage, handle.layout
     names = [MAIN_BRANCH, *(branch.name for branch in branches(storage, layout))]

@@ -21,10 +21,10 @@ __all__ = ["ManifestNames", "ReadNames", "encoded", "last_part"]
 
 @dataclass(frozen=True, slots=True)
 class ManifestNames:
-    """The names of the data files in one manifest, then of their extra files, then the last parts
-    of their external paths.
+    """The names in one manifest: of data files, then of extra files, then the ends of external
+    paths.
 
-    They are bytes instead of the numbers of ``NameSet``, which are only valid in one process.
+    Names are bytes instead of the numbers of ``NameSet``, which are only valid in one process.
     """
 
     names: list[bytes]
@@ -48,9 +48,7 @@ class ReadNames:
     """True to count the entries of each partition."""
 
     def __call__(self, manifest: ManifestMeta) -> ManifestNames:
-        """Return the names of the data files in a manifest, those of their extra files, and the
-        last parts of their external paths.
-        """
+        """Read a manifest, and return the names of its files."""
         columns = read_manifests(self.storage, self.layout, [manifest])
         beside = _beside(columns)
         names = [name or b"" for name in columns.file_name.values()]
@@ -73,9 +71,7 @@ def last_part(address: str) -> str:
 
 
 def _beside(columns: ManifestColumns) -> list[tuple[bytes, bool]]:
-    """Return the names of extra files and the last parts of external paths, each with True if its
-    entry is a DELETE.
-    """
+    """Return the names of extra files and the ends of external paths; True marks a DELETE entry."""
     is_delete = columns.is_delete.tolist()
     pairs: list[tuple[bytes, bool]] = []
     if columns.extra_files.counts.any():

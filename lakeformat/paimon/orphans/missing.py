@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 _Lack: TypeAlias = tuple[ManifestEntry, int | None]
 """A manifest entry, and the number of bytes that its file has; None if the file is missing."""
 _Lacking: TypeAlias = tuple[Snapshot, list[_Lack]]
-"""A snapshot, and its missing and truncated files, of which there is at least one."""
+"""A snapshot, and at least one missing or truncated file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class MissingFilesReport(Report):
     objection: str | None
     """In a dry run, the error that the removal would raise; None if it would succeed."""
     files: tuple[MissingFile, ...]
-    """The first missing files; there may be more than are listed."""
+    """The first 1,000 missing or truncated files."""
     reason: str
     """The outcome in one sentence, for the log."""
 
@@ -93,9 +93,9 @@ def remove_missing_files(
 ) -> MissingFilesReport:
     """Find missing and truncated files, and commit a snapshot without them unless it is a dry run.
 
-    Their rows are lost already; afterwards the table can be read again. If more than ``max_share``
-    of all files are missing, InvalidRequestError is raised. If a compaction changed the files
-    meanwhile, the search is repeated.
+    The rows of these files are lost already; afterwards the table can be read again. Raise
+    InvalidRequestError if more than ``max_share`` of all files are missing. If a compaction changed
+    the files meanwhile, the search is repeated.
     """
     share: object = max_share
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
@@ -127,7 +127,10 @@ class _Removal:
     report: MissingFilesReport = field(init=False)
 
     def search(self) -> _Lacking | None:
-        """Check the files of the newest snapshot, and return it with what it lacks."""
+        """Check the files of the newest snapshot, and set the report.
+
+        Return the snapshot with its missing and truncated files; None if all files are complete.
+        """
         handle = self.handle
         snapshot = latest_snapshot(handle.storage, handle.layout)
         if snapshot is None:
@@ -158,7 +161,7 @@ class _Removal:
 def _missing(handle: TableHandle, plan: FilePlan) -> Iterator[_Lack]:
     """Yield the missing and truncated files of a plan.
 
-    Each bucket is listed once; then each file that the listing lacks is looked up by its name.
+    Each bucket is listed once. Then each file that the listing lacks is looked up by its path.
     """
     readers = handle.options.file_operation_threads or _READERS
     with ThreadPoolExecutor(readers) as pool:
@@ -202,7 +205,7 @@ def _messages(
 ) -> list[CommitMessage]:
     """Return one message per bucket that deletes the missing files.
 
-    On append tables, it also deletes their deletion vectors.
+    In append tables, the messages also delete the deletion vectors of these files.
     """
     buckets: dict[tuple[bytes, int], list[ManifestEntry]] = {}
     for entry in missing:

@@ -87,7 +87,7 @@ def remove_missing_manifests(handle: TableHandle, *, dry_run: bool) -> MissingMa
 def _look(
     handle: TableHandle, *, dry_run: bool
 ) -> tuple[MissingManifestsReport, Snapshot | None, ManifestColumns | None]:
-    """Return the report, the newest snapshot, and its remaining files; None if no manifest is
+    """Return the report, the newest snapshot, and the files that remain; None if nothing is
     missing.
     """
     head = latest_snapshot(handle.storage, handle.layout)
@@ -117,7 +117,7 @@ def _is_there(handle: TableHandle, manifest: ManifestMeta) -> bool:
 def _live(handle: TableHandle, head: Snapshot, manifests: list[ManifestMeta]) -> ManifestColumns:
     """Return the live files of the manifests that still exist.
 
-    They may delete files that a missing manifest added; such DELETE entries are dropped.
+    A DELETE entry of a file that a missing manifest added is dropped.
     """
     columns = read_manifests(handle.storage, handle.layout, manifests)
     kept = columns.take(cancel_pairs(columns, f"snapshot {head.id} of {handle.uri}"))
@@ -147,8 +147,8 @@ def _objection(handle: TableHandle, head: Snapshot, missing: list[ManifestMeta])
 def _publish(handle: TableHandle, head: Snapshot, live: ManifestColumns) -> int:
     """Publish a snapshot with the files ``live``; return its number.
 
-    It is not retried: if another commit is first, ``CommitConflictError`` is raised, and the
-    manifests must be checked again.
+    There is no retry: if another commit is first, CommitConflictError is raised, and the manifests
+    must be checked again.
     """
     files = AttemptFiles(handle)
     try:

@@ -29,8 +29,8 @@ class Readers:
     executor: Executor | None = None
 
     def are_elsewhere(self, things: int) -> bool:
-        """Return True if an executor is present and ``things`` items are enough to make it
-        faster.
+        """Return True if an executor is present, and ``things`` items are enough to make it worth
+        its start.
         """
         return self.executor is not None and things >= _WORTH_SENDING
 
@@ -43,8 +43,8 @@ class Readers:
     ) -> Iterator[R]:
         """Yield ``read(item)`` for each item, in the order of ``things``.
 
-        With threads, only ``at_a_time`` results are in memory. The executor gets the items with the
-        largest ``size_of`` first; ``read``, items and results are pickled for it.
+        With threads, only ``at_a_time`` results are in memory. An executor gets the items with the
+        largest ``size_of`` first; ``read``, items and results must be picklable.
         """
         if self.executor is not None and self.are_elsewhere(len(things)):
             yield from in_order(self.executor, read, things, size_of)

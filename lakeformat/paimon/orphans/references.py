@@ -42,8 +42,8 @@ _SNAPSHOTS_AT_A_TIME = 16
 class _BranchReferences:
     """The metadata files of one branch that refer to other files.
 
-    They are numbers of snapshots and changelogs, names of tags with their times, and names of
-    staged results.
+    Snapshots and changelogs are given by number, tags by name and time of the last change, and
+    staged results by name.
     """
 
     snapshots: frozenset[int] = frozenset()
@@ -78,7 +78,8 @@ class LookedThrough:
 def find_references(handle: TableHandle, readers: Readers | None = None) -> References:
     """Return the names of all files that any metadata of the table refers to.
 
-    Raise a LakeError if some metadata cannot be read: its files would look like orphans.
+    Raise a LakeError if a metadata file cannot be read: the files that it names would look like
+    orphans.
     """
     found = References(handle, readers or readers_of(handle))
     found.catch_up()
@@ -120,9 +121,11 @@ class References:
     """
 
     def catch_up(self) -> None:
-        """Read the snapshots, tags and changelogs that are not read yet, until no new ones appear.
+        """Read the snapshots, tags and changelogs that are not read yet, until no new one appears.
 
-        The references of a metadata file that was deleted after it was read are kept.
+        The references of a metadata file that was deleted after it was read are kept. Raise
+        CorruptTableError or NotFoundError for metadata that is missing although the table has not
+        changed.
         """
         failures = 0
         while (state := _state(self.handle)) != self._seen:
@@ -155,11 +158,11 @@ class References:
                 raise
 
     def keep(self, names: Iterable[str]) -> None:
-        """Add names of files to the referenced ones, even if no metadata refers to them."""
+        """Add file names to the referenced names, even if no metadata refers to them."""
         self.names.add(numbers_of(encoded(name) for name in names))
 
     def keep_written(self, message: CommitMessage) -> None:
-        """Add the files of an uncommitted message to the referenced ones."""
+        """Add the names of the files of an uncommitted message to the referenced names."""
         for file in message.written_files():
             self.keep([file.file_name, *file.extra_files])
         self.keep(entry.file_name for entry in message.written_index_files())
@@ -267,9 +270,7 @@ class _Branch:
         self._add_live(snapshot, lists)
 
     def _add_staged(self, name: str) -> None:
-        """Add the files of a staged result to the referenced ones, because a later commit may use
-        them.
-        """
+        """Add the file names of a staged result, because a later commit may use the files."""
         staged = staged_results(self._storage, self._layout).read_if_present(name)
         for message in () if staged is None else staged.messages:
             self._found.keep_written(message)
@@ -331,8 +332,7 @@ class _Branch:
             self._found.names.add(named.numbers()[~named.is_delete])
 
     def _add_unread(self, lists: _Lists) -> None:
-        """Add to the referenced files every file that a manifest adds, unless the manifest was read
-        before.
+        """Add every file that a manifest adds, unless the manifest was read before.
 
         Some of these files were deleted later: this may keep too many files, never too few.
         """

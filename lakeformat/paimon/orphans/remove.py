@@ -58,7 +58,7 @@ class OrphanOptions:
     in_use: tuple[CommitMessage, ...] = ()
     """Uncommitted messages whose files are kept."""
     max_share: float = 0.5
-    """The largest share of files or bytes that may be removed; above it the removal is refused."""
+    """The largest share of files or bytes that may be removed; more is refused."""
     external_paths: bool = False
     """True to also remove orphans at external paths; only safe if no other table stores files
     there.
@@ -89,9 +89,10 @@ def remove_orphans(
     """Find orphan files, and delete them unless it is a dry run.
 
     An ``executor`` reads manifests and lists directories; this process decides and deletes. Unless
-    the options give an age, files written since one day before the newest commit are kept; a dry
+    the options give an age, files written since one day before the newest commit are kept. A dry
     run with ``commit_comes_first`` assumes that a commit is made now. If the removal is
-    interrupted, the next run deletes the remaining orphans.
+    interrupted, the next run deletes the remaining orphans. Raise InvalidRequestError for an age
+    limit that is too recent, or if more than ``max_share`` of the table would be removed.
     """
     require_same_table(handle)
     if not dry_run:
@@ -207,8 +208,7 @@ def _remove(
 def _objection(
     handle: TableHandle, scan: OrphanScan, plan: _PlannedRemovals, max_share: float
 ) -> str | None:
-    """Return the error message that refuses the removal, because its share of the table is too
-    large.
+    """Return the error message that refuses a removal of too large a share of the table.
 
     Return None if the removal is allowed.
     """

@@ -37,7 +37,9 @@ _AT_A_TIME = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A file older than the age limit that nothing referred to when its directory was listed."""
+    """A file older than the age limit to which no metadata referred when its directory was
+    listed.
+    """
 
     storage: Storage
     path: str
@@ -64,7 +66,7 @@ class OrphanScan:
     writing_files: int = 0
     """The number of candidates that are kept, because their writers may still be active."""
     writers_at_work: set[int] = field(default_factory=set)
-    """``hash(writer)`` of each writer with a file newer than the age limit: it may still be
+    """``hash(writer)`` of each writer with a file newer than the age limit, as it may still be
     active.
     """
     _storages: list[Storage] = field(default_factory=list)
@@ -155,8 +157,8 @@ def _kind_of_published(name: str) -> FileClass:
 
 
 def _files_in(references: References) -> dict[str, int]:
-    """Return the number of manifest entries by path of a partition directory, and of directories
-    above it.
+    """Return the number of manifest entries by path of a partition directory or of a directory
+    above.
     """
     found: Counter[str] = Counter()
     schema = references.handle.schema
