@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of commits, of the manifests that they write, and of the Iceberg metadata that
-follows them.
+"""The options of commits, of their manifests, and of the Iceberg metadata that follows commits.
 
 Declared like all options of a table, and read as part of ``TableOptions``.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the declarations of all options, by their key and by the operation that reads them."""
+"""Finds the declarations of all options, by key and by the operation that reads them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class DeclaredOptions(
     TimeTravelOptions,
     WriteOptions,
 ):
-    """All options of a table; each base class declares those of one subject."""
+    """All options of a table; each base class declares the options of one subject."""
 
 
 @cache

@@ -66,8 +66,8 @@ class FileOptions:
         "file.compression.zstd-level",
         whole_number(1, 22),
         "1",
-        "Level of zstd for data files and manifests; higher is smaller and slower. ORC files "
-        "ignore it.",
+        "Level of zstd for data files and manifests; higher is smaller and slower. With ORC files, "
+        "only level 1 is allowed.",
         group=Group.PERFORMANCE,
     )
     parquet_enable_dictionary = Option(

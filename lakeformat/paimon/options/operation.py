@@ -28,6 +28,6 @@ class Operation(StrEnum):
     manifests.
     """
     EXPIRE = "expire"
-    """Delete old snapshots with the files that only they need, or roll back newer ones."""
+    """Delete old snapshots with the files that only they need, or newer snapshots in a rollback."""
     TAG = "tag"
     """Create, rename or delete tags."""

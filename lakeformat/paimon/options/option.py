@@ -37,8 +37,9 @@ class Declaration(Generic[T]):
         self.description = description
 
     def parse(self, text: str) -> T:
-        """Return the typed value of a text; raise InvalidRequestError, which names the option, if
-        it has none.
+        """Return the typed value of a text; raise InvalidRequestError if the text is not valid.
+
+        The error names the option, its text, and the kind of text that is valid.
         """
         try:
             return self.kind.parse(text)
@@ -58,9 +59,7 @@ class OptionTexts(Protocol):
 
 
 class Option(Declaration[T]):
-    """An option of a table, declared as a class attribute; on an instance, it returns the typed
-    value.
-    """
+    """An option of a table, declared as a class attribute; an instance has the typed value."""
 
     def __init__(
         self,
@@ -106,7 +105,7 @@ class ColumnOption(Option[T]):
     """An option with one value per column, such as ``fields.price.stats-mode``.
 
     Its declared key has ``<column>`` in place of the column's name. ``TableOptions.of_column``
-    reads it.
+    reads the value.
     """
 
     def key_of(self, column: str) -> str:

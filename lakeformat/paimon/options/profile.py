@@ -13,7 +13,7 @@ from lakeformat.types.closest import closest
 __all__ = ["PROFILE", "Profile", "with_profile"]
 
 PROFILE = "profile"
-"""The option by which a profile may be given instead of as an argument; it is not stored."""
+"""The option that gives a profile instead of the argument ``profile``; tables do not store it."""
 Profile: TypeAlias = Literal["mixed"]
 
 _NAMES: Final = ("mixed",)
@@ -37,16 +37,18 @@ def with_profile(
     primary_key: Sequence[str],
     partition_by: Sequence[str],
 ) -> dict[str, str]:
-    """Return the options with those of a profile that are not set; unchanged if there is none.
+    """Return the options, completed by the options of a profile; unchanged without a profile.
 
-    The profile may also be the option ``profile``. ``write.conflict`` is left out if the rows of
-    the table have no order of transactions.
+    The profile may also be given as the option ``profile``. ``write.conflict`` is left out if the
+    rows of the table have no order of transactions. Raise InvalidRequestError for an unknown
+    profile, and for a table that the profile does not fit.
     """
     given = dict(options)
     named = given.pop(PROFILE, None)
     if profile is not None and named not in (None, profile):
         raise InvalidRequestError(
-            f"the argument profile is {profile!r}, the option {PROFILE!r} is {named!r}: give one"
+            f"the argument profile is {profile!r}, the option {PROFILE!r} is {named!r}: give only "
+            "one of them"
         )
     chosen = named if profile is None else profile
     if chosen is None:
@@ -79,8 +81,9 @@ def _require_replaceable_rows(options: Mapping[str, str], primary_key: Sequence[
 def _has_transactions(
     options: Mapping[str, str], primary_key: Sequence[str], partition_by: Sequence[str]
 ) -> bool:
-    """Return True if ``write.conflict=transaction-order`` is possible: the newest row of a key
-    replaces the older ones, and is in their partition.
+    """Return True if ``write.conflict=transaction-order`` is possible for the rows of the table.
+
+    The newest row of a key must replace the older rows, and must be in their partition.
     """
     return (
         options[_ENGINE] == _DEDUPLICATE

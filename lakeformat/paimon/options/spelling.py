@@ -26,9 +26,9 @@ misspelling of it. Keys shorter than all lengths are never a misspelling.
 def check_own_key(key: str, declared: Sequence[Option[Any]]) -> None:
     """Raise InvalidRequestError for an undeclared key that a caller probably did not mean.
 
-    These are a misspelling of a known key (the error suggests that key); the name of a credential,
-    because every reader of the table could see its value; an empty key; and a key that begins with
-    ``file-index.``, because no index would be built.
+    These keys are: a misspelling of a known key, which the error suggests; the name of a
+    credential, because every reader of the table could see its value; an empty key; and a key that
+    begins with ``file-index.``, because no index would be built.
     """
     if key in FOREIGN_OPTIONS:
         return
@@ -100,10 +100,9 @@ def _folded(key: str) -> str:
 
 
 def _edits(first: str, second: str, limit: int) -> int:
-    """Return the number of letters to insert, delete, replace or swap to turn one text into the
-    other.
+    """Return the number of letters to insert, delete, replace or swap between two texts.
 
-    If it is above ``limit``, return ``limit + 1``.
+    If the number is above ``limit``, return ``limit + 1``.
     """
     last: list[int] = []
     before: list[int] = []

@@ -101,7 +101,7 @@ class TableOptions(DeclaredOptions):
         return "minor" if self.changelog_producer == "lookup" else "full"
 
     def aggregate_function_of(self, column: str) -> str | None:
-        """Return the aggregate function that the options give to a column; None if they give none.
+        """Return the aggregate function that the options give to a column; None without a function.
 
         Do not ask for columns of the primary key or of ``sequence.field``.
         """
@@ -114,10 +114,9 @@ class TableOptions(DeclaredOptions):
         return any(key.startswith("file-index.") for key in self._raw)
 
     def differing(self, asked: Mapping[str, str]) -> dict[str, tuple[str | None, str]]:
-        """Return the options of ``asked`` that have another value here.
+        """Return, by key, the value here and the value in ``asked`` of each option that differs.
 
-        By key, they are the value here and the value in ``asked``. The value here is None if an
-        option without a default is not set.
+        The value here is None if an option without a default is not set.
         """
         found = {}
         for key, value in asked.items():
@@ -168,9 +167,7 @@ class TableOptions(DeclaredOptions):
         )
 
     def _with(self, values: Mapping[Option[Any], str | None]) -> TableOptions:
-        """Return these options with the values of ``values``; None and the empty text change
-        nothing.
-        """
+        """Return these options with the given values; None and the empty text change nothing."""
         known = {option.key: value for option, value in values.items() if value}
         return TableOptions({**self._raw, **known})
 
@@ -224,8 +221,8 @@ class TableOptions(DeclaredOptions):
         """Raise InvalidRequestError for unsupported options, misspelt keys and values of a wrong
         type.
 
-        Use it for options that a caller of this library gives: tables of other engines may have
-        other options.
+        Call it for options that a caller of this library gives. Tables of other engines may have
+        more options.
         """
         from lakeformat.paimon.options.spelling import check_own_key  # only for given options
 
@@ -244,7 +241,7 @@ class TableOptions(DeclaredOptions):
         self.check_values()
 
     def misread(self) -> dict[str, InvalidRequestError]:
-        """Return, by key, an error for each option whose value its declaration cannot parse."""
+        """Return, by key, the InvalidRequestError of each option whose value cannot be parsed."""
         found = {}
         for key, text in self._raw.items():
             if (option := find_option(key)) is not None:

@@ -70,8 +70,8 @@ class WriteOptions:
         "write-max-writers-to-spill",
         whole_number(0, 1_000_000),
         "10",
-        "Number of buckets of an append table for which a writer keeps files open; rows of "
-        "further buckets are held in the buffer and written bucket by bucket.",
+        "Number of buckets of an append table for which a writer keeps files open; with more "
+        "buckets, further rows are held in the buffer and written bucket by bucket.",
         group=Group.PERFORMANCE,
     )
     spill_compression = Option(

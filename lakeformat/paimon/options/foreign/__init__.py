@@ -30,8 +30,9 @@ FOREIGN_PATTERNS: Mapping[str, ForeignOption] = {**THEIR_PATTERNS, **LAYOUT_PATT
 
 @lru_cache(maxsize=4096)
 def find_foreign(key: str) -> ForeignOption | None:
-    """Return the declaration for a key, or for a prefix or pattern that it matches; None if there
-    is none.
+    """Return the declaration for a key, or for a prefix or pattern that matches the key.
+
+    Return None if the key is not declared.
     """
     if (found := FOREIGN_OPTIONS.get(key)) is not None:
         return found

@@ -36,8 +36,8 @@ class Trait(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignOption:
-    """One option that only other engines implement, and the operations that it makes impossible
-    here.
+    """One option that only other engines implement, and the operations that this library refuses
+    for it.
     """
 
     kind: ForeignClass
@@ -53,8 +53,9 @@ class ForeignOption:
     only: Trait | None = None
     """Only tables with this trait are affected; None: all tables."""
     apart: bool = False
-    """True if ``forbids`` always returns False, because a check outside of this class refuses the
-    operations: it depends on other options, too.
+    """True if a check outside of this class refuses the operations, as other options decide, too.
+
+    Then ``forbids`` always returns False.
     """
 
     def is_harmless(self, value: str) -> bool:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that decide which rows a table has, or promise readers something; they forbid
-operations.
+"""Options that decide which rows a table has, or promise something to readers.
+
+Because of such an option, this library refuses some operations.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ def test_upkeep_and_row_changes_work_on_the_newest_state(shop):
     table.expire_snapshots(retain_min=1, retain_max=1, older_than="0 ms")
     with pytest.raises(
         lake.NotFoundError,
-        match=r"snapshot 1 of .*The table option 'scan.snapshot-id' = '1' chose it",
+        match=r"snapshot 1 of .*The table option 'scan.snapshot-id' = '1' chose this snapshot",
     ):
         table.scan()
 
