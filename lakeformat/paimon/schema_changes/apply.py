@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Applies changes to a schema, or raises an error with the reason why one is not allowed."""
+"""Applies changes to a schema, and refuses a change that the format does not allow."""
 
 from __future__ import annotations
 
@@ -47,10 +47,11 @@ __all__ = ["apply_changes"]
 def apply_changes(
     schema: TableSchema, changes: Sequence[SchemaChange], *, has_snapshots: bool, now: int
 ) -> TableSchema:
-    """Return the next schema version, with all ``changes``; ``schema`` itself if it is equal.
+    """Return the next schema version, with all ``changes``; ``schema`` itself if nothing changes.
 
     With ``has_snapshots``, options on which existing files depend cannot change. ``now`` is in
-    epoch milliseconds.
+    epoch milliseconds. Raise InvalidRequestError or UnsupportedError for a change that is not
+    allowed, and AlreadyExistsError for the name of another column.
     """
     # Add the defaults of older versions as explicit options: the new version has other defaults.
     explicit = replace(schema, options=schema.table_options.to_dict(), version=CURRENT_VERSION)

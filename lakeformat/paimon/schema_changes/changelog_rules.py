@@ -49,7 +49,7 @@ def check_changelog(schema: TableSchema) -> None:
 
 
 def check_without_changelog(schema: TableSchema) -> None:
-    """Raise InvalidRequestError if a table without a primary key has an option that needs one."""
+    """Raise InvalidRequestError if a table without a primary key has an option that needs a key."""
     options = schema.table_options
     asked = {
         "changelog-producer": options.changelog_producer != "none" and options.changelog_producer,
@@ -68,8 +68,9 @@ def check_without_changelog(schema: TableSchema) -> None:
 def check_change_of_lookups(before: TableSchema, after: TableSchema) -> None:
     """Raise InvalidRequestError if existing rows would be merged differently with the new options.
 
-    With lookups, the lowest level that has a key contains its whole value. Without lookups, each
-    level contains a part of the value. ``deletion-vectors.enabled`` has a rule of its own.
+    With lookups, the lowest level that has a key contains the whole value of the key. Without
+    lookups, each level contains a part of the value. A change of ``deletion-vectors.enabled`` is
+    checked elsewhere.
     """
     old, new = before.table_options, after.table_options
     if old.looks_up == new.looks_up or new.merge_engine not in _BY_COLUMN:

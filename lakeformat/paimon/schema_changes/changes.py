@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The changes of a schema: a class for each kind of change, and a function that creates it.
 
-A column is named by its path: ``"note"``, ``"address.city"`` or ``("address", "city")``, the tuple
-for names with dots. In a path, ``element`` means the elements of an ARRAY, and ``value`` the values
-of a MAP: ``"items.element.price"``.
+A column is named by its path: ``"note"``, ``"address.city"`` or ``("address", "city")``. Use the
+tuple for names with dots. In a path, ``element`` means the elements of an ARRAY, and ``value`` the
+values of a MAP: ``"items.element.price"``.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class AddColumn:
 
     path: Path
     field: DataField
-    """The column; ``apply_changes`` replaces its field ids, which begin with 0 here."""
+    """The column; its field ids begin with 0 here, and ``apply_changes`` replaces them."""
     position: ColumnPosition | None
 
     def __str__(self) -> str:
@@ -195,7 +195,11 @@ def add_column(
     after: str | None = None,
     before: str | None = None,
 ) -> SchemaChange:
-    """Add a nullable column, or a field to a ROW; it is null in existing rows."""
+    """Add a nullable column, or a field to a ROW; it is null in existing rows.
+
+    Pass at most one of ``first``, ``after`` and ``before``; without a position, the column is the
+    last. The table option ``add-column-before-partition`` puts it before the partition columns.
+    """
     path = _path(column)
     _check_comment(comment)
     position = _position(column, first=first, after=after, before=before)
@@ -204,8 +208,9 @@ def add_column(
 
 @offering_arguments
 def drop_column(column: ColumnPath) -> SchemaChange:
-    """Drop a column. Old files keep its values; a later column of the same name does not
-    show them.
+    """Drop a column.
+
+    Old files keep the values; a later column of the same name does not show them.
     """
     return DropColumn(_path(column))
 

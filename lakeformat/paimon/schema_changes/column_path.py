@@ -23,9 +23,11 @@ VALUE = "value"
 
 
 def edit_siblings(fields: Fields, path: Path, edit: Callable[[Fields], Fields]) -> Fields:
-    """Return the columns after ``edit`` of the fields of the ROW that has the column of the path.
+    """Return the columns after ``edit`` has changed the fields of the ROW that contains the path's
+    end.
 
-    For a path of one name, ``edit`` gets all columns.
+    For a path of one name, ``edit`` gets all columns of the table. Raise InvalidRequestError if the
+    path does not exist.
     """
 
     def edit_row(data_type: DataType) -> DataType:
@@ -40,7 +42,10 @@ def edit_siblings(fields: Fields, path: Path, edit: Callable[[Fields], Fields]) 
 
 
 def edit_type(fields: Fields, path: Path, edit: Callable[[DataType], DataType]) -> Fields:
-    """Return the columns after ``edit`` of the type of the column that the path names."""
+    """Return the columns after ``edit`` has changed the type of the column at the path.
+
+    Raise InvalidRequestError if the path does not exist.
+    """
     return _edit_inside(fields, path, edit)
 
 

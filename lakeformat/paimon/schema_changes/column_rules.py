@@ -29,7 +29,8 @@ __all__ = [
 def default_position(schema: TableSchema, path: Path) -> ColumnPosition:
     """Return the position of a new column for which the call gives none.
 
-    It is the last, or before the partition columns with ``add-column-before-partition``.
+    The column becomes the last or, with ``add-column-before-partition``, the last before the
+    partition columns.
     """
     if len(path) == 1 and schema.table_options.add_column_before_partition:
         for field in schema.fields:
@@ -50,8 +51,8 @@ def check_rename(schema: TableSchema, path: Path) -> None:
 
 
 def check_renamed_type(field: DataField, path: Path) -> None:
-    """Raise InvalidRequestError for a BLOB column: the names of its files contain the column's
-    name.
+    """Raise InvalidRequestError for a BLOB column: the names of its files contain the name of the
+    column.
     """
     if isinstance(field.type, AtomicType) and field.type.name is TypeName.BLOB:
         raise InvalidRequestError(

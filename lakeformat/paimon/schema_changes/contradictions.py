@@ -14,7 +14,7 @@ _KEY_OPTIONS = {"primary-key": "primary_key", "partition": "partition_by"}
 
 
 def contradictions(schema: TableSchema, wanted: WantedTable) -> list[str]:
-    """Return what differs between a schema and the description of a new table, one text each."""
+    """Return the differences between a schema and the description of a new table, one text each."""
     options = dict(wanted.options)
     keys = {
         name: options.pop(option).replace(" ", "").split(",")

@@ -53,7 +53,7 @@ def indexed_fields(
 ) -> Iterator[tuple[str, DataField]]:
     """Yield the type of each index of new files with its column.
 
-    Raise UnsupportedError if the column does not exist. Java does not update these options when it
+    Raise UnsupportedError if the column does not exist. Java does not update the options when it
     renames a column, and accepts a key of a MAP as a column.
     """
     by_name = {field.name: field for field in fields}
@@ -68,8 +68,10 @@ def indexed_fields(
 
 
 def check_file_indexes(schema: TableSchema) -> None:
-    """Raise InvalidRequestError if an index, or a setting of an index, has no column that it
-    supports.
+    """Raise InvalidRequestError if an option for an index does not fit the columns.
+
+    The column must exist and have a type that the index supports. A setting of an index needs a
+    column with that index.
     """
     options = schema.table_options
     types = {field.name: field.type for field in schema.fields}

@@ -62,8 +62,9 @@ _FLAGS = {
 
 
 def check_setting(options: Mapping[str, str], key: str, value: str, *, has_snapshots: bool) -> None:
-    """Raise InvalidRequestError if the option cannot be set to ``value``; ``options`` are those
-    before.
+    """Raise InvalidRequestError if the option cannot be set to ``value``.
+
+    ``options`` are the options of the table before the change.
     """
     if key in NEVER:
         raise InvalidRequestError(f"option {key!r} cannot be changed; make a new table instead")
@@ -106,7 +107,7 @@ def _check_bucket(old: str, new: str) -> None:
         before, after = int(old), int(new)
     except ValueError:
         raise InvalidRequestError(
-            f"option 'bucket' is {new!r}, but must be a whole number"
+            f"option 'bucket' is {new!r}, but must be a whole number, such as 4"
         ) from None
     if (before > 0) != (after > 0) or (before < 0 and before != after):
         raise InvalidRequestError(

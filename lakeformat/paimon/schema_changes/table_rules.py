@@ -38,8 +38,9 @@ _OF_LEVELS: tuple[Option[Any], ...] = (
 
 
 def check_table(schema: TableSchema) -> None:
-    """Raise InvalidRequestError if keys, buckets, merging, file formats or directories
-    contradict.
+    """Raise InvalidRequestError if the columns, keys and options of a schema contradict each other.
+
+    Raise UnsupportedError if a file format of the table cannot store a column.
     """
     check_fields(schema.fields)
     _check_key_types(schema)
@@ -154,8 +155,9 @@ def _check_mod(schema: TableSchema, keys: tuple[str, ...]) -> None:
 
 
 def _check_files(schema: TableSchema) -> None:
-    """Raise UnsupportedError if a format or compression of the table's files lacks a
-    column's type.
+    """Raise UnsupportedError if a format of the table's files cannot store a column.
+
+    Raise InvalidRequestError if a table without a primary key has options for levels.
     """
     options = schema.table_options
     if schema.primary_keys:

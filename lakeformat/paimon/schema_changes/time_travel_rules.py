@@ -34,7 +34,7 @@ _OPTIONS: Mapping[str, tuple[Option[Any], ...]] = {
         TableOptions.incremental_to_auto_tag,
     ),
 }
-"""For each value of ``scan.mode``, the options of which exactly one must be set."""
+"""For each value of ``scan.mode``, the options from which a table must set exactly one."""
 _DEFAULT_MODES = [
     (option, mode)
     for mode, options in _OPTIONS.items()
