@@ -18,8 +18,8 @@ __all__ = ["plan_drop_partitions"]
 def plan_drop_partitions(
     handle: TableHandle, partitions: Sequence[PartitionSpec]
 ) -> DropPartitionsPlan:
-    """Return the existing partitions that match one of ``partitions``, and the specs that match
-    none.
+    """Return the existing partitions that match one of ``partitions``, and the specs without a
+    match.
     """
     require_list("partitions", partitions, "[{'dt': '2024-01-01'}]")
     head = latest_snapshot(handle.storage, handle.layout)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explains in one sentence why chosen partitions have no rows, and names similar existing ones."""
+"""Explains in one sentence why chosen partitions have no rows, and names similar partitions."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ __all__ = ["explain_empty_choice"]
 def explain_empty_choice(
     handle: TableHandle, where: Where | None, partitions: Partitions | None
 ) -> str | None:
-    """Return the sentence; None if a chosen partition has rows, or if neither argument chooses
-    partitions.
+    """Return the sentence; None if a chosen partition has rows.
+
+    Also return None for an empty table, and if neither argument chooses partitions.
     """
     asked = [partitions] if isinstance(partitions, dict) else [*(partitions or ())]
     snapshot = latest_snapshot(handle.storage, handle.layout)

@@ -112,7 +112,10 @@ class ExpireRequest:
 def expire_partitions(
     handle: TableHandle, request: ExpireRequest, *, dry_run: bool = False
 ) -> ExpirePartitionsReport:
-    """Delete the rows of expired partitions; with ``dry_run`` only list them."""
+    """Delete the rows of expired partitions; with ``dry_run`` only list them.
+
+    Raise InvalidRequestError if the table has no partitions, or if no expiration time is set.
+    """
     rules = request.rules(handle)
     if not dry_run:
         require_allowed(handle, Operation.COMMIT)
@@ -142,19 +145,18 @@ class _PartitionExpiry:
     older_than: datetime
     _plan: Expiry = field(default_factory=Expiry)
     _read: int | None = None
-    """The number of the snapshot on which the expiry was planned; None if there is no conflict
-    check.
+    """The number of the snapshot on which the expiry was planned.
 
-    A later commit that changes an expired partition is a conflict.
+    A later commit that changes an expired partition is a conflict. None if there is no such check.
     """
     _done: list[ExpiredPartition] = field(default_factory=list)
     _snapshot_ids: list[int] = field(default_factory=list)
 
     def plan(self) -> Snapshot | None:
-        """Choose the partitions to delete on the newest snapshot, and return it; None without a
-        snapshot.
+        """Choose the partitions to delete on the newest snapshot.
 
-        Partitions that this call has already deleted count towards the limit of partitions.
+        Return the snapshot; None for a table without commits. Partitions that this call has already
+        deleted count towards the limit of partitions.
         """
         head = latest_snapshot(self.handle.storage, self.handle.layout)
         there = live_partitions(self.handle, head)

@@ -36,7 +36,9 @@ class ExpireRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expiry:
-    """The expired partitions, the number of younger ones, and the partitions of unknown age."""
+    """The expired partitions, the number of younger partitions, and the partitions of unknown
+    age.
+    """
 
     expired: tuple[ExpiredPartition, ...] = ()
     left: int = 0
@@ -50,7 +52,9 @@ def pick_expired(
     rules: ExpireRules,
     older_than: datetime,
 ) -> Expiry:
-    """Return the partitions older than ``older_than``, sorted by their values."""
+    """Return the partitions older than ``older_than``, at most ``rules.max_num``, sorted by
+    values.
+    """
     texts = partition_value_texts(schema, [partition.row for partition in partitions])
     found: list[tuple[str, ExpiredPartition]] = []
     unknown: list[tuple[str, str]] = []

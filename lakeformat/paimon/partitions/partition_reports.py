@@ -38,7 +38,7 @@ class ExpirePartitionsReport(Report):
     dry_run: bool
     strategy: str
     older_than: str
-    """Partitions older than this local time of this machine expire."""
+    """The local time of this machine; partitions older than this time expire."""
     expired: tuple[ExpiredPartition, ...]
     """The expired partitions, in the order of their deletion."""
     left: int
@@ -46,7 +46,7 @@ class ExpirePartitionsReport(Report):
     kept: int
     """The number of partitions that are too young to expire."""
     unknown: tuple[tuple[str, str], ...]
-    """The path of each partition without a known age, and the reason; they are kept."""
+    """The path of each partition that is kept because its age is unknown, and the reason."""
     snapshot_ids: tuple[int, ...]
     reason: str
     """The outcome in one sentence, for the log."""
@@ -109,7 +109,7 @@ class DonePartition:
 
     partition: str
     marks: tuple[str, ...]
-    """The files and directories that mark it as done."""
+    """The files and directories that mark the partition as done."""
     rows: int
     repeated: bool
     """True if the partition was marked as done before."""
