@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """System tables show a table's own metadata as rows, such as ``shop.orders$files``.
 
-``registry.py`` lists them. The module of a system table has the name of the table. Times are in
-UTC, except the creation times of files and tags: these are the local time of the writer.
+``registry.py`` lists the system tables. The module of a system table has the name of the table.
+Times are in UTC, except the creation times of files and tags, which are the local time of the
+writer.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``$branches``: the branches of the table, which are separate histories of it."""
+"""``$branches``: the branches of the table, which are separate histories."""
 
 from __future__ import annotations
 

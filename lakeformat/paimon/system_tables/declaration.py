@@ -22,9 +22,7 @@ ColumnValues: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True)
 class SystemColumn(Generic[R]):
-    """A column, and the function that returns its values; it is only called if a scan reads the
-    column.
-    """
+    """A column, and the function that returns its values if a scan reads the column."""
 
     name: str
     type: DataType
@@ -40,7 +38,7 @@ class SystemTableDeclaration(Generic[R]):
     open: Callable[[Source], R]
     """Returns the object from which the functions of the columns take their values."""
     of_snapshot: bool
-    """True if the table shows one snapshot, so that a scan may choose an older one."""
+    """True if the table shows one snapshot, so that a scan may choose an older snapshot."""
 
     @property
     def schema(self) -> TableSchema:
@@ -69,7 +67,11 @@ def declare(
     *,
     of_snapshot: bool = False,
 ) -> SystemTableDeclaration[R]:
-    """Declare a system table."""
+    """Return the declaration of a system table.
+
+    ``open`` returns the object from which the functions of the columns take their values.
+    ``of_snapshot`` is True if the table shows one snapshot, which a scan may choose.
+    """
     return SystemTableDeclaration(name, tuple(columns), open, of_snapshot)
 
 

@@ -35,7 +35,7 @@ class FileSums:
         return int(self.sums.num_rows)
 
     def names(self) -> list[str]:
-        """The text of each distinct partition."""
+        """Return the text of each distinct partition."""
         return [*self.files.partitions.distinct_in_braces.to_pylist()]
 
     def _table(self) -> pa.Table:

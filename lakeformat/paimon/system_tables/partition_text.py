@@ -53,8 +53,8 @@ class PartitionTexts:
 
     @cached_property
     def distinct_as_path(self) -> list[str]:
-        """Return ``dt=a/h=1`` for each distinct partition; unlike a directory, it is not
-        escaped.
+        """Return ``dt=a/h=1`` for each distinct partition, without the escapes of a directory
+        name.
         """
         default = self._schema.table_options.partition_default_name
         keys = self._schema.partition_keys

@@ -25,7 +25,7 @@ class _Partitions(FileSums):
     def deleted(self) -> list[int | None]:
         """Return, for each partition, the number of rows that deletion vectors delete.
 
-        None if an older writer did not count them.
+        The number is None if an older writer did not count these rows.
         """
         distinct = self.files.partitions.distinct.to_pylist()
         counts = [self._deleted_by_partition.get(row, 0) for row in distinct]

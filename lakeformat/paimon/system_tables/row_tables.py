@@ -40,8 +40,8 @@ class RowSelection:
     limit: int | None = None
 
     def of(self, schema: TableSchema) -> ChangedRows:
-        """Return the checked columns and condition for rows of ``schema`` with ``rowkind`` before
-        them.
+        """Return the checked columns and condition for rows with ``rowkind`` before the columns of
+        ``schema``.
         """
         return changed_rows(schema, self.columns, self.where, self.partitions)
 
@@ -75,8 +75,9 @@ def find_row_table(name: str) -> RowTable | None:
 
 
 def _scan_top_level(handle: TableHandle, snapshot: Snapshot | None, asked: RowSelection) -> Scan:
-    """Return a scan of the highest level, whose rows need no merge; rows of lower levels are left
-    out.
+    """Return a scan of the highest level, whose rows need no merge; lower levels are left out.
+
+    A table without a primary key is scanned as a whole.
     """
     where = row_filter(handle.schema, asked.where, asked.partitions)
     least = handle.options.level_count - 1 if handle.schema.primary_keys else 0

@@ -16,7 +16,7 @@ __all__ = ["Source"]
 
 
 class Source:
-    """A table and the snapshot that a system table shows: the newest one, or an older one."""
+    """A table and the snapshot that a system table shows: the newest snapshot, or an older one."""
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None = None) -> None:
         self._travels_to = snapshot
@@ -33,7 +33,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """The name of the table in error messages."""
+        """The snapshot and the URI of the table, for error messages."""
         snapshot = self.snapshot
         of = f"snapshot {snapshot.id} of " if snapshot is not None else ""
         return f"{of}{self.handle.uri}"

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``$statistics``: the newest result of ANALYZE for the snapshot, which may be of an earlier
-one.
-"""
+"""``$statistics``: the result of ANALYZE that a snapshot names, often of an earlier snapshot."""
 
 from __future__ import annotations
 
