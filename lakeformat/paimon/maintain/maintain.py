@@ -35,7 +35,8 @@ _log = logging.getLogger(__name__)
 def maintain(handle: TableHandle, request: MaintainRequest) -> MaintainReport:
     """Run all steps of a maintenance in order; a failed step does not stop the next ones.
 
-    Each step does only the work that is due, so after an interruption repeat the call.
+    Each step does only the work that is due, so after an interruption repeat the call. Raise
+    InvalidRequestError for a request that is not valid.
     """
     request.check(handle.environment.now_millis())
     table = handle.name
@@ -79,8 +80,8 @@ def _look_again(
 ) -> tuple[HealthReport | None, Figures, tuple[StalledConsumer, ...]]:
     """Return the health, the numbers and the stalled consumers after the steps.
 
-    An error is added to ``steps`` as a failed step, so that the reports of the other steps are not
-    lost.
+    A LakeError is added to ``steps`` as a failed step, so that the reports of the other steps are
+    not lost.
     """
     forgotten = [
         name
@@ -97,7 +98,7 @@ def _look_again(
 
 
 def _measure(handle: TableHandle) -> tuple[HealthReport, Figures]:
-    """Return the health of a table, and the numbers of it that a maintenance report compares.
+    """Return the health of a table, and the numbers that a maintenance report compares.
 
     Orphan files are not counted, because that needs a listing.
     """

@@ -53,8 +53,8 @@ class ChangesSince:
     """None for the empty table before the first snapshot."""
     head: Snapshot | None
     added: tuple[ManifestColumns, ...]
-    """For each append, oldest first: the files that it added. A compaction may have replaced some
-    of them since.
+    """For each append, oldest first, the files that it added; a compaction may have replaced some
+    since.
     """
     batches: tuple[tuple[Snapshot, ManifestColumns], ...]
     """The overwrites, and the batches in transaction order, with their files."""
@@ -73,8 +73,8 @@ class ChangesSince:
     ) -> None:
         """Raise CommitConflictError if another batch changed the same partitions.
 
-        If the batch ``replaces`` partitions, an earlier batch of the user of ``commit`` that was
-        computed from the same snapshot is allowed: the batch does its work again.
+        With ``replaces``, an earlier batch of the same user is allowed if it was computed from the
+        same snapshot: this batch replaces its rows.
         """
         for snapshot, files in self.batches:
             touched = files.filter(touches(files.partition.to_arrow()))
@@ -108,7 +108,9 @@ class ChangesSince:
 
 
 def touched_by(messages: Sequence[CommitMessage]) -> Touches:
-    """Return a function from partitions to a mask of those with files of ``messages``."""
+    """Return a function that returns the mask of the given partitions that have files of
+    ``messages``.
+    """
     partitions = sorted({message.partition for message in messages})
     own = pa.array(partitions, pa.large_binary())
     return lambda rows: pc.is_in(rows, own).to_numpy(zero_copy_only=False)
@@ -119,8 +121,9 @@ def read_base(
 ) -> Snapshot | None:
     """Return the snapshot ``number`` from which a batch was computed; None for number 0.
 
-    Raise CommitConflictError if it has expired, or if a rollback has removed it, and
-    InvalidRequestError for a negative number. ``identity`` is its identity, if known.
+    ``identity`` is the identity of the snapshot, None if unknown. Raise CommitConflictError if the
+    snapshot has expired, or if a rollback has removed it. Raise InvalidRequestError for a negative
+    number.
     """
     if number < 0:
         raise InvalidRequestError(
@@ -144,8 +147,8 @@ def read_base(
 
 
 def is_in_history(handle: TableHandle, snapshot: Snapshot | None, head: Snapshot | None) -> bool:
-    """Return False if a rollback has removed ``snapshot`` from the history of ``head``, or if it
-    has expired.
+    """Return False if ``snapshot`` has expired, or if a rollback removed it from the history of
+    ``head``.
     """
     if snapshot is None:
         return True
@@ -159,10 +162,9 @@ def is_in_history(handle: TableHandle, snapshot: Snapshot | None, head: Snapshot
 
 
 def written_as_of(handle: TableHandle, number: int | None, identity: str | None) -> WrittenAsOf:
-    """Return the snapshot from which a batch was computed, for a writer whose messages are
-    committed later.
+    """Return the snapshot from which a batch was computed, for a writer of messages.
 
-    No key counts as changed yet: the commit itself leaves out the keys that were changed since.
+    No key counts as changed yet: the later commit leaves out the keys that were changed since.
     """
     assert number is not None
     head = latest_snapshot(handle.storage, handle.layout)
@@ -215,7 +217,7 @@ class ChangedKeys:
         self._known: Hashes | None = None
 
     def among(self, rows: pa.RecordBatch) -> Mask:
-        """Return a mask of the rows whose key is one of these keys."""
+        """Return a mask of the rows whose key another commit has changed."""
         if not self._entries:
             return np.zeros(rows.num_rows, np.bool_)
         if self._known is None:

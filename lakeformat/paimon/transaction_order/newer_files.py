@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows that an overwrite in transaction order keeps: those committed after its snapshot.
+"""The rows that an overwrite in transaction order keeps: rows committed after its snapshot.
 
-A file with such rows only is kept. Rows that a compaction has merged with older ones are written
-again.
+A file that has only such rows is kept. Rows that a compaction has merged with older rows are
+written again.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def newer_files(
     """Return the files that other commits added to the partitions ``replaced``.
 
     If some readers of the table skip level 0, they do not see the kept files until a compaction. So
-    only the files ``hidden`` are kept then, and the rows of the remaining ones are written again.
+    only the files ``hidden`` are kept then, and the rows of the other files are written again.
     """
     handle, head = changes.handle, changes.head
     is_dynamic = has_hash_index(handle)
@@ -111,11 +111,11 @@ def _has_hidden_rows(handle: TableHandle) -> bool:
 
 
 def _kept(entries: Sequence[tuple[int, ManifestEntry]], unmerged: Set[str]) -> set[str]:
-    """Return the names of the files of a bucket to keep: those in ``unmerged`` if each was
-    committed after all merged files; else none.
+    """Return the names of the files of a bucket to keep; each entry has the number of its commit.
 
-    Each entry has the number of its commit. A merged file is written again with sequence number 0,
-    so a file that has rows with this number is not kept beside it.
+    The files ``unmerged`` are kept if each was committed after all merged files; otherwise no file
+    is kept. A merged file is written again with sequence number 0, so no file with this number can
+    be kept beside it.
     """
     kept = [(number, each.file) for number, each in entries if each.file.file_name in unmerged]
     merged = [number for number, each in entries if each.file.file_name not in unmerged]

@@ -17,9 +17,10 @@ _OPTIMISTIC = "write with conflict='optimistic'"
 def is_transaction_order(handle: TableHandle, conflict: object, read_snapshot: object) -> bool:
     """Return True if a write keeps the rows that were changed since ``read_snapshot``.
 
-    Without ``conflict``, the table option ``write.conflict`` decides about a write with
-    ``read_snapshot``. Raise InvalidRequestError for an unknown ``conflict``, or for the order of
-    transactions without ``read_snapshot``, and UnsupportedError if the table has no such order.
+    With ``conflict=None``, the table option ``write.conflict`` decides about a write with
+    ``read_snapshot``. Raise InvalidRequestError for an unknown ``conflict``, and if a write in
+    transaction order has no ``read_snapshot``. Raise UnsupportedError if the table does not support
+    this order.
     """
     if conflict is None and read_snapshot is not None:
         conflict = handle.options.write_conflict

@@ -2,7 +2,7 @@
 """Writes a batch as of the snapshot from which it was computed; newer rows of its keys are kept.
 
 The keys that other commits have changed since that snapshot are left out of the batch. If another
-commit changes one of its keys before the batch is published, its files are written again without
+commit changes a key of the batch before the batch is published, its files are written again without
 this key.
 """
 
@@ -71,7 +71,7 @@ class _Prepared:
 
     @property
     def touches(self) -> Touches:
-        """The function from partitions to a mask of those that the batch changes."""
+        """The function that returns the mask of the given partitions that the batch changes."""
         if isinstance(self.replaced, PartitionFilter):
             return self.replaced.mask
         return touched_by(self.messages)
@@ -79,8 +79,9 @@ class _Prepared:
     def on(self, changes: ChangesSince) -> _Prepared | None:
         """Return the same files for a newer snapshot, or None if they must be written again.
 
-        They must be if a key of the batch was changed since, if a compaction has merged newer rows,
-        if keys may have got other buckets, or if a rollback has removed their snapshot.
+        The files must be written again if a key of the batch was changed since, if a compaction has
+        merged newer rows, if keys may have got other buckets, or if a rollback has removed the
+        snapshot of the files.
         """
         handle = changes.handle
         if not is_in_history(handle, self.changes.head, changes.head):
@@ -129,9 +130,9 @@ class BatchInOrder:
     def run(self) -> CommitReport:
         """Write and publish the batch; plan and publish it again after a conflict.
 
-        Raise CommitConflictError if the changes since its snapshot are not known, or if another
-        batch has changed the same partitions. After an error no new file remains, except after
-        ``CommitOutcomeUnknownError``.
+        Raise CommitConflictError if the changes since the batch's snapshot are not known, or if
+        another batch has changed the same partitions. After an error no new file remains, except
+        after ``CommitOutcomeUnknownError``.
         """
         try:
             carry_out(
@@ -215,7 +216,9 @@ class BatchInOrder:
         return _Prepared(nothing, given, replaced, NO_FILES, is_given=True)
 
     def _replaced_by(self, writer: TableWriter) -> Replacement:
-        """Return the partitions to replace, also those of which every row is left out."""
+        """Return the partitions to replace, also partitions in which every row of the batch is left
+        out.
+        """
         if isinstance(self.replaced, Dynamic) and writer.partitions:
             rows = pa.array(writer.partitions, pa.large_binary())
             return these_partitions(self.handle.schema, rows)
@@ -245,7 +248,9 @@ class BatchInOrder:
             delete_written(self.handle, self.given)  # their rows were written again
 
     def _discard(self) -> None:
-        """Delete the files of the last attempt, which are not published; keep the given ones."""
+        """Delete the files of the last attempt, which are not published; files in ``given`` are
+        kept.
+        """
         if self._prepared is not None and self._prepared.messages is not self.given:
             delete_written(self.handle, self._prepared.messages)
         self._prepared = None

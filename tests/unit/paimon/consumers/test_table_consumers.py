@@ -52,7 +52,7 @@ def test_a_stream_whose_consumer_fell_behind_is_told_the_earliest_there_is():
     rows.table.expire_snapshots(**ALL)
     write_consumer(storage, layout, Consumer("job", 1))
     stream = rows.table.stream(consumer="job")
-    with pytest.raises(lake.NotFoundError, match="has expired: the earliest one left is 3"):
+    with pytest.raises(lake.NotFoundError, match="has expired: the earliest snapshot left is 3"):
         stream.poll()
     [state] = rows.table.consumers.list()
     assert state.is_stale
