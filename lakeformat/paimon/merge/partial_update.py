@@ -130,9 +130,9 @@ class _PartialUpdate:
         return merged
 
     def _of_adds(self, columns: Mapping[str, Sequence[str]], others: Positions) -> _Sources:
-        """Return, for each unit, the source row of each key.
+        """Return, for each unit, the source row of each key that has only adds.
 
-        The source rows of the keys ``others`` are arbitrary: the caller overwrites them with the
+        The source rows of the remaining keys are arbitrary: the caller overwrites them with the
         result of the row-by-row merge.
         """
         is_added = self._meets.copy()

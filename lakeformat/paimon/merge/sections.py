@@ -55,8 +55,9 @@ def key_sections(files: Sequence[DataFileMeta], key_types: Sequence[DataType]) -
 def overlapping(
     files: Sequence[DataFileMeta], others: Sequence[DataFileMeta], key_types: Sequence[DataType]
 ) -> list[int]:
-    """Return the positions in ``others`` of files that may share keys with ``files``, in key
-    order.
+    """Return the positions of the files of the second list that may share keys with ``files``.
+
+    The positions are in key order.
     """
     least, most = _ranks([*files, *others], key_types)
     starts, ends = least[: len(files)], most[: len(files)]

@@ -160,8 +160,10 @@ class TableTags:
     def create_due(
         self, *, dry_run: bool = False, on_progress: OnRemoval | None = None
     ) -> AutomaticTagsReport:
-        """Create the automatic tags that are due, as ``tag.automatic-creation`` and its related
-        options say.
+        """Create the automatic tags that are due by ``tag.automatic-creation`` and the options of
+        periods.
+
+        Raise InvalidRequestError if ``tag.automatic-creation`` is ``none``.
         """
         return create_due(self._handle, dry_run=dry_run, on_progress=on_progress)
 

@@ -98,7 +98,7 @@ def test_a_manifest_without_its_last_blocks_is_damaged(storage, manifest):
 @pytest.mark.parametrize("change", [{"num_added_files": 299}, {"num_deleted_files": 0}])
 def test_a_manifest_has_as_many_entries_as_its_list_says(storage, manifest, change):
     expected = replace(manifest, file_size=None, **change)
-    told = r"manifest-0 adds 300 files and deletes 1, .*list-0 has (299 and 1|300 and 0)"
+    told = r"manifest-0 adds 300 files and deletes 1, .*list-0 records (299 and 1|300 and 0)"
     with pytest.raises(CorruptTableError, match=told):
         read_manifests(storage, LAYOUT, [expected])
 
@@ -172,7 +172,7 @@ READERS = {
 def test_every_reader_compares_a_manifest_with_what_its_list_says(orders, reader):
     [manifest] = delta_of(orders)
     rewrite_list(orders, [replace(manifest, num_added_files=2)])
-    with pytest.raises(CorruptTableError, match=r"adds 1 files and deletes 0, .* has 2 and 0"):
+    with pytest.raises(CorruptTableError, match=r"adds 1 files and deletes 0, .* records 2 and 0"):
         READERS[reader](orders)
 
 
@@ -180,5 +180,5 @@ def test_a_merge_of_manifests_compares_before_it_writes_what_is_left_of_them(ord
     [manifest] = delta_of(orders)
     rewrite_list(orders, [replace(manifest, num_added_files=2)])
     orders.write(pa.table({"id": [2]}))  # which takes over the list, and merges nothing yet
-    with pytest.raises(CorruptTableError, match=r"adds 1 files and deletes 0, .* has 2 and 0"):
+    with pytest.raises(CorruptTableError, match=r"adds 1 files and deletes 0, .* records 2 and 0"):
         orders.write(pa.table({"id": [3]}))
