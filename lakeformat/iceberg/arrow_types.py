@@ -31,7 +31,10 @@ _PLAIN: dict[str, pa.DataType] = {
 
 
 def to_arrow_type(kind: Type) -> pa.DataType:
-    """Return the Arrow type that can hold every value of an Iceberg type."""
+    """Return the Arrow type that can hold every value of an Iceberg type.
+
+    Raise ``UnsupportedError`` for a type whose values this version does not read.
+    """
     match kind:
         case PrimitiveType():
             return _primitive(kind)
@@ -49,7 +52,11 @@ def to_arrow_type(kind: Type) -> pa.DataType:
 
 
 def to_arrow_field(field: Field) -> pa.Field:
-    """Return the Arrow field of a column or of a nested field."""
+    """Return the Arrow field of a column or of a nested field.
+
+    Raise ``UnsupportedError``, with the name of the field, if this version does not read its
+    values.
+    """
     try:
         arrow_type = to_arrow_type(field.type)
     except UnsupportedError as reason:

@@ -32,7 +32,7 @@ _COUNTS = {
 
 @dataclass(frozen=True, slots=True)
 class BranchSnapshot:
-    """A snapshot of a branch, with the members that snapshots of any format have."""
+    """A snapshot of a branch, with the attributes that snapshots of all table formats have."""
 
     snapshot: Snapshot
     branch: str
@@ -55,8 +55,9 @@ class BranchSnapshot:
 
     @property
     def commit_kind(self) -> str:
-        """The kind of the commit, in the words of Paimon: ``APPEND``, ``OVERWRITE`` or
-        ``COMPACT``.
+        """The kind of the commit in Paimon's words: ``APPEND``, ``COMPACT`` or ``OVERWRITE``.
+
+        A delete is an ``OVERWRITE``, and so is a snapshot without a known operation.
         """
         return _KINDS.get(self.operation or "", "OVERWRITE")
 
@@ -67,7 +68,7 @@ class BranchSnapshot:
 
     @property
     def schema_id(self) -> int | None:
-        """The id of the schema that the commit used."""
+        """The id of the schema that the commit used; None if the snapshot does not store it."""
         return self.snapshot.schema_id
 
     @property
@@ -98,8 +99,8 @@ class BranchSnapshot:
 
     @property
     def operation(self) -> str | None:
-        """The operation in Iceberg's words: ``append``, ``replace``, ``overwrite`` or
-        ``delete``.
+        """The operation in Iceberg's words: ``append``, ``replace``, ``overwrite`` or ``delete``.
+        None if the snapshot does not store it.
         """
         return self.snapshot.operation
 
@@ -115,7 +116,11 @@ class BranchSnapshot:
 
     @property
     def position(self) -> Position:
-        """The position right after this commit."""
+        """The position right after this commit.
+
+        Reading it raises ``UnsupportedError`` for a snapshot of format version 1, which has no
+        sequence number.
+        """
         number = self.snapshot.sequence_number
         if not number:
             raise UnsupportedError(
@@ -152,7 +157,7 @@ class BranchHistory:
     def number(self, position: AnyPosition) -> int:
         """Return the sequence number of a position; 0 for the beginning.
 
-        Raise ``InvalidRequestError`` for a position of another branch or table.
+        Raise ``InvalidRequestError`` if the position belongs to another branch or table.
         """
         given = Position.parse(position)
         return given.number if given >= self.beginning else 0
@@ -160,7 +165,8 @@ class BranchHistory:
     def between(self, after: AnyPosition, upto: AnyPosition | None) -> list[BranchSnapshot]:
         """Return the snapshots after ``after``, up to and including ``upto``, oldest first.
 
-        ``upto=None`` means up to the newest snapshot.
+        ``upto=None`` means up to the newest snapshot. Raise ``UnsupportedError`` if ``after`` is
+        the beginning, and the branch has snapshots without sequence numbers.
         """
         first = self.number(after)
         return self._upto(upto, [each for each in self.snapshots if _is_after(each, first)])
@@ -168,7 +174,8 @@ class BranchHistory:
     def numbered(self, upto: AnyPosition | None) -> list[BranchSnapshot]:
         """Return the snapshots with sequence numbers, up to and including ``upto``, oldest first.
 
-        Snapshots of format version 1 have none. ``upto=None`` means up to the newest snapshot.
+        Snapshots of format version 1 have no sequence numbers and are left out. ``upto=None`` means
+        up to the newest snapshot.
         """
         return self._upto(upto, [each for each in self.snapshots if each.snapshot.sequence_number])
 
@@ -216,7 +223,11 @@ def no_snapshot(table: str, snapshot_id: object) -> NotFoundError:
 
 
 def history_of(metadata: TableMetadata, branch: str, table: str) -> BranchHistory:
-    """Return the history of a branch; raise ``NotFoundError`` if the branch does not exist."""
+    """Return the history of a branch; raise ``NotFoundError`` if the branch does not exist or is a
+    tag.
+
+    ``main`` always exists; without snapshots its history is empty.
+    """
     found = metadata.references.get(branch)
     if found is None and branch != MAIN_BRANCH:
         names = [each.name for each in metadata.references.values() if each.type == "branch"]
@@ -237,8 +248,8 @@ def history_of(metadata: TableMetadata, branch: str, table: str) -> BranchHistor
 def _is_after(snapshot: BranchSnapshot, number: int) -> bool:
     """Return True if the sequence number of a snapshot is higher than ``number``.
 
-    A snapshot of format version 1 has no sequence number: return True for it only if ``number`` is
-    0.
+    A snapshot of format version 1 has no sequence number. For it, return False if ``number`` is
+    positive, and raise ``UnsupportedError`` if ``number`` is 0.
     """
     if number > 0 and not snapshot.snapshot.sequence_number:
         return False

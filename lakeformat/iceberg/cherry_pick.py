@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Publishes a snapshot that is not in the history of a branch, as Java's ``cherrypick`` does.
 
-A writer may have staged the snapshot with a ``wap.id``, or it belongs to another branch. If its
-parent is the newest snapshot of the branch, the branch moves to it. Otherwise the files that it
-appended are added to the branch in a new snapshot.
+The snapshot was staged with a ``wap.id``, or it belongs to another branch. If its parent is the
+newest snapshot of the branch, the branch moves to it. Otherwise a new snapshot adds the files that
+the chosen snapshot appended.
 """
 
 from __future__ import annotations
@@ -47,10 +47,11 @@ class CherryPickReport(Report):
     source: int
     """The id of the chosen snapshot."""
     snapshot_id: int
-    """The snapshot of the branch that has the rows of the chosen snapshot."""
+    """The id of the snapshot in which the branch has the rows of the chosen snapshot."""
     action: str
-    """``added`` in a new snapshot; ``moved``, if the branch moved to the chosen snapshot; or
-    ``kept``, if the branch already had the rows."""
+    """``added`` if a new snapshot adds the rows; ``moved`` if the branch moved to the chosen
+    snapshot; ``kept`` if the branch already had the rows.
+    """
     reason: str
     """The outcome in one sentence, for the log."""
 
@@ -60,7 +61,10 @@ def cherry_pick(
 ) -> CherryPickReport:
     """Publish a snapshot on the branch of the handle; repeating the call changes nothing.
 
-    Give either ``snapshot`` or ``wap_id``, the ``wap.id`` in the summary of the snapshot.
+    Give either ``snapshot`` or ``wap_id``, the ``wap.id`` in the summary of the snapshot. Raise
+    ``NotFoundError`` if the snapshot does not exist. Raise ``InvalidRequestError`` if the branch
+    already has another snapshot with the same ``wap.id``. Raise ``UnsupportedError`` if the
+    snapshot does more than append files, and the branch cannot move to it.
     """
     if (snapshot is None) == (wap_id is None):
         given = "neither" if snapshot is None else "both"
@@ -87,7 +91,7 @@ class _Addition:
     handle: TableHandle
     source: Snapshot
     earlier: int | None = None
-    """The snapshot of the branch that already has the rows; None if there is none."""
+    """The id of the snapshot in which the branch already has the rows; None if there is none."""
 
     def __call__(self, base: Base) -> FileChange | None:
         metadata = base.loaded.metadata
@@ -131,8 +135,9 @@ def _source(
 
 
 def _moved(handle: TableHandle, source: Snapshot, loaded: LoadedMetadata) -> TableMetadata | None:
-    """Return metadata in which the branch is at ``source``; None if the branch has a newer
-    snapshot.
+    """Return metadata in which the head of the branch is ``source``.
+
+    Return None if the parent of ``source`` is not the head, or if the branch already has the rows.
     """
     metadata, branch = loaded.metadata, handle.branch
     head = metadata.references.get(branch)
@@ -147,10 +152,10 @@ def _moved(handle: TableHandle, source: Snapshot, loaded: LoadedMetadata) -> Tab
 
 
 def _earlier(handle: TableHandle, metadata: TableMetadata, source: Snapshot) -> int | None:
-    """Return the snapshot of the branch that already has the rows of ``source``; None if there is
-    none.
+    """Return the id of the snapshot in which the branch has the rows of ``source``; None if there
+    is none.
 
-    Raise ``InvalidRequestError`` if another snapshot with the same ``wap.id`` was published.
+    Raise ``InvalidRequestError`` if the branch has another snapshot with the same ``wap.id``.
     """
     head = metadata.references.get(handle.branch)
     wap_id = source.summary.get(_WAP)
@@ -174,7 +179,7 @@ def _published(summary: Mapping[str, str]) -> str | None:
 def _appended(handle: TableHandle, loaded: LoadedMetadata, source: Snapshot) -> dict[int, pa.Table]:
     """Return manifest entries for the files that a snapshot added, by spec id.
 
-    Raise ``UnsupportedError`` if the snapshot did anything except appending files.
+    Raise ``UnsupportedError`` if the snapshot does more than append data files.
     """
     manifests = read_manifest_list(loaded.places, source)
     own = manifests.filter(pc.equal(manifests.column("added_snapshot_id"), source.snapshot_id))

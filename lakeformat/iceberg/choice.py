@@ -16,7 +16,7 @@ __all__ = ["Choice", "choose", "snapshot_id_of", "snapshot_text"]
 
 
 class Choice(TypedDict):
-    """Arguments that choose a snapshot; ``find_state`` raises if more than one is set."""
+    """The arguments of ``find_state`` that choose a snapshot; at most one of them is set."""
 
     snapshot: int | None
     tag: str | None
@@ -34,6 +34,9 @@ def choose(
 ) -> Choice:
     """Return the arguments for ``find_state``; by default they choose the newest snapshot of the
     branch.
+
+    Raise ``NotFoundError`` if a branch other than ``main`` had no snapshot at ``as_of``. For
+    ``snapshot`` see ``snapshot_id_of``.
     """
     if snapshot is None and tag is None and as_of is None:
         has_snapshots = bool(history.snapshots)
@@ -48,8 +51,10 @@ def choose(
 def snapshot_id_of(loaded: LoadedMetadata, history: BranchHistory, chosen: AnyPosition) -> int:
     """Return the id of the snapshot that is chosen by id, sequence number or position.
 
-    An int that is neither the id nor the sequence number of a snapshot is returned unchanged.
-    ``NotFoundError`` means that the branch has no snapshot up to the position.
+    An int that is neither the id nor the sequence number of a snapshot is returned unchanged. Raise
+    ``InvalidRequestError`` for a value of another type, or for an int that is the id of one
+    snapshot and the sequence number of another. Raise ``NotFoundError`` if the branch has no
+    snapshot up to the position.
     """
     if not isinstance(chosen, Position):
         if isinstance(chosen, bool) or not isinstance(chosen, int):
@@ -81,8 +86,8 @@ def snapshot_text(snapshot: Snapshot) -> str:
 
 
 def _require_one_meaning(loaded: LoadedMetadata, history: BranchHistory, chosen: int) -> None:
-    """Raise ``InvalidRequestError`` if ``chosen`` is the id of one snapshot and the sequence number
-    of another one.
+    """Raise ``InvalidRequestError`` if the snapshot id ``chosen`` is also the sequence number of
+    another snapshot.
     """
     for each in history.snapshots:
         if each.snapshot.sequence_number == chosen > 0 and each.snapshot_id != chosen:
@@ -96,7 +101,9 @@ def _require_one_meaning(loaded: LoadedMetadata, history: BranchHistory, chosen:
 
 
 def _newest_at(history: BranchHistory, as_of: Moment) -> int:
-    """Return the id of the newest snapshot that the branch had at a time."""
+    """Return the id of the newest snapshot that the branch had at a time; raise ``NotFoundError``
+    if there was none.
+    """
     millis = to_millis(as_of)
     for each in reversed(history.snapshots):
         if each.timestamp_ms <= millis:

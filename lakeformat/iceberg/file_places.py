@@ -20,12 +20,12 @@ __all__ = ["FilePlaces", "places_of"]
 
 @dataclass(frozen=True, slots=True)
 class FilePlaces:
-    """The directory of a table, and the allowed directories outside of it."""
+    """The directory of a table, and the directories outside of it that the caller allows."""
 
     storage: Storage
     root: str
     location: Location
-    """The location in the metadata; it is the URI of ``root``."""
+    """The location in the metadata: the URI of ``root``."""
     external_roots: ExternalRoots = NO_ROOTS
 
     @property
@@ -37,7 +37,7 @@ class FilePlaces:
         """Return the storage and the path of a file that metadata names.
 
         Raise ``InvalidRequestError`` if the file is neither in the table's directory nor in an
-        allowed one.
+        allowed one, and ``CorruptTableError`` if ``address`` is not a valid URI.
         """
         if (path := self.path_below(address)) is not None:
             return self.storage, path
@@ -47,6 +47,8 @@ class FilePlaces:
     def path_below(self, address: str) -> str | None:
         """Return the path, in the storage, of a file below the table's location; None for another
         file.
+
+        Raise ``CorruptTableError`` if ``address`` is not a valid URI.
         """
         try:
             found = location_of(address)
@@ -57,9 +59,10 @@ class FilePlaces:
         return "/".join((self.root, *found.segments[len(self.location.segments) :]))
 
     def read(self, address: str, limit: int = LARGE_FILE) -> bytes:
-        """Return the content of a file that metadata names, at most ``limit`` bytes.
+        """Return the content of a file that metadata names.
 
-        ``CorruptTableError`` means that the file does not exist.
+        Raise ``CorruptTableError`` if the file does not exist, and ``TooLargeError`` if it has more
+        than ``limit`` bytes.
         """
         storage, path = self.place(address)
         try:
@@ -72,10 +75,10 @@ class FilePlaces:
 
 
 def places_of(storage: Storage, root: str, location: str, roots: ExternalRoots) -> FilePlaces:
-    """Return the places of the table at ``root``; ``location`` is the one in its metadata.
+    """Return the places of the table at ``root``; ``location`` is the location in its metadata.
 
     Raise ``InvalidRequestError`` if ``location`` is not the URI of ``root``: then the table was
-    moved or copied.
+    moved or copied. Raise ``CorruptTableError`` if ``location`` is not a valid URI.
     """
     here = location_of(storage.uri(root), is_literal=False)
     try:

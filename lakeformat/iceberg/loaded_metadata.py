@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The metadata of a table, as it was read from one metadata file."""
+"""The metadata of a table, read from one metadata file."""
 
 from __future__ import annotations
 
@@ -36,7 +36,11 @@ class LoadedMetadata:
 def load_metadata(
     storage: Storage, root: str, path: str, external_roots: ExternalRoots
 ) -> LoadedMetadata:
-    """Read a metadata file of the table in directory ``root``."""
+    """Read a metadata file of the table in directory ``root``.
+
+    Raise ``NotFoundError`` if the file does not exist, ``CorruptTableError`` if it is malformed,
+    and ``InvalidRequestError`` if the table was moved or copied to ``root``.
+    """
     content = storage.read(path, LARGE_FILE)
     metadata = decode_metadata(content, storage.uri(path))
     places = places_of(storage, root, metadata.location, external_roots)
@@ -44,5 +48,5 @@ def load_metadata(
 
 
 def digest_of(content: bytes) -> bytes:
-    """Return a digest by which two metadata files are compared without reading them again."""
+    """Return a digest of a metadata file; files with the same digest have the same content."""
     return blake2b(content, digest_size=16).digest()

@@ -19,7 +19,9 @@ __all__ = [
 ]
 
 FIRST_FIELD_ID = 1000
-"""The id of the first partition field; version 1 may leave out ids, which then count from here."""
+"""The id of the first partition field. Fields without ids, which version 1 allows, are numbered
+from it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,10 @@ class PartitionSpec:
 
 
 def spec_from_json(written: Mapping[str, Any]) -> PartitionSpec:
-    """Parse a partition spec from table metadata."""
+    """Parse a partition spec from table metadata.
+
+    Raise ``KeyError`` for a missing member and ``ValueError`` for a wrong value.
+    """
     spec_id = require_int(written, "spec-id")
     fields = require_list(written, "fields")
     return PartitionSpec(
@@ -71,7 +76,10 @@ def spec_to_json(spec: PartitionSpec) -> dict[str, Any]:
 
 
 def source_ids_of(written: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return the column ids of a partition or sort field; since version 3 there may be several."""
+    """Return the column ids of a partition or sort field; since version 3 there may be several.
+
+    Raise ``KeyError`` if they are missing and ``ValueError`` if they are not ints.
+    """
     if "source-ids" not in written:
         return (require_int(written, "source-id"),)
     ids = written["source-ids"]

@@ -19,14 +19,14 @@ _NULL = "null"
 _EPOCH_YEAR = 1970
 _NAMES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 _LEAST_PLAIN, _GREATEST_PLAIN = -3, 6
-"""The exponents of the numbers that are written without one."""
+"""Numbers with exponents from -3 to 6 are written without an exponent."""
 _WITHOUT_SECONDS = ":00"
 _GROUP = 3
 """The digits of a fraction of a second are written in groups of this size."""
 
 
 def partition_text(transform: str, kind: PrimitiveType, value: pa.Array) -> str:
-    """Return the value in an array of length one as text; ``null`` for a null."""
+    """Return the partition value in an array of length one as text; ``null`` for a null."""
     parsed = parse_transform(transform).kind
     if value.null_count or parsed is TransformKind.VOID:
         return _NULL

@@ -42,10 +42,9 @@ def bool_property(properties: Mapping[str, str], key: str, *, default: bool) -> 
 
 
 def word_property(properties: Mapping[str, str], key: str, default: str, other: str) -> str:
-    """Return the property ``key``, which must be ``default`` or ``other``; ``default`` if it is not
-    set.
+    """Return the property ``key`` in lower case; ``default`` if it is not set.
 
-    Raise ``InvalidRequestError`` for any other text.
+    Raise ``InvalidRequestError`` unless it is ``default`` or ``other``.
     """
     text = properties.get(key, default)
     if text.lower() not in (default, other):

@@ -22,7 +22,7 @@ _REASON = "its table is dropped"
 def files_to_purge(loaded: LoadedMetadata) -> ExclusiveFiles:
     """Return the files of all snapshots, followed by the metadata files.
 
-    A file outside of the table is only counted, unless the caller allows its directory. Raise
+    Files outside of the table are only counted, unless the caller allows their directories. Raise
     ``UnsupportedError`` if the property ``gc.enabled`` is false.
     """
     require_gc(loaded.metadata)
@@ -34,7 +34,9 @@ def files_to_purge(loaded: LoadedMetadata) -> ExclusiveFiles:
 
 
 def purge(files: ExclusiveFiles) -> Deleted:
-    """Delete the files; count and log those that cannot be deleted."""
+    """Delete the files and return their number; files that cannot be deleted are counted and
+    logged.
+    """
     deleter = Deleter(later="The table is dropped: delete the file by hand")
     for step in files.steps:
         deleter.remove(step)

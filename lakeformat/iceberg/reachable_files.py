@@ -23,7 +23,7 @@ __all__ = ["ReachableFile", "live_files", "manifests_of", "statistics_sizes"]
 
 @dataclass(frozen=True, slots=True)
 class ReachableFile:
-    """A file that metadata refers to, with its URI."""
+    """A file that metadata refers to: its URI, its kind, and its size in bytes if that is known."""
 
     address: str
     kind: FileClass
@@ -31,7 +31,9 @@ class ReachableFile:
 
 
 def manifests_of(loaded: LoadedMetadata, snapshots: Iterable[Snapshot]) -> dict[str, pa.Table]:
-    """Return the manifests of snapshots by their URIs, each as a table of one row."""
+    """Return the manifests of snapshots by their normalised URIs, each as one row of a manifest
+    list.
+    """
     found: dict[str, pa.Table] = {}
     for snapshot in snapshots:
         listed = read_manifest_list(loaded.places, snapshot)
@@ -56,7 +58,7 @@ def live_files(loaded: LoadedMetadata, manifests: Iterable[pa.Table]) -> dict[st
 
 
 def statistics_sizes(metadata: TableMetadata) -> Mapping[str, int]:
-    """Return the sizes of the statistics files by their URIs."""
+    """Return the sizes of the statistics files in bytes, by their URIs."""
     of_table = {each.statistics_path: each.file_size_in_bytes for each in metadata.statistics}
     of_partitions = metadata.partition_statistics
     return of_table | {each.statistics_path: each.file_size_in_bytes for each in of_partitions}

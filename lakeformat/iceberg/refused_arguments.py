@@ -41,4 +41,4 @@ REFUSED_ARGUMENTS: Final[RefusedArguments] = {
         "out",
     },
 }
-"""For each operation: the refused arguments, and what to do instead of each."""
+"""For each operation: the refused arguments, each with the advice what to do instead."""

@@ -35,7 +35,7 @@ class Retention:
     least: int
     """The least number of snapshots that each branch keeps."""
     reference_age_millis: int
-    """A branch or tag is removed when its snapshot is more than these milliseconds old."""
+    """A branch or tag is removed when its snapshot is older than this many milliseconds."""
 
 
 def retention_of(
@@ -45,7 +45,7 @@ def retention_of(
     oldest_millis: int | None = None,
     least: int | None = None,
 ) -> Retention:
-    """Return the limits: those of the caller, or else those of the table properties.
+    """Return the limits of the caller; for a limit that is None, the limit of the table properties.
 
     Raise ``InvalidRequestError`` for a property with an invalid value.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Moves a branch back to an earlier snapshot of its history, for ``table.rollback``.
 
-Nothing is deleted: the newer snapshots are kept until they expire. To be able to return to one of
-them, create a branch or tag at it.
+Nothing is deleted: the newer snapshots are kept until they expire. A branch or tag at a newer
+snapshot keeps it for longer.
 """
 
 from __future__ import annotations
@@ -34,9 +34,11 @@ __all__ = ["rollback"]
 
 
 def rollback(handle: TableHandle, request: RollbackRequest) -> RollbackReport:
-    """Move the branch back; raise ``NotFoundError`` if the snapshot does not exist.
+    """Move the branch back to an earlier snapshot of its history; a dry run only reports it.
 
-    A snapshot that is not in the history of the branch is refused, as in Java.
+    Raise ``NotFoundError`` if the snapshot does not exist, and ``InvalidRequestError`` if it is not
+    in the history of the branch. Raise ``UnsupportedError`` for arguments that only Paimon tables
+    have.
     """
     _refuse_foreign_arguments(request)
     asked = {"snapshot": request.snapshot, "tag": request.tag, "as_of": request.as_of}
@@ -84,7 +86,11 @@ def _refuse_foreign_arguments(request: RollbackRequest) -> None:
 def _target(
     handle: TableHandle, loaded: LoadedMetadata, request: RollbackRequest
 ) -> tuple[Snapshot, list[Snapshot]]:
-    """Return the snapshot to which the branch moves back, and the newer snapshots of the branch."""
+    """Return the snapshot to which the branch moves back, and the newer snapshots of the branch.
+
+    Raise ``NotFoundError`` if there is no such snapshot, and ``InvalidRequestError`` if it is not
+    in the history of the branch.
+    """
     metadata, table = loaded.metadata, handle.uri
     history = history_of(metadata, handle.branch, table)
     kept = [each.snapshot for each in history.snapshots]

@@ -49,14 +49,16 @@ class Schema:
         return None if found is None else found[0]
 
     def named(self, name: str) -> Field | None:
-        """Return the field with a dotted name, such as ``address.city`` or ``tags.element``.
-
-        None if it does not exist.
+        """Return the field with a dotted name, such as ``address.city`` or ``tags.element``; None
+        if it does not exist.
         """
         return self._by_name.get(name)
 
     def arrow_schema(self) -> pa.Schema:
-        """Return the Arrow schema of the table's rows."""
+        """Return the Arrow schema of the table's rows.
+
+        Raise ``UnsupportedError`` if this version does not read the type of a column.
+        """
         return pa.schema([to_arrow_field(field) for field in self.fields])
 
     @cached_property
@@ -69,7 +71,12 @@ class Schema:
 
 
 def schema_from_json(written: Mapping[str, Any]) -> Schema:
-    """Parse a schema from table metadata; version 1 may leave out its id."""
+    """Parse a schema from table metadata; a schema without an id, which version 1 allows, gets the
+    id 0.
+
+    Raise ``KeyError`` for a missing member, ``ValueError`` for a wrong value, and
+    ``UnsupportedError`` for an unknown type.
+    """
     fields = struct_from_json(written).fields
     schema_id = require_int(written, "schema-id") if "schema-id" in written else 0
     named = list(named_fields(StructType(fields)))
@@ -96,7 +103,9 @@ def _require_once(schema_id: int, what: str, given: Sequence[int] | Sequence[str
 
 
 def named_fields(kind: Type, prefix: str = "") -> Iterator[tuple[str, Field]]:
-    """Yield all fields inside of a type with their dotted names, the outer ones first."""
+    """Yield all fields inside of a type with their dotted names; a field precedes the fields inside
+    of it.
+    """
     for field in inner_fields(kind):
         name = f"{prefix}{field.name}"
         yield name, field

@@ -34,7 +34,10 @@ class SortOrder:
 
 
 def order_from_json(written: Mapping[str, Any]) -> SortOrder:
-    """Parse a sort order from table metadata."""
+    """Parse a sort order from table metadata.
+
+    Raise ``KeyError`` for a missing member and ``ValueError`` for a wrong value.
+    """
     return SortOrder(
         require_int(written, "order-id"),
         tuple(_field(each) for each in require_list(written, "fields")),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The transforms of partition specs: they calculate partition values from columns.
 
-They are applied to whole Arrow arrays. A null gives null.
+Transforms are applied to whole Arrow arrays. The result for a null is null.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class TransformKind(StrEnum):
     HOUR = "hour"
     VOID = "void"
     UNKNOWN = "unknown"
-    """A transform that this version does not know: it never excludes a file."""
+    """A transform that this version does not know; conditions exclude no file by its values."""
 
 
 _PLAIN = {
@@ -57,7 +57,7 @@ _IN_TIME = (TransformKind.YEAR, TransformKind.MONTH, TransformKind.DAY, Transfor
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """A transform; ``number`` is the number of buckets, or the width of ``truncate``."""
+    """A transform; ``number`` is the number of buckets, or the width of ``truncate``, else 0."""
 
     kind: TransformKind
     number: int = 0
@@ -66,11 +66,16 @@ class Transform:
 
     @property
     def keeps_order(self) -> bool:
-        """True if a larger value never gives a smaller result."""
+        """True for ``identity``, ``truncate`` and times: a larger value never gives a smaller
+        result.
+        """
         return self.kind in (TransformKind.IDENTITY, TransformKind.TRUNCATE, *_IN_TIME)
 
     def result_type(self, source: pa.DataType) -> pa.DataType:
-        """Return the Arrow type of the results for values of type ``source``."""
+        """Return the Arrow type of the results for values of type ``source``.
+
+        Raise ``UnsupportedError`` for an unknown transform.
+        """
         match self.kind:
             case TransformKind.IDENTITY | TransformKind.TRUNCATE | TransformKind.VOID:
                 return source
@@ -81,7 +86,10 @@ class Transform:
         return pa.int32()
 
     def apply(self, values: pa.Array) -> pa.Array:
-        """Return the result for each value; its type is ``result_type``."""
+        """Return the result for each value; its type is ``result_type``.
+
+        Raise ``UnsupportedError`` for an unknown transform.
+        """
         match self.kind:
             case TransformKind.IDENTITY:
                 return values

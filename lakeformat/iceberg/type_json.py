@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts types and fields to and from the JSON of table metadata.
 
-Parsing raises ``ValueError`` for a wrong value and ``KeyError`` for a missing member; the caller
-adds the name of the file.
+Parsing raises ``ValueError`` for a wrong value, ``KeyError`` for a missing member and
+``UnsupportedError`` for an unknown type. The caller adds the name of the file.
 """
 
 from __future__ import annotations
@@ -56,9 +56,10 @@ _INT = range(-(1 << 31), 1 << 31)
 
 
 def type_from_json(written: Any, levels: int = MAX_DEPTH) -> Type:
-    """Parse a type; primitive types are strings, all other types are objects.
+    """Parse a type from its JSON form: a str for a primitive type, a dict for any other type.
 
-    ``levels`` limits how deep types may be nested.
+    ``levels`` limits how deep types may be nested. Raise ``KeyError`` for a missing member,
+    ``ValueError`` for a wrong value, and ``UnsupportedError`` for an unknown type.
     """
     if isinstance(written, str):
         return _primitive(written)
@@ -87,7 +88,9 @@ def type_from_json(written: Any, levels: int = MAX_DEPTH) -> Type:
 
 
 def struct_from_json(written: Mapping[str, Any], levels: int = MAX_DEPTH) -> StructType:
-    """Parse a struct, such as a schema, from an object with ``fields``."""
+    """Parse a struct, such as a schema, from an object with ``fields``; errors as in
+    ``type_from_json``.
+    """
     fields = require_list(written, "fields")
     return StructType(tuple(_field_from_json(each, levels - 1) for each in fields))
 
@@ -152,7 +155,10 @@ def _field_to_json(field: Field) -> dict[str, Any]:
 
 
 def require_int(members: Mapping[str, Any], key: str) -> int:
-    """Return the member ``key``; raise ``ValueError`` unless it is an int."""
+    """Return the member ``key``.
+
+    Raise ``KeyError`` if it is missing, and ``ValueError`` unless it is an int of 32 bits.
+    """
     value = members[key]
     if isinstance(value, bool) or not isinstance(value, int) or value not in _INT:
         raise ValueError(f"{key} is {value!r}, not an int")
@@ -160,7 +166,9 @@ def require_int(members: Mapping[str, Any], key: str) -> int:
 
 
 def require_text(members: Mapping[str, Any], key: str) -> str:
-    """Return the member ``key``; raise ``ValueError`` unless it is a str."""
+    """Return the member ``key``; raise ``KeyError`` if it is missing and ``ValueError`` unless it
+    is a str.
+    """
     value = members[key]
     if not isinstance(value, str):
         raise ValueError(f"{key} is {value!r}, not a text")
@@ -169,7 +177,10 @@ def require_text(members: Mapping[str, Any], key: str) -> str:
 
 
 def require_list(members: Mapping[str, Any], key: str) -> list[Any]:
-    """Return the member ``key``; raise ``ValueError`` unless it is a list of objects."""
+    """Return the member ``key``.
+
+    Raise ``KeyError`` if it is missing, and ``ValueError`` unless it is a list of objects.
+    """
     value = members[key]
     if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
         raise ValueError(f"{key} is {value!r}, not a list of objects")
@@ -177,7 +188,10 @@ def require_list(members: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def texts_at(members: Mapping[str, Any], key: str) -> dict[str, str]:
-    """Return the member ``key``, a dict of str such as properties; empty if it is missing."""
+    """Return the member ``key``, a dict of str such as properties; empty if it is missing.
+
+    Raise ``ValueError`` if it has another type.
+    """
     value = members.get(key) or {}
     if not isinstance(value, Mapping):
         raise ValueError(f"{key} is {value!r}, not an object")

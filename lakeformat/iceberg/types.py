@@ -90,13 +90,13 @@ class Field:
     required: bool = False
     doc: str | None = None
     initial_default: Any = None
-    """The value for rows that were written before the field was added, as in JSON."""
+    """The value, in its JSON form, for rows that were written before the field was added."""
     write_default: Any = None
-    """The value for new rows that lack the field, as in JSON."""
+    """The value, in its JSON form, for new rows that lack the field."""
 
 
 def inner_fields(kind: Type) -> Iterator[Field]:
-    """Return the direct fields of a type: those of a struct, or ``element``, ``key`` and
+    """Yield the direct fields of a type: the fields of a struct, or ``element``, ``key`` and
     ``value``.
     """
     match kind:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of the columns and the properties of a table, in one commit of metadata."""
+"""Changes to the columns and properties of a table, in one commit of metadata."""

@@ -25,7 +25,7 @@ __all__ = ["alter", "altered", "with_columns", "with_properties"]
 
 _NAME_MAPPING = "schema.name-mapping.default"
 _OF_COLUMNS = ("write.metadata.metrics.column.", "write.parquet.bloom-filter-enabled.column.")
-"""The beginnings of properties that end with the dotted name of a column."""
+"""The prefixes of properties whose names end with the dotted name of a column."""
 _NOT_SET = {
     "format-version": "the version of the format is no property of an existing table, and this "
     "version does not upgrade tables: use ALTER TABLE in Spark",
@@ -38,13 +38,14 @@ _NOT_SET = {
     "default-partition-spec": "it is computed from the partition specs",
     "default-sort-order": "it is computed from the sort orders",
 }
-"""Names that Iceberg reserves, with the reason why they are no properties."""
+"""Names that Iceberg reserves, each with the reason why it cannot be set as a property."""
 
 
 def alter(handle: TableHandle, alteration: Alteration) -> None:
     """Make all changes of a table, or none if one of them is refused.
 
-    ``InvalidRequestError`` names the column or the property that cannot be changed.
+    ``InvalidRequestError`` names the column or the property that cannot be changed. Raise
+    ``UnsupportedError`` for columns of a table with a name mapping.
     """
     commit_metadata(handle, lambda loaded: altered(loaded.metadata, handle.uri, alteration))
 
@@ -52,9 +53,11 @@ def alter(handle: TableHandle, alteration: Alteration) -> None:
 def altered(
     metadata: TableMetadata, table: str, alteration: Alteration, last_column_id: int = 0
 ) -> TableMetadata:
-    """Return altered metadata; the same metadata if nothing changes. ``table`` is for errors.
+    """Return altered metadata; the same metadata if nothing changes. ``table`` is the URI for
+    messages.
 
-    New columns get ids above ``last_column_id`` and above those of the table.
+    New columns get ids above ``last_column_id`` and above all ids of the table. Errors as in
+    ``alter``.
     """
     _require_properties(table, alteration.properties)
     found = metadata
@@ -66,7 +69,9 @@ def altered(
 def with_columns(
     metadata: TableMetadata, fields: tuple[Field, ...], last_column_id: int
 ) -> TableMetadata:
-    """Return metadata whose current schema has these columns; the same metadata if it has them."""
+    """Return metadata whose current schema has these columns; the same metadata if it has them
+    already.
+    """
     if fields == metadata.schema.fields:
         return metadata
     identifiers = metadata.schema.identifier_field_ids
@@ -87,7 +92,10 @@ def with_columns(
 
 
 def with_properties(metadata: TableMetadata, properties: Mapping[str, str | None]) -> TableMetadata:
-    """Set properties, and remove those that are None; return the same metadata if none changes."""
+    """Return metadata with the given properties set, and those with the value None removed.
+
+    Return the same metadata if nothing changes.
+    """
     wanted = {key: value for key, value in properties.items() if value is not None}
     removed = properties.keys() - wanted.keys()
     if wanted.items() <= metadata.properties.items() and removed.isdisjoint(metadata.properties):
@@ -122,7 +130,9 @@ def _with_changed_columns(
 def _renamed_properties(
     properties: Mapping[str, str], change: RenamedColumn | DroppedColumn
 ) -> dict[str, str | None]:
-    """Return the changes of the properties that name a renamed or dropped column."""
+    """Return the changes to properties that name a renamed or dropped column; None removes a
+    property.
+    """
     old = ".".join(change.path)
     found: dict[str, str | None] = {}
     for key, value in properties.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The changes of columns and properties that one alter of a table makes, as values."""
+"""The changes to columns and properties that one alter of a table makes, as values."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ __all__ = [
 ]
 
 Path: TypeAlias = tuple[str, ...]
-"""The names from a column to a field inside of it; ``element`` and ``value`` stand for the parts of
-a list and a map.
+"""The names from a column down to a nested field; ``element`` and ``value`` name the parts of lists
+and maps.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class NewColumn:
-    """A column, or a field inside of one, that may be null; it becomes the last one."""
+    """A new column or nested field; it may be null, and follows the existing ones."""
 
     path: Path
     type: pa.DataType
@@ -39,14 +39,14 @@ class NewColumn:
 
 @dataclass(frozen=True, slots=True)
 class DroppedColumn:
-    """A column, or a field inside of one, that is removed; existing files keep its values."""
+    """A column or nested field to remove from the schema; existing files keep its values."""
 
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class RenamedColumn:
-    """A new name for a column, or for a field inside of one."""
+    """A new name for a column or nested field."""
 
     path: Path
     name: str
@@ -54,7 +54,7 @@ class RenamedColumn:
 
 @dataclass(frozen=True, slots=True)
 class WiderColumn:
-    """A new type for a column, or for a field inside of one."""
+    """A wider type for a column or nested field."""
 
     path: Path
     type: pa.DataType
@@ -62,14 +62,14 @@ class WiderColumn:
 
 @dataclass(frozen=True, slots=True)
 class OptionalColumn:
-    """A column, or a field inside of one, that may be null from now on."""
+    """A column or nested field that may be null from now on."""
 
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class NewDoc:
-    """A new comment of a column, or of a field inside of one; None removes it."""
+    """A new comment of a column or nested field; None removes the comment."""
 
     path: Path
     doc: str | None
@@ -77,12 +77,13 @@ class NewDoc:
 
 @dataclass(frozen=True, slots=True)
 class MovedColumn:
-    """A new place for a column, or for a field among the fields of its struct."""
+    """A new position for a column among the columns, or for a nested field in its struct."""
 
     path: Path
     place: Literal["first", "last", "after", "before"]
     neighbour: str = ""
-    """The name of the neighbour, with ``after`` and ``before``."""
+    """The name of the column or field next to the new position; only with ``after`` and ``before``.
+    """
 
 
 ColumnChange: TypeAlias = (

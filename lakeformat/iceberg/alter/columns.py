@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Edits the columns of a schema: adds, drops, renames, moves and widens them, at any depth.
 
-The functions are pure. They raise ``InvalidRequestError`` for a change that readers of existing
-files, partitions or sort orders could not follow.
+The functions are pure. They raise ``InvalidRequestError`` for a change that would break existing
+files, partitions or sort orders.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def edited_columns(
 ) -> StructType:
     """Return the columns after one change; new fields get their ids from ``ids``.
 
-    ``columns`` are those of the current schema, or of it after other changes of the same alter.
+    ``columns`` is the current schema after the earlier changes of the same alter. Raise
+    ``InvalidRequestError`` if the change is not possible.
     """
     path = change.path
     match change:
@@ -78,7 +79,6 @@ def edited_columns(
 def _with_changed_fields(
     row: Type, change: DroppedColumn | RenamedColumn | NewDoc | MovedColumn, path: Path
 ) -> StructType:
-    """Return a struct after a change of one of its fields."""
     if not isinstance(row, StructType):
         raise InvalidRequestError(
             f"{_shown(path)} cannot be changed, because {_shown(path[:-1])} is not a struct, so it "
@@ -123,7 +123,10 @@ def _moved(fields: list[Field], place: int, change: MovedColumn) -> list[Field]:
 
 
 def _with_optional(metadata: TableMetadata, columns: StructType, path: Path) -> Type:
-    """Return the columns with one that may be null."""
+    """Return the columns with the named field changed to one that may be null.
+
+    Raise ``InvalidRequestError`` for an identifier field, or for the key of a map.
+    """
     field = _named_field(columns, path)
     if field.id in metadata.schema.identifier_field_ids:
         raise InvalidRequestError(
@@ -159,8 +162,8 @@ def _named_field(columns: StructType, path: Path) -> Field:
 
 
 def _require_free(name: str, fields: list[Field] | tuple[Field, ...], path: Path, how: str) -> None:
-    """Raise ``InvalidRequestError`` if one of the fields has the name, in upper or lower case
-    letters.
+    """Raise ``InvalidRequestError`` if one of the fields has the name; upper and lower case are
+    equal.
     """
     for each in fields:
         if each.name.casefold() == name.casefold():
@@ -227,7 +230,9 @@ def _widened(old: Type, wider: Type, path: Path) -> Type:
 
 
 def _require_no_partition(metadata: TableMetadata, columns: StructType, path: Path) -> None:
-    """Raise for the source of a partition field, whose values manifests store."""
+    """Raise ``InvalidRequestError`` for the source of a partition field, because manifests store
+    its values.
+    """
     found = Schema(0, columns.fields).named(".".join(path))
     sources = {
         number
@@ -243,7 +248,9 @@ def _require_no_partition(metadata: TableMetadata, columns: StructType, path: Pa
 
 
 def _edited(kind: Type, path: Path, edit: Callable[[Type], Type], whole: Path) -> Type:
-    """Return the type after ``edit`` of the part that the path names."""
+    """Return the type after ``edit`` of the part that ``path`` names; errors name the path
+    ``whole``.
+    """
     if not path:
         return edit(kind)
     name, rest = path[0], path[1:]

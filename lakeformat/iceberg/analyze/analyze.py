@@ -2,8 +2,8 @@
 """Counts the distinct values of columns, as Java's ``compute_table_stats`` does.
 
 The rows of the newest snapshot are read once. A Puffin file stores a sketch for each column, and
-the table metadata names this file for the snapshot. Spark and Trino read it. No new snapshot is
-made.
+the table metadata names this file for the snapshot. Spark and Trino read the file. No new snapshot
+is made.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = ["OnRows", "analyze"]
 _log = logging.getLogger(__name__)
 
 OnRows: TypeAlias = Callable[[int], object]
-"""Called with the number of rows read so far."""
+"""A callback that receives the number of rows read so far."""
 
 
 def analyze(
@@ -52,7 +52,9 @@ def analyze(
     """Count the distinct values of each column and store the counts for the newest snapshot.
 
     ``columns=None`` means all columns whose types can be counted. If the snapshot already has these
-    statistics, no data file is read.
+    statistics, no data file is read. A dry run reads the rows, but stores nothing. Raise
+    ``InvalidRequestError`` for a column that does not exist or cannot be counted, or if the
+    snapshot expires meanwhile.
     """
     loaded = handle.load()
     fields, skipped = _chosen(loaded, columns)

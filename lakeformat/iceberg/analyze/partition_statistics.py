@@ -42,7 +42,9 @@ _LAST = 13
 def analyze_partitions(handle: TableHandle, *, dry_run: bool = False) -> PartitionStatisticsReport:
     """Count the rows and files of each partition, and store the result in the metadata.
 
-    If the newest snapshot already has these statistics, no manifest is read.
+    If the newest snapshot already has these statistics, no manifest is read. A dry run reads the
+    manifests, but stores nothing. Raise ``InvalidRequestError`` for a table without partitions, or
+    if the snapshot expires meanwhile.
     """
     loaded = handle.load()
     metadata = loaded.metadata
@@ -106,7 +108,9 @@ def _fields(metadata: TableMetadata) -> tuple[Field, ...]:
 
 
 def _rows(loaded: LoadedMetadata, snapshot: Snapshot) -> pa.Table:
-    """Return one row for each partition of each spec, sorted by partition."""
+    """Return one row for each partition of each spec, sorted by the partition and then by the spec
+    id.
+    """
     found = partition_counts(loaded, snapshot)
     fields = _fields(loaded.metadata)
     # Deletes are not applied, so the number of remaining rows is unknown, as in Java's file.

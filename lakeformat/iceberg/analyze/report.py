@@ -23,9 +23,11 @@ class IcebergAnalyzeReport(Report):
     analyzed_snapshot_id: int | None = None
     """The snapshot whose rows were counted; None for a table without snapshots."""
     rows: int | None = None
-    """The number of rows that were read; None if none were read."""
+    """The number of rows that were read; None if no data file was read."""
     statistics: Mapping[str, int] | None = None
-    """The number of distinct values for each column; above 4096 it is an estimate."""
+    """The number of distinct values for each column, an estimate above 4096. None if the table has
+    no snapshot.
+    """
     skipped: tuple[str, ...] = ()
     """Columns that were not counted, because their types cannot be counted."""
     replayed: bool = False
@@ -60,7 +62,7 @@ class PartitionStatisticsReport(Report):
     analyzed_snapshot_id: int | None = None
     """The snapshot whose files were counted; None for a table without snapshots."""
     partitions: int | None = None
-    """The number of partitions, counted separately for each spec; None if none were read."""
+    """The number of partitions, counted separately for each spec; None if no manifest was read."""
     replayed: bool = False
     """True if the snapshot already had these statistics."""
     reason: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes a new file of statistics: it is written, then named in the table's metadata."""
+"""Publishes a file of statistics: writes the file, then names it in the table's metadata."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ def publish_statistics(
 ) -> None:
     """Write a file in the table's metadata directory and commit it as the snapshot's statistics.
 
-    ``name`` is the name of the new file. ``write`` gets its URI, writes it and returns its entry,
-    which replaces an earlier entry for the same snapshot. If the commit fails, the file is deleted.
+    ``write`` gets the URI of the new file, writes the file and returns its entry. The entry
+    replaces an earlier entry for the same snapshot. If the commit certainly failed, the file is
+    deleted. Raise ``InvalidRequestError`` if the snapshot has expired meanwhile.
     """
     uri = f"{metadata_location(loaded.metadata)}/{name}"
     with kept_if_published(lambda: delete_files(loaded.places, [uri])):
