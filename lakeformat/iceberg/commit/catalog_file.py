@@ -17,8 +17,9 @@ from lakeformat.tables.create_once import create_once
 __all__ = ["METADATA_PATH", "metadata_directory", "write_catalog_file"]
 
 METADATA_PATH = "write.metadata.path"
-"""The table property with the directory of metadata files, if that is not in the table's
-directory."""
+"""The table property with the URI of the directory of metadata files; by default ``metadata`` in
+the table's directory.
+"""
 _NUMBER = re.compile(r"v?(\d{1,18})[-.]", re.ASCII)
 
 
@@ -31,10 +32,11 @@ def metadata_directory(metadata: TableMetadata) -> str:
 def write_catalog_file(
     places: FilePlaces, metadata: TableMetadata, base_path: str | None, environment: Environment
 ) -> tuple[str, LoadedMetadata]:
-    """Write a metadata file ``<N>-<uuid>.metadata.json``; return its URI and its content.
+    """Write a metadata file ``<N>-<uuid>.metadata.json``; return its URI and its metadata.
 
-    N is one more than the number in the name of the file ``base_path``, the current metadata file;
-    it is 0 for a new table, whose ``base_path`` is None.
+    N is one more than the number in the name of ``base_path``, the current metadata file. N is 0
+    for a new table, whose ``base_path`` is None. Raise ``UnavailableError`` if the file could not
+    be written.
     """
     found = None if base_path is None else _NUMBER.match(base_path.rpartition("/")[2])
     number = 0 if found is None else int(found[1]) + 1

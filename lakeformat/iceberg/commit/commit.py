@@ -44,7 +44,7 @@ class CommitResult:
 
 @dataclass(frozen=True, slots=True)
 class _Retries:
-    """The limits for attempts, from the table properties."""
+    """The limits for repeated attempts, from the table properties ``commit.retry.*``."""
 
     number: int
     least_millis: int
@@ -58,10 +58,12 @@ def commit_metadata(
     """Apply a change to the newest metadata and publish the result.
 
     ``planned`` is the metadata for which the change was planned, if it was loaded earlier.
-    ``TableReplacedError`` means that the table has been dropped and created again since then.
 
+    ``TableReplacedError`` means that the table has been dropped and created again since then.
     ``CommitConflictError`` means that other writers were first in each attempt, or that the change
-    itself found a conflict. After ``CommitOutcomeUnknownError`` the change may be published or not.
+    itself found a conflict. ``UnsupportedError`` means that the table cannot be changed here, for
+    example because it was opened by its metadata file. After ``CommitOutcomeUnknownError`` the
+    change may be published or not.
     """
     handle.pointer.require_writable()
     first = planned or handle.load()

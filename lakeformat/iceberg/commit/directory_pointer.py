@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The current metadata of a table without a catalog: the file ``v<N>.metadata.json`` of highest N.
+"""The current metadata of a table without a catalog: the file ``v<N>.metadata.json`` with the
+highest N.
 
-A commit is published when ``Storage.create`` creates the next number. The version hint is written
-afterwards, and may be outdated.
+A commit is published when ``Storage.create`` creates the file with the next number. The version
+hint is written afterwards, and may be outdated.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ class DirectoryPointer:
         return self._storage.uri(self._root)
 
     def load(self) -> LoadedMetadata:
-        """Return the current metadata."""
+        """Return the current metadata; raise ``NotFoundError`` if the directory holds no Iceberg
+        table.
+        """
         path = find_metadata_file(self._storage, self._root)
         if self._known is None or self._known.path != path:
             self._known = load_metadata(self._storage, self._root, path, self._external_roots)
@@ -80,6 +83,8 @@ class DirectoryPointer:
         """Publish metadata as the file with the next number.
 
         Return None if another writer created that number, or if readers would not find the file.
+        Raise ``UnsupportedError`` if the table belongs to a catalog. After
+        ``CommitOutcomeUnknownError`` the metadata may be published.
         """
         number = self._next_number(base)
         path = f"{self._root}/{METADATA}/v{number}{file_ending(metadata)}"
@@ -100,6 +105,8 @@ class DirectoryPointer:
     def _is_in_place(self, published: LoadedMetadata, base: LoadedMetadata) -> bool:
         """Return True if readers find the published file; otherwise delete the file and return
         False.
+
+        Raise ``CommitOutcomeUnknownError`` if the storage does not answer.
         """
         try:
             if is_in_place(published, base):
@@ -126,7 +133,9 @@ class DirectoryPointer:
 
 
 def write_hint(storage: Storage, root: str, number: int) -> None:
-    """Write the version hint for readers; a failure is only logged."""
+    """Write the version hint, from which readers search for the newest file; a failure is only
+    logged.
+    """
     try:
         storage.overwrite(f"{root}/{METADATA}/{HINT}", str(number).encode())
     except LakeError as error:

@@ -15,7 +15,7 @@ __all__ = ["TableHandle"]
 
 @dataclass(frozen=True, slots=True)
 class TableHandle:
-    """An open table, as operations get it."""
+    """An open table, which is passed to each operation."""
 
     pointer: MetadataPointer
     branch: str = MAIN_BRANCH

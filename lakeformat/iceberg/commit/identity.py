@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stores the identity of a commit in the summary of its snapshot, so that it is published once."""
+"""Stores the identity of a commit in the summary of its snapshot, so that the commit is published
+once.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,10 @@ def find_commit(
 ) -> Snapshot | None:
     """Return the snapshot of a commit in the history of a branch; None if it is not published.
 
-    ``metadata`` must be the version on which the new commit builds: then no other attempt with this
+    ``metadata`` must be the version on which the new commit builds. Then no other attempt with this
     identity can publish between this search and the commit. ``CommitUndecidableError`` means that
     snapshots since the first attempt have expired, and one of them may have been this commit.
+    ``InvalidRequestError`` means that the user already published a higher identifier.
     """
     require_commit_id(commit)
     require_past_first_try(commit, environment.now_millis())
@@ -60,9 +63,10 @@ def find_commit(
 def earlier_of_user(
     history: Iterable[Snapshot], commit: CommitId, operations: Collection[str]
 ) -> Snapshot | None:
-    """Return the newest snapshot of the same user with a lower identifier; None if there is none.
+    """Return the newest snapshot of the user of ``commit`` with a lower identifier; None if there
+    is none.
 
-    Only snapshots with one of the ``operations`` count.
+    ``history`` must be newest first. Only snapshots with one of the ``operations`` count.
     """
     for snapshot in history:
         is_of_user = snapshot.summary.get(COMMIT_USER) == commit.user
@@ -73,7 +77,10 @@ def earlier_of_user(
 
 
 def _since_first_try(metadata: TableMetadata, branch: str, commit: CommitId) -> Iterator[Snapshot]:
-    """Yield the snapshots of a branch that may be the commit, newest first."""
+    """Yield the snapshots of a branch that may be the commit, newest first.
+
+    Raise ``CommitUndecidableError`` after the last one if such snapshots may have expired.
+    """
     head = metadata.references.get(branch)
     since, parent_id, is_before = commit.first_try_millis, None, False
     for snapshot in metadata.ancestry(None if head is None else head.snapshot_id):

@@ -20,8 +20,8 @@ def delete_old_metadata(base: LoadedMetadata, published: LoadedMetadata) -> None
     """Delete the metadata files that ``base`` lists in its metadata log and ``published`` does not.
 
     The oldest file is deleted first; files outside of the table are kept. A failure, even a wrong
-    property, is only logged: the commit has succeeded, and after an error the caller would delete
-    its files.
+    property, is only logged, because the commit has succeeded. An error would make the caller
+    delete the files of the commit.
     """
     try:
         for path in _unlisted(base, published):

@@ -24,10 +24,11 @@ __all__ = ["is_in_place"]
 
 
 def is_in_place(published: LoadedMetadata, base: LoadedMetadata) -> bool:
-    """Return True if the published file directly follows its base, or if later files follow it.
+    """Return True if readers find the published file, because it follows its base or precedes later
+    files.
 
-    Old files are deleted oldest first. So if the base still exists, the published file is in its
-    place.
+    Commits delete old files oldest first. So if the base still exists, the published file was not
+    created too late.
     """
     storage, root = base.places.storage, base.places.root
     if (there := _content_if_present(storage, base.path)) is not None:
@@ -48,8 +49,8 @@ def is_in_place(published: LoadedMetadata, base: LoadedMetadata) -> bool:
 
 
 def _follows(later: TableMetadata, published: LoadedMetadata, base: LoadedMetadata) -> bool:
-    """Return True if metadata lists the published file as the newest in its log, and has its
-    snapshots.
+    """Return True if metadata lists the published file as the newest in its log, and has the new
+    snapshots of that file.
     """
     named = MetadataLogEntry(published.metadata.last_updated_ms, published.metadata_file)
     ours = _snapshot_ids(published.metadata) - _snapshot_ids(base.metadata)

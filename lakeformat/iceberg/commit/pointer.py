@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pointer to the current metadata of a table, which each commit replaces.
 
-``DirectoryPointer`` finds it in the directory of the table, ``CatalogPointer`` asks a catalog.
+``DirectoryPointer`` finds the metadata in the directory of the table, ``CatalogPointer`` asks a
+catalog.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ class MetadataPointer(Protocol):
         ...
 
     def load(self) -> LoadedMetadata:
-        """Return the current metadata; its file is read only if it has changed since the last
-        call.
+        """Return the current metadata; its file is read only if it has changed since the last call.
+
+        Raise ``NotFoundError`` if the table does not exist.
         """
         ...
 
@@ -46,9 +48,9 @@ class MetadataPointer(Protocol):
     def publish(self, base: LoadedMetadata, metadata: TableMetadata) -> LoadedMetadata | None:
         """Publish metadata if ``base`` is still current; return None if another writer was first.
 
-        The log of ``metadata`` must already name ``base``. After ``CommitOutcomeUnknownError`` the
-        metadata may be published, because the storage or the catalog gave no answer. After any
-        other error it is not published.
+        The metadata log of ``metadata`` must already name ``base``. After
+        ``CommitOutcomeUnknownError`` the metadata may be published, because the storage or the
+        catalog gave no answer. After any other error it is not published.
         """
         ...
 
@@ -75,7 +77,7 @@ class SentPointer:
         """Allow data files to be written; the process that commits them checks the table."""
 
     def turn(self) -> AbstractContextManager[None]:
-        """Return a context that waits for nothing."""
+        """Return a context that does not wait."""
         return nullcontext()
 
     def publish(self, base: LoadedMetadata, metadata: TableMetadata) -> NoReturn:
@@ -118,9 +120,9 @@ class FixedPointer:
         )
 
     def turn(self) -> AbstractContextManager[None]:
-        """Return a context that waits for nothing."""
+        """Return a context that does not wait."""
         return nullcontext()
 
     def publish(self, base: LoadedMetadata, metadata: TableMetadata) -> NoReturn:
-        """Raise, as ``require_writable`` does."""
+        """Raise ``UnsupportedError``, because the table is read-only."""
         self.require_writable()

@@ -34,6 +34,8 @@ _USER, _IDENTIFIER = "lake.part-of-user", "lake.part-of-identifier"
 def earlier_parts(metadata: TableMetadata, branch: str, commit: CommitId | None) -> list[int]:
     """Return the ids of the snapshots in which earlier attempts of a commit published a part of the
     work.
+
+    ``commit=None`` gives an empty list.
     """
     head = metadata.references.get(branch)
     if commit is None or head is None:
@@ -51,12 +53,15 @@ class GroupCommits:
     plan: CompactPlan
     commit: CommitId | None
     most: int | None
-    """The largest number of commits; None for a single commit of all groups."""
+    """The largest number of commits, for partial progress; None for a single commit of all groups.
+    """
     published: list[PublishedChange] = field(default_factory=list)
     done: list[RewrittenUnit] = field(default_factory=list)
     """The published groups."""
     completed: Snapshot | None = None
-    """The snapshot in which another process with the same identity completed the work meanwhile."""
+    """The snapshot in which another process with the same identity completed the work meanwhile,
+    else None.
+    """
     repeated: list[RewrittenUnit] = field(default_factory=list)
     """Groups that this process rewrote, but that ``completed`` already contains."""
     dropped: list[tuple[RewrittenUnit, str]] = field(default_factory=list)
@@ -75,19 +80,21 @@ class GroupCommits:
             self._publish_waiting(None)
 
     def finish(self) -> None:
-        """Commit the waiting groups; if the outcome of the commit is unknown, their files are
-        kept.
+        """Commit the waiting groups; if the outcome of the commit is unknown, their files are kept.
+
+        Without partial progress, raise ``CommitConflictError`` if another commit changed the old
+        files.
         """
         is_whole = len(self.taken) == len(self.plan.units) and not self.dropped
         self._publish_waiting(self.commit if is_whole else None)
 
     def give_up(self) -> None:
-        """Delete the new files of the waiting groups, which are not published."""
+        """Delete the new files of the waiting groups."""
         self.delete(*self._waiting)
         self._waiting.clear()
 
     def delete(self, *made: RewrittenUnit) -> None:
-        """Delete the new files of the given groups."""
+        """Delete the new files of groups that are not published."""
         for each in made:
             delete_files(self.plan.loaded.places, each.paths)
 
@@ -121,10 +128,10 @@ class GroupCommits:
     def _publish(
         self, made: list[RewrittenUnit], commit: CommitId | None, *, can_be_split: bool = False
     ) -> None:
-        """Commit groups. If that fails, delete their new files.
+        """Commit groups; after a certain failure, delete their new files.
 
-        With ``can_be_split`` the files are kept after a conflict, because the groups are committed
-        again one by one.
+        With ``can_be_split`` the files are kept after a conflict, because the groups are then
+        committed one by one.
         """
         part = {} if self.commit is None or commit is not None else _part_of(self.commit)
         change = _replace_units(self.plan, made)

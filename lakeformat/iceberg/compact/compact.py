@@ -42,7 +42,8 @@ def compact(
     """Replace files by fewer and larger ones with the same rows; writers are not blocked.
 
     A repeated call with the same ``commit`` publishes nothing again. After a conflict everything is
-    planned again. With partial progress, only the groups in conflict are left out.
+    planned again. With partial progress, only the groups in conflict are left out. Raise
+    ``InvalidRequestError`` for options that do not fit the table or the executor.
     """
     chosen = where_to_work(executor)
     if wanted.options.max_concurrent_rewrites is not None and not isinstance(chosen, str):
@@ -78,7 +79,7 @@ class _FileGroupCompaction:
     def until_done(self) -> CompactReport:
         """Compact until the groups of a plan are published, or no file is due.
 
-        If an error follows after some commits, the error has the report of these commits.
+        If the compaction fails after some commits, ``report`` of the error describes these commits.
         """
         began = self._now()
         most = self.wanted.options.most_commits

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies row groups of files without deleted rows, instead of decoding and encoding their rows.
 
-A copy costs much less. It is made only if the new file is as good as a rewritten one: of the wanted
-size, with the current columns, and with large row groups.
+A copy costs much less. A file is copied only if the new file is as good as a rewritten file. It
+must have the wanted size, the current columns and large row groups.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _Source:
 
 @dataclass(frozen=True, slots=True)
 class CopyChoice:
-    """The files that can be copied, according to their manifests; it can be pickled."""
+    """The files that can be copied, according to their manifests; a choice can be pickled."""
 
     settings: CompactSettings
     entries: pa.Table | None
@@ -74,7 +74,7 @@ class CopyChoice:
 def copy_choice(plan: CompactPlan) -> CopyChoice:
     """Return the files of a plan that can be copied; only manifests are read.
 
-    If rows are sorted, no file can be copied.
+    No file is copied if rows are sorted or all files are rewritten.
     """
     units = () if plan.order is not None else plan.units  # sorting changes the places of rows
     chosen = [file.path for unit in units for file in unit.files if _may_copy(file, plan)]
@@ -95,7 +95,7 @@ def copy_choice(plan: CompactPlan) -> CopyChoice:
 
 
 def _may_copy(file: PlannedFile, plan: CompactPlan) -> bool:
-    """Return True if a file can be copied: large Parquet, current partition spec, no deletes."""
+    """Return True for a large Parquet file of the current partition spec without deletes."""
     split = file.split
     return (
         split.file.format is FileFormat.PARQUET
@@ -107,8 +107,8 @@ def _may_copy(file: PlannedFile, plan: CompactPlan) -> bool:
 
 @dataclass(slots=True)
 class _Copier:
-    """Collects files of the same partition and columns, and copies them when they fill a new
-    file.
+    """Collects files of the same partition and columns, and copies them into one new file when they
+    reach the target size.
     """
 
     loaded: LoadedMetadata
@@ -118,17 +118,18 @@ class _Copier:
     left: list[PlannedFile] = field(default_factory=list)
     parts: dict[tuple[str, _Frame], list[_Source]] = field(default_factory=dict)
     places: dict[str, int] = field(init=False)
-    """The row of each file in ``entries``, by path."""
+    """The row of each data file in ``entries``, by its URI."""
     known: dict[_Frame, tuple[Field, ...] | None] = field(default_factory=dict)
-    """The columns of files by their footer; None if they are not the current columns."""
+    """For each footer the columns of the file; None if they differ from the current columns."""
 
     def __post_init__(self) -> None:
         paths = self.entries.column("file_path").to_pylist()
         self.places = {path: place for place, path in enumerate(paths)}
 
     def add(self, file: PlannedFile) -> None:
-        """Add a file to those with the same footer, and copy these if they reach the target
-        size.
+        """Collect a file, or add it to ``left`` if it must be decoded.
+
+        The files of one partition with equal footers are copied when they reach the target size.
         """
         if file.path not in self.places:
             self.left.append(file)
@@ -145,8 +146,8 @@ class _Copier:
             self._copy(self.parts.pop(key))
 
     def finish(self) -> None:
-        """Copy the remaining files if they fill one new file together and no other file must be
-        decoded.
+        """Copy the remaining files if they have equal footers and one partition, and no file must
+        be decoded.
 
         Otherwise they are decoded with the other files, so that no small file is left.
         """
@@ -175,8 +176,10 @@ class _Copier:
         return frame, _Source(file, groups, fields)
 
     def _fields(self, groups: RowGroups) -> tuple[Field, ...] | None:
-        """Return the columns of a file, also with row lineage; None if they are not the current
-        ones.
+        """Return the columns of a file, which are the current columns with or without row lineage.
+
+        Return None if the file has other columns, and raise ``CannotJoinError`` if its footer is
+        not readable.
         """
         metadata = self.loaded.metadata
         try:
@@ -192,8 +195,8 @@ class _Copier:
     def _keeps_lineage(
         self, file: PlannedFile, fields: tuple[Field, ...], groups: RowGroups
     ) -> bool:
-        """Return True if a copy keeps the row ids: the file stores them for all rows, or has
-        none.
+        """Return True if a copy keeps the row ids: the file stores them for all rows, or has no row
+        ids.
         """
         if file.split.file.first_row_id is None:
             return True
@@ -218,7 +221,7 @@ def _size(part: Sequence[_Source]) -> int:
 
 
 def _stored_schema(fields: tuple[Field, ...]) -> pa.Schema:
-    """Return the Arrow schema that a file with these columns has when it is read."""
+    """Return the Arrow schema that a reader finds in a file with these columns."""
     stream = BytesIO()
     pq.write_table(parquet_schema(fields).empty_table(), stream, store_schema=False)
     return pq.read_schema(stream)

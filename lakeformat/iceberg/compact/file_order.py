@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of rows in compacted files: the table's sort order, given keys, or a Z-order curve."""
+"""The order of rows in compacted files: the table's sort order, given sort keys, or a Z-order
+curve.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,9 @@ class FileOrder:
     with_partitions: RowOrder
     """The same order within each partition, for a group with files of several partitions."""
     sort_order_id: int
-    """The id of the table's sort order that the new files have; 0 if it is not an order of the
-    table."""
+    """The id of the table's sort order that the new files have; 0 if the order is not one of the
+    table's.
+    """
     text: str
     """The order as a log prints it, such as ``id asc nulls first`` or ``zorder(a, b)``."""
 
@@ -74,7 +77,9 @@ class _InnerOrder:
 def file_order(metadata: TableMetadata, options: CompactOptions) -> FileOrder | None:
     """Return the order of rows for a compaction; None if the strategy does not sort.
 
-    Raise ``InvalidRequestError`` for a column that does not exist or cannot be sorted.
+    Raise ``InvalidRequestError`` for a column that does not exist or cannot be sorted, or if
+    neither the caller nor the table names an order. Raise ``UnsupportedError`` for a table's order
+    with an unknown transform.
     """
     if options.strategy == "sort":
         return _sorted(metadata, options)
@@ -126,7 +131,7 @@ def _file_order(metadata: TableMetadata, rows: RowOrder, order_id: int, text: st
 
 
 def _of_table(metadata: TableMetadata, order: SortOrder) -> SortOrder:
-    """Return the table's sort order that has the same keys; if there is none, ``order`` with the id
+    """Return the table's sort order with the same keys; if there is none, ``order`` with the id
     0.
     """
     for known in metadata.sort_orders:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the options of a compaction, and finds the strategy."""
+"""Checks the options of a compaction, and chooses the strategy."""
 
 from __future__ import annotations
 
@@ -72,11 +72,12 @@ class CompactOptions:
     var_length_contribution: int | None = None
     """The number of bytes of a string that a Z-order curve uses; by default 8."""
     max_output_size: int | None = None
-    """The number of bytes of a Z-order value that are compared; by default all."""
+    """The number of bytes of a Z-order value that are compared; by default all bytes."""
     partial_progress: bool = False
     max_commits: int | None = None
-    """The largest number of commits with partial progress, by default 10. Setting it turns partial
-    progress on."""
+    """The largest number of commits with partial progress, by default 10. A value turns partial
+    progress on.
+    """
     max_concurrent_rewrites: int | None = None
     """The number of groups that are rewritten at a time; by default one for each processor."""
     rewrite_job_order: str = "none"
@@ -99,7 +100,7 @@ class CompactSelection:
 
     @property
     def strategy(self) -> str:
-        """The name of the strategy."""
+        """The name of the strategy; never None."""
         assert self.options.strategy is not None
         return self.options.strategy
 
@@ -111,10 +112,10 @@ def compact_selection(
     *,
     location: str | None = None,
 ) -> CompactSelection:
-    """Return the checked arguments of a caller; raise ``InvalidRequestError`` for an option that
-    Iceberg tables do not have.
+    """Return the checked arguments of a caller.
 
-    Errors about options of other formats name the table by its ``location``, if it is given.
+    Raise ``InvalidRequestError`` for an option that Iceberg tables do not have, or for a wrong
+    value. Errors about options of other formats name the table by its ``location``, if it is given.
     """
     known = [each.name for each in fields(CompactOptions)]
     refuse_arguments(REFUSED_ARGUMENTS, "compact", options, kind=KIND, location=location)
@@ -132,7 +133,11 @@ def compact_selection(
 
 
 def _with_strategy(options: CompactOptions) -> CompactOptions:
-    """Return the options with the strategy to use; ``full`` with ``order_by`` sorts all rows."""
+    """Return the options with the strategy to use; ``full`` with ``order_by`` sorts all rows.
+
+    Raise ``InvalidRequestError`` if ``strategy``, ``order_by`` and ``order_strategy`` do not fit
+    together.
+    """
     by, how, strategy = options.order_by, options.order_strategy, options.strategy
     if strategy is None:
         strategy = "minor" if by is None else "full"

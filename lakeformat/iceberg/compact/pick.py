@@ -18,8 +18,9 @@ from lakeformat.types.count_text import counted
 __all__ = ["FileGroup", "expected_files", "file_groups"]
 
 _MOST_ABOVE_TARGET = 1.1
-"""If files of a group would become at most this much larger than the target, no extra small file is
-written for the remaining rows."""
+"""Remaining rows get no small file of their own while the other new files are below the target size
+times this factor.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +33,14 @@ class FileGroup:
 
     @property
     def bytes(self) -> int:
-        """The size of all files of the group."""
+        """The size of all files of the group, in bytes."""
         return sum(each.bytes for each in self.files)
 
 
 def file_groups(files: Sequence[PlannedFile], settings: CompactSettings) -> Iterator[FileGroup]:
-    """Yield groups of the due files of one partition."""
+    """Yield the due files of one partition in groups; only groups with ``is_chosen`` are
+    rewritten.
+    """
     due = [each for each in files if settings.rewrite_all or _is_due(each, settings)]
     for group in _packed(due, settings.max_group_bytes):
         reason = _reason(group, settings)
@@ -45,7 +48,7 @@ def file_groups(files: Sequence[PlannedFile], settings: CompactSettings) -> Iter
 
 
 def expected_files(size_bytes: int, settings: CompactSettings) -> int:
-    """Return the number of new files for a group of this size, as Java calculates it."""
+    """Return the number of new files for ``size_bytes`` of old files, as Java calculates it."""
     total, target = int(size_bytes * settings.compression_factor), settings.target_bytes
     whole, remainder = divmod(total, target)
     if not whole:
@@ -68,7 +71,9 @@ def _has_many_deletes(file: PlannedFile, settings: CompactSettings) -> bool:
 
 
 def _deleted_ratio(file: PlannedFile) -> float:
-    """Return the share of a file's rows that are deleted by deletes of this file alone."""
+    """Return the share of a file's rows, from 0.0 to 1.0, that delete files for this file alone
+    delete.
+    """
     rows = file.split.file.record_count
     if not rows:
         return 0.0
@@ -77,8 +82,8 @@ def _deleted_ratio(file: PlannedFile) -> float:
 
 
 def _packed(files: Sequence[PlannedFile], most: int) -> Iterator[list[PlannedFile]]:
-    """Yield groups of consecutive files with at most ``most`` bytes; a larger file is a group by
-    itself.
+    """Yield groups of consecutive files with at most ``most`` bytes; a larger file is a group
+    alone.
     """
     group: list[PlannedFile] = []
     total = 0

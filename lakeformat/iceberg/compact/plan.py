@@ -46,7 +46,7 @@ _OTHER_SPECS = "(files of other partition specs)"
 class CompactUnit:
     """A group of files that are rewritten together.
 
-    The files are of one partition, or have an older partition spec.
+    The files are in one partition of the current partition spec, or have older partition specs.
     """
 
     partition: str
@@ -56,7 +56,7 @@ class CompactUnit:
 
     @property
     def has_one_partition(self) -> bool:
-        """True if all rows of the group are in one partition."""
+        """True if all rows of the group are in one partition of the current partition spec."""
         return self.partition != _OTHER_SPECS
 
     @property
@@ -66,7 +66,7 @@ class CompactUnit:
 
     @property
     def rows(self) -> int:
-        """The number of rows in the files, including deleted ones."""
+        """The number of rows in the files, including deleted rows."""
         return sum(each.split.file.record_count or 0 for each in self.files)
 
     def to_dict(self) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class CompactUnit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactPlan:
-    """The plan of a compaction; no data file is read for it, and nothing is changed."""
+    """The plan of a compaction; planning reads no data file and changes nothing."""
 
     table: str
     strategy: str
@@ -108,7 +108,7 @@ class CompactPlan:
 
     @property
     def bytes(self) -> int:
-        """The bytes to read; about as many are written."""
+        """The number of bytes to read; about as many are written."""
         return sum(unit.group.bytes for unit in self.units)
 
     def to_dict(self) -> dict[str, Any]:
@@ -147,7 +147,8 @@ def plan_compaction(
 ) -> CompactPlan:
     """Plan a compaction of the newest snapshot of the branch; no data file is read.
 
-    Files that the snapshots in ``without`` added are left out.
+    Files that were added by the snapshots in ``without`` are left out. Raise
+    ``InvalidRequestError`` for options, conditions or columns that do not fit the table.
     """
     loaded = handle.load()
     metadata = loaded.metadata
@@ -172,7 +173,10 @@ def plan_compaction(
 
 
 def _in_order(found: Sequence[CompactUnit], order: str) -> tuple[CompactUnit, ...]:
-    """Return the chosen groups in the order in which they are rewritten."""
+    """Return the chosen groups in the order in which they are rewritten.
+
+    Raise ``InvalidRequestError`` for an unknown order.
+    """
     if order not in _JOB_ORDERS:
         raise InvalidRequestError(
             f"rewrite_job_order must be one of {', '.join(_JOB_ORDERS)}, got {order!r}"
@@ -209,8 +213,8 @@ def _tests(asked: PredicateFilter) -> Conjunction:
 def _by_partition(
     state: TableState, asked: PredicateFilter | None, without: Collection[int]
 ) -> dict[str, list[PlannedFile]]:
-    """Return the files that may have chosen rows, by partition; files of older specs are one
-    group.
+    """Return the files that may have chosen rows, by partition; files of older specs are under one
+    name.
     """
     chosen = plan_files(state, () if asked is None else _tests(asked))
     found: dict[str, list[PlannedFile]] = {}
@@ -224,7 +228,9 @@ def _by_partition(
 
 
 def _names(metadata: TableMetadata, spec_id: int, entries: pa.Table) -> Iterator[str]:
-    """Yield the partition of each file as a name; one common name for files of older specs."""
+    """Yield the partition of each file as a directory name; files of older specs have one common
+    name.
+    """
     spec = metadata.spec_of(metadata.default_spec_id)
     if spec_id != spec.spec_id:  # these rows may be in any partition of the current spec
         yield from [_OTHER_SPECS if spec.fields else ""] * len(entries)

@@ -26,7 +26,7 @@ class GroupOutcome:
     another process with the same ``commit``."""
     reason: str
     rows_in: int = 0
-    """The number of rows in the old files, including deleted ones."""
+    """The number of rows in the old files, including deleted rows."""
     rows_out: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
@@ -37,17 +37,21 @@ class GroupOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactReport(CompactSummary):
-    """The report of one compaction; its sums are those of the compacted groups."""
+    """The report of one compaction; its numbers of rows, bytes and files are sums of the compacted
+    groups.
+    """
 
     delete_files_removed: int = 0
     """The number of removed delete files, which applied to no data file any more."""
     unfinished: str | None = None
     """Only with partial progress: the reason why some groups kept their old files; else None."""
     rounds: int = 0
-    """The number of plans: 1, plus 1 for each conflict."""
+    """The number of plans: 1, plus 1 for each conflict. 0 if an earlier attempt had published the
+    result.
+    """
     plan_millis: int = 0
     run_millis: int = 0
-    """The sum of the times of all groups, even if several ran at the same time."""
+    """The sum of the times of the compacted groups, even if several ran at the same time."""
     commit_millis: int = 0
     millis: int = 0
     """The time from the first plan to the commit."""
@@ -100,8 +104,8 @@ class GroupOutcomes:
 
     @property
     def already(self) -> str | None:
-        """Words about the groups in ``repeated`` and their snapshot; None if there are no such
-        groups.
+        """The number of groups in ``repeated`` and their snapshot, as text; None if ``completed``
+        is None.
         """
         if self.completed is None:
             return None
@@ -117,8 +121,10 @@ def compact_report(
     groups: GroupOutcomes,
     times: Times,
 ) -> CompactReport:
-    """Return the report of a compaction; ``earlier`` are snapshots in which attempts published
-    parts.
+    """Return the report of a compaction.
+
+    ``snapshots`` are the snapshots that this compaction published. ``earlier`` has the ids of
+    snapshots in which earlier attempts published a part.
     """
     done = [_compacted(each) for each in groups.done]
 

@@ -59,7 +59,7 @@ class UnitWork:
     """Reads the columns that the order of rows compares; None if rows are not sorted."""
 
     def __call__(self, unit: CompactUnit) -> RewrittenUnit:
-        """Rewrite a group of files; if this raises an error, the new files are deleted."""
+        """Rewrite a group of files; after any exception, the new files are deleted."""
         began = self.environment.now_millis()
         lineage = lineage_of(self.loaded.metadata)
         order_id = 0 if self.order is None else self.order.sort_order_id
@@ -106,7 +106,7 @@ def _write_sorted(
 ) -> None:
     """Write the rows of a group in order; ``keys`` reads the columns that are compared.
 
-    Within a partition the rows of each new file follow those of the file before.
+    In each partition, the rows of a new file follow the rows of the file before.
     """
 
     def read(scan: Scan) -> Iterator[pa.RecordBatch]:

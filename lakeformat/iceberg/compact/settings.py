@@ -43,8 +43,9 @@ class CompactSettings:
 
 
 def compact_settings(metadata: TableMetadata, options: CompactOptions) -> CompactSettings:
-    """Return the settings from table properties and options; raise ``InvalidRequestError`` if they
-    contradict each other.
+    """Return the settings from options, or else from table properties or defaults.
+
+    Raise ``InvalidRequestError`` for a number out of range, or if the sizes do not ascend.
     """
     factor = options.compression_factor
     files, deletes = STRATEGIES[options.strategy or "minor"]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sorts rows along a Z-order curve, in the order of Java's rewrite_data_files.
 
-Each value becomes bytes. A number, time or boolean becomes 8 bytes; of a string the first bytes are
-used, without a cut character. As in Java, timestamps count in microseconds, but in seconds if they
-have a time zone. A null is all zeros. Then the bits of all columns are interleaved.
+Each value becomes bytes. A number, time or boolean becomes 8 bytes. A string becomes its first
+bytes, without a character that would be cut. As in Java, a timestamp is counted in microseconds, or
+in seconds if it has a time zone. A null is all zeros. Then the bits of all columns are interleaved.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ORDERED = (
     *("string", "uuid", "fixed", "binary"),
 )
 _TRUE = 0x81
-"""The first byte of the value true; that of false is 0."""
+"""The first byte of the value true; the first byte of false is 0."""
 _LEAD_BYTES = (0xC0, 0xE0, 0xF0)
 """The smallest first bytes of UTF-8 characters of 2, 3 and 4 bytes."""
 _DASHES = (8, 13, 18, 23)
@@ -42,7 +42,7 @@ _DASHES = (8, 13, 18, 23)
 
 @dataclass(frozen=True, slots=True)
 class ZOrder:
-    """Sorts rows along a Z-order curve of some fields."""
+    """Sorts rows along a Z-order curve through some fields."""
 
     compared: Schema
     """The columns that are, or contain, the fields."""
@@ -50,7 +50,7 @@ class ZOrder:
     text_bytes: int
     """The number of bytes of a string that are used."""
     most_bytes: int | None
-    """The number of bytes of interleaved bits that are compared; None for all."""
+    """The number of bytes of interleaved bits that are compared; None for all bytes."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -69,10 +69,10 @@ class ZOrder:
 
 
 def z_order_fields(metadata: TableMetadata, names: Sequence[str]) -> tuple[Field, ...]:
-    """Return the fields of the curve; partition columns are left out, as a file has one value of
-    them.
+    """Return the fields of the curve, without partition columns, which have one value in a file.
 
-    Raise ``InvalidRequestError`` for a column that does not exist, or whose values have no order.
+    Raise ``InvalidRequestError`` for a column that does not exist or whose values have no order, or
+    if all are partition columns.
     """
     partitions = {
         each.source_id
@@ -107,7 +107,7 @@ def _ordered_field(schema: Schema, name: str) -> Field:
 
 
 def z_bytes(values: pa.Array, field: Field, text_bytes: int) -> ByteRows:
-    """Return the bytes of each value whose bits are interleaved; a null is all zeros."""
+    """Return for each value the bytes whose bits are interleaved; a null is all zeros."""
     assert isinstance(field.type, PrimitiveType)
     name = field.type.name
     if name == "boolean":
@@ -137,7 +137,7 @@ def _of_truth_values(values: pa.Array) -> ByteRows:
 
 
 def _whole_characters(texts: ByteRows) -> ByteRows:
-    """Return the bytes with zeros in place of a character that was cut."""
+    """Overwrite a character that was cut at the end of a text with zeros."""
     size = texts.shape[1]
     for back, lead in enumerate(_LEAD_BYTES[:size], 1):
         cut = texts[:, size - back] >= lead

@@ -32,8 +32,8 @@ def compact_manifests(handle: TableHandle, *, dry_run: bool = False) -> CompactM
     """Merge small manifests, with entries sorted by partition, and drop the entries of deleted
     files.
 
-    Other writers are not blocked: their commits in the meantime are kept. If they replaced
-    manifests, the manifests to merge are chosen again.
+    Other writers are not blocked: their commits in the meantime are kept. If a commit replaced
+    manifests, the manifests to merge are chosen again. A dry run only chooses them.
     """
     merge = _Merge()
     if dry_run:
@@ -50,8 +50,8 @@ def compact_manifests(handle: TableHandle, *, dry_run: bool = False) -> CompactM
 
 @dataclass(slots=True)
 class _Merge:
-    """The change that replaces manifests by merged ones; each attempt of the commit uses the same
-    ones.
+    """The change that replaces manifests by merged manifests, which all attempts of the commit
+    share.
     """
 
     groups: list[ManifestGroup] | None = None
@@ -60,7 +60,7 @@ class _Merge:
     _choices: int = 0
 
     def __call__(self, base: Base) -> FileChange | None:
-        """Return the change for the newest snapshot.
+        """Return the change for the newest snapshot; None if no manifest needs merging.
 
         The manifests are chosen again if another commit replaced one of them, or upgraded the
         table.

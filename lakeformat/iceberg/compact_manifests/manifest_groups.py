@@ -2,8 +2,8 @@
 """Groups the manifests to merge: a group has one partition spec, and one kind of files, data files
 or delete files.
 
-The merged entries are sorted by partition. So each new manifest has few partitions, and a scan can
-skip the other ones.
+The merged entries are sorted by partition. So each new manifest has few partitions, and a scan of
+some partitions can skip most manifests.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ __all__ = ["ManifestGroup", "due_groups"]
 _DELETES = 1
 """The value of ``content`` of manifests of delete files, in a manifest list."""
 _SAMPLE = 1000
-"""The number of entries that are encoded to estimate the size of all."""
+"""The number of entries that are encoded to estimate the size of all entries."""
 _TOO_LARGE = 1.5
-"""A manifest larger than this many target sizes is split."""
+"""A manifest larger than the target size times this factor is split."""
 _NO_SNAPSHOT = 0
 _ASCENDING = SortField((), "identity", "asc", "nulls-first")
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestGroup:
-    """Manifests to replace, and the live entries for the new ones."""
+    """Manifests to replace, and the live entries for the new manifests."""
 
     manifests: pa.Table
     writer: ManifestWriter
     entries: pa.Table
-    """Sorted by partition. Their status is EXISTING in the new snapshot."""
+    """The live entries, sorted by partition; their status in the new snapshot is EXISTING."""
     count: int
     """The number of new manifests."""
     reason: str
@@ -62,9 +62,9 @@ class ManifestGroup:
 def due_groups(loaded: LoadedMetadata, manifests: pa.Table) -> Iterator[ManifestGroup]:
     """Yield the groups of manifests that should be rewritten.
 
-    A group is due for one of four reasons: fewer manifests have room for its entries; some entries
-    are of deleted files; manifests have the same partitions although they could be separated; or a
-    manifest is too large.
+    A group is due for one of four reasons. Fewer manifests have room for its entries, or some
+    entries are of deleted files. Or several manifests share partitions, or a manifest is too large.
+    Partition specs with an unknown transform are left out.
     """
     target = MergeSettings.of(loaded.metadata.properties).target_bytes
     known = with_counts(loaded, manifests)
@@ -120,7 +120,9 @@ def _by_partition(entries: pa.Table) -> Positions:
 
 
 def _fitting(writer: ManifestWriter, entries: pa.Table, target: int) -> int:
-    """Return the number of manifests of about ``target`` bytes that the entries fill."""
+    """Return the number of manifests of about ``target`` bytes that the entries fill; 0 without
+    entries.
+    """
     if not len(entries):
         return 0
     places = np.unique(np.linspace(0, len(entries) - 1, _SAMPLE).astype(np.int64))

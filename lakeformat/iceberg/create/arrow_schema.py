@@ -2,7 +2,7 @@
 """Converts an Arrow schema to the schema of a new table; fields get ids in the same order as in
 Java.
 
-The fields of one level get their ids before the fields inside of them.
+The fields of one level get their ids before their nested fields.
 """
 
 from __future__ import annotations
@@ -55,9 +55,11 @@ _SINCE_3 = ("timestamp_ns", "timestamptz_ns", "unknown")
 def new_schema(
     columns: pa.Schema, identifier_fields: Sequence[str] = (), format_version: int = 2
 ) -> Schema:
-    """Return schema 0 of a new table; an error names the column that Iceberg cannot store.
+    """Return schema 0 of a new table.
 
-    ``identifier_fields`` are the columns whose values identify a row; they become required.
+    ``identifier_fields`` are the columns whose values identify a row; they become required. Raise
+    ``UnsupportedError`` for a column whose type Iceberg does not have, and ``InvalidRequestError``
+    for a repeated name or a wrong identifier field.
     """
     if not isinstance(columns, pa.Schema):
         raise InvalidRequestError(f"the columns must be a pyarrow.Schema, got {columns!r}")
@@ -81,8 +83,9 @@ def new_schema(
 
 
 def _identifier(field: Field) -> Field:
-    """Return a column that identifies rows: it becomes required. Raise ``InvalidRequestError`` if
-    its type is nested or a floating-point type.
+    """Return a column that identifies rows: it becomes required.
+
+    Raise ``InvalidRequestError`` if its type is nested or a floating-point type.
     """
     if not isinstance(field.type, PrimitiveType) or field.type.name in ("float", "double"):
         raise InvalidRequestError(
@@ -98,8 +101,11 @@ def _fields(columns: Sequence[pa.Field], ids: Iterator[int], version: int) -> li
 
 
 def new_field(number: int, column: pa.Field, ids: Iterator[int], version: int) -> Field:
-    """Return the field ``number`` of an Arrow field; the fields inside of it get their ids from
+    """Return the field with the id ``number`` for an Arrow field; nested fields get their ids from
     ``ids``.
+
+    Raise ``UnsupportedError``, with the name of the field, if the format ``version`` has no such
+    type.
     """
     try:
         kind = new_type(column.type, ids, version)
@@ -112,7 +118,11 @@ def new_field(number: int, column: pa.Field, ids: Iterator[int], version: int) -
 
 
 def new_type(arrow: pa.DataType, ids: Iterator[int], version: int) -> Type:
-    """Return the type for an Arrow type, in a table of the format ``version``."""
+    """Return the type for an Arrow type; raise ``UnsupportedError`` if the format ``version`` has
+    none.
+
+    Nested fields get their ids from ``ids``.
+    """
     if pa.types.is_dictionary(arrow):
         return new_type(arrow.value_type, ids, version)
     if pa.types.is_struct(arrow):

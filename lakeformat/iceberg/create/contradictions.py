@@ -14,8 +14,9 @@ __all__ = ["contradictions"]
 
 
 def contradictions(metadata: TableMetadata, key: Sequence[str], wanted: WantedTable) -> list[str]:
-    """Return what differs between a table with ``key`` and the description of a new table, one text
-    each.
+    """Return the differences between a table and the description of a new one, one text each.
+
+    ``key`` are the key columns of the table.
     """
     found = []
     if wanted.primary_key is not None and sorted(wanted.primary_key) != sorted(key):

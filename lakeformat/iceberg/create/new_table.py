@@ -46,7 +46,9 @@ def new_table_metadata(
     ``partitioned_by`` lists columns and transforms such as ``day(ts)`` and ``bucket(16, id)``.
     ``sorted_by`` lists the same, each optionally with ``desc`` or ``nulls last``.
     ``identifier_fields`` lists the columns whose values identify a row. If neither
-    ``format_version`` nor the property is given, the version is 2.
+    ``format_version`` nor the property is given, the version is 2. Raise ``InvalidRequestError``
+    for arguments that do not fit the columns, and ``UnsupportedError`` for a column whose type the
+    version does not have.
     """
     kept = dict(properties or {})
     version = _version(kept.pop(_VERSION, None), format_version)
@@ -71,7 +73,9 @@ def new_table_metadata(
 
 
 def location_at(storage: Storage, root: str) -> str:
-    """Return the URI of a directory as metadata writes it: a local path without escapes."""
+    """Return the URI of a directory as metadata writes it; a local path has no percent escapes
+    there.
+    """
     uri = storage.uri(root)
     return unquote(uri) if storage.scheme in _LITERAL else uri
 
@@ -79,7 +83,8 @@ def location_at(storage: Storage, root: str) -> str:
 def create_at_path(storage: Storage, root: str, metadata: TableMetadata) -> None:
     """Publish the first metadata file of a table without a catalog.
 
-    ``AlreadyExistsError`` means that the directory already has a table, perhaps since just now.
+    ``AlreadyExistsError`` means that the directory already has a table; another writer may have
+    created it just now.
     """
     directory = f"{root}/{METADATA}"
     content = encode_metadata(metadata)

@@ -48,7 +48,7 @@ class _Term:
 
     @property
     def partition_name(self) -> str:
-        """The name of the partition field, the same as Java gives it."""
+        """The name that Java gives to the partition field."""
         kind = self.transform.kind
         if kind is TransformKind.IDENTITY:
             return self.name
@@ -56,7 +56,11 @@ class _Term:
 
 
 def new_spec(schema: Schema, terms: Sequence[str]) -> PartitionSpec:
-    """Return partition spec 0 of a new table."""
+    """Return partition spec 0 of a new table.
+
+    Raise ``InvalidRequestError`` for an unknown column or transform, and for a type that the
+    transform does not take. Raise it also if two fields would have the same name.
+    """
     fields: list[PartitionField] = []
     for text in terms:
         term = _parse(schema, text)
@@ -76,6 +80,8 @@ def new_spec(schema: Schema, terms: Sequence[str]) -> PartitionSpec:
 def partition_text(text: str) -> str:
     """Return a partition field as ``IcebergTable.partition_by`` spells it: ``identity(id)`` becomes
     ``id``.
+
+    Raise ``InvalidRequestError`` for an unknown transform.
     """
     name, transform = _split(text)
     is_plain = transform.kind is TransformKind.IDENTITY
@@ -83,7 +89,11 @@ def partition_text(text: str) -> str:
 
 
 def new_sort_order(schema: Schema, keys: Sequence[str]) -> SortOrder:
-    """Return the sort order of a new table: order 1, or order 0 without keys."""
+    """Return the sort order of a new table: order 1, or order 0 without keys.
+
+    Raise ``InvalidRequestError`` for a key that names no column, an unknown transform or a type
+    that cannot be sorted.
+    """
     if not keys:
         return SortOrder(0)
     return SortOrder(1, tuple(_sort_field(schema, key) for key in keys))
@@ -116,7 +126,9 @@ def _parse(schema: Schema, text: str) -> _Term:
 
 
 def _split(text: str) -> tuple[str, Transform]:
-    """Return the name of the column and the transform."""
+    """Return the name of the column and the transform; raise ``InvalidRequestError`` if it is
+    unknown.
+    """
     stripped = text.strip()
     found = _TERM.fullmatch(stripped)
     if found is None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replaces the delete files of a table by fewer files that delete the same rows.
 
-Data files do not change. In Java ``rewrite_position_delete_files``, and the option
-``remove-dangling-deletes`` of ``rewrite_data_files``, each do a part of this.
+Data files do not change. Java's ``rewrite_position_delete_files``, and the option
+``remove-dangling-deletes`` of Java's ``rewrite_data_files``, each do a part of this work.
 """
 
 from __future__ import annotations
@@ -51,8 +51,11 @@ def compact_deletes(
 ) -> CompactDeletesReport:
     """Merge delete files, and remove those that apply to no data file; the rows do not change.
 
-    A repeated call with the same ``commit`` publishes nothing again. After a conflict everything is
-    planned again.
+    ``convert_equality`` also replaces equality deletes by position deletes. ``rewrite_all`` also
+    rewrites position deletes that need no merging. A repeated call with the same ``commit``
+    publishes nothing again. After a conflict everything is planned again. Raise
+    ``UnsupportedError`` if the number of rows of a data file with equality deletes to replace is
+    not stored.
     """
     work = _DeleteCompaction(handle, convert_equality, rewrite_all, commit)
     if dry_run:
@@ -79,13 +82,15 @@ class _DeleteCompaction:
     _published: PublishedChange | None = None
 
     def plan(self) -> DeletePlan:
-        """Plan the work for the newest snapshot."""
+        """Plan the compaction of the newest snapshot."""
         return plan_delete_files(
             self.handle, convert_equality=self.convert_equality, rewrite_all=self.rewrite_all
         )
 
     def until_done(self) -> PublishedChange | None:
-        """Work until a plan is published, or no delete file is due."""
+        """Repeat plan and commit until a plan is published, or no delete file is due; then return
+        None.
+        """
         carry_out(
             Steps(
                 name=f"compaction of delete files of {self.handle.uri}",
@@ -157,7 +162,7 @@ def _deleted_rows(plan: DeletePlan, file: FileToChange) -> _NewVector:
 
 def _written(plan: DeletePlan, made: Sequence[_NewVector], handle: TableHandle) -> list[pa.Table]:
     """Write new delete files; return their entries, with the sequence numbers of the replaced
-    ones.
+    delete files.
     """
     if not made:
         return []

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans the compaction of delete files; only metadata is read.
 
-A delete file is dangling if it applies to no live data file: then it is removed. The position
-deletes of a partition are rewritten if fewer files, or deletion vectors, could store them.
+A delete file is dangling if it applies to no live data file: then the compaction removes it. The
+position deletes of a partition are rewritten if fewer files, or deletion vectors, could store them.
 """
 
 from __future__ import annotations
@@ -57,10 +57,11 @@ class DeletePlan:
         return (each for each in file.split.deletes if self.with_keys or not each.equality_ids)
 
     def numbers(self) -> dict[str, int]:
-        """Return the sequence number of the new deletes, by the scope of each partition.
+        """Return the sequence number of the new delete files of each partition, by the partition's
+        scope.
 
-        It is the number of the newest replaced delete file, so that the new deletes apply to the
-        same data files.
+        It is the number of the newest replaced delete file, so that the new files apply to the same
+        data files.
         """
         found: dict[str, int] = {}
         for file in self.files:

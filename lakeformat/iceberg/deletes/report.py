@@ -20,16 +20,20 @@ class CompactDeletesReport(Report):
     table: str
     dry_run: bool
     snapshot_id: int | None
-    """The published snapshot; None if nothing was published."""
+    """The id of the published snapshot; None if nothing was published."""
     dangling: int
-    """The number of removed delete files that applied to no data file."""
+    """The number of delete files that applied to no data file and were removed, or would be in a
+    dry run.
+    """
     replaced: int
-    """The number of delete files that were replaced by new ones."""
+    """The number of delete files that were replaced by new ones, or would be in a dry run."""
     added: int | None
-    """The number of new delete files, including deletion vectors; None if a dry run cannot know
-    it."""
+    """The number of new delete files, including deletion vectors; None in a dry run that would
+    write some.
+    """
     positions: int | None
-    """The number of rows deleted by the new delete files; None if a dry run cannot know it."""
+    """The number of rows that the new delete files delete; None in a dry run that would write some.
+    """
     replayed: bool = False
     """True if an earlier attempt with the same identity published the change."""
     reason: str
@@ -43,7 +47,10 @@ def deletes_report(
     *,
     dry_run: bool = False,
 ) -> CompactDeletesReport:
-    """Return the report, from the last plan and the summary of the snapshot."""
+    """Return the report, from the last plan and the summary of the snapshot.
+
+    ``plan`` is None if an earlier attempt had published the change.
+    """
     dangling, replaced = (0, 0) if plan is None else (len(plan.dangling), len(plan.replaced))
     snapshot = None if published is None else published.snapshot
     is_replayed = published is not None and published.is_replayed
