@@ -33,7 +33,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ExpiryRequest:
-    """The arguments of an expiry; None means that table properties decide."""
+    """The arguments of an expiry; the table properties replace ``older_than`` and ``retain_min`` if
+    they are None.
+    """
 
     older_than: PastTime | None = None
     retain_min: int | None = None
@@ -43,10 +45,15 @@ class ExpiryRequest:
     unread: Callable[[], Collection[int]] = tuple
     """Returns the ids of the snapshots that a consumer has not read yet."""
     needed: Needed | None = None
-    """Returns those of the given snapshots that the table still needs; None: it needs none."""
+    """Returns the ids of given snapshots that the table still needs; None if the table needs none.
+    """
 
     def select(self, loaded: LoadedMetadata, now_millis: int) -> Selection:
-        """Return the snapshots, branches and tags that expire in one state of the table."""
+        """Return the snapshots, branches and tags that expire in one state of the table.
+
+        Raise ``InvalidRequestError`` for wrong arguments or properties, and ``UnsupportedError`` if
+        the property ``gc.enabled`` is false.
+        """
         least = self.retain_min
         if least is not None and (not is_whole_number(least) or least < 1):
             raise InvalidRequestError(f"retain_min must be at least 1, got {least!r}")
@@ -74,9 +81,10 @@ def expire_snapshots(
     dry_run: bool,
     on_progress: OnRemoval | None = None,
 ) -> IcebergExpireReport:
-    """Expire snapshots by the rules of Java, and delete files that only they needed.
+    """Expire snapshots by the rules of Java, and delete files that only expired snapshots needed.
 
-    A dry run only plans.
+    A dry run only reports them. Files that cannot be deleted are counted and logged. Errors as in
+    ``ExpiryRequest.select``.
     """
     selections: list[Selection] = []
 
@@ -107,11 +115,11 @@ def expire_snapshots(
 
 
 def _find(chosen: Selection, published: TableMetadata | None) -> ExclusiveFiles:
-    """Return the files to delete; if that fails after the commit, the error explains how to delete
+    """Return the files to delete; after the commit, the note of an error explains how to delete
     them.
 
     With a REST catalog other writers may have added snapshots to new branches by the time of the
-    commit. Their files are kept, too.
+    commit. The files of these snapshots are kept, too.
     """
     after = chosen.metadata
     if published is not None:

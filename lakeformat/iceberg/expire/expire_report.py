@@ -22,11 +22,11 @@ class IcebergExpireReport(AnyExpireReport):
     table: str
     dry_run: bool
     snapshots: tuple[int, ...]
-    """The expired snapshots, oldest first."""
+    """The ids of the expired snapshots, oldest first."""
     references: tuple[str, ...]
-    """Branches and tags that were removed because of their age."""
+    """The names of branches and tags that were removed because of their age."""
     earliest_snapshot: int | None
-    """The oldest snapshot that was kept."""
+    """The id of the oldest snapshot that was kept; None if the table has no snapshot."""
     deleted: Deleted
     outside: int = 0
     """The number of files that were kept, because they are outside of the table and of allowed
@@ -40,17 +40,19 @@ class IcebergExpireReport(AnyExpireReport):
 
     @property
     def has_work(self) -> bool:
-        """True if the expiry removed something or, in a dry run, would remove something."""
+        """True if snapshots, branches or tags expired or, in a dry run, would expire."""
         return bool(self.snapshots or self.references)
 
     @property
     def is_complete(self) -> bool:
-        """True if every planned file was deleted; files that remain are orphan files."""
+        """True if no file failed to be deleted; files that remain are orphan files."""
         return not self.deleted.failures
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Lines about the work that was done, or that a dry run would do."""
+        """The outcome in lines: snapshots, branches, tags and files that expired, or would in a dry
+        run.
+        """
         return tuple(_lines(self))
 
     @property

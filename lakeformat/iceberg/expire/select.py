@@ -25,7 +25,9 @@ __all__ = ["Needed", "Selection", "require_gc", "select"]
 _GC = "gc.enabled"
 
 Needed: TypeAlias = Callable[[TableMetadata, Collection[int]], Collection[int]]
-"""Returns those snapshots, of the ones that would expire, that the table still needs."""
+"""A function that gets metadata and the ids of snapshots that would expire, and returns the ids of
+those that the table still needs.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,9 @@ class Selection:
     metadata: TableMetadata
     """The metadata after the expiry; the same object if nothing expires."""
     snapshots: tuple[int, ...] = ()
-    """The expired snapshots, oldest first."""
+    """The ids of the expired snapshots, oldest first."""
     references: tuple[str, ...] = ()
-    """The branches and tags that are too old."""
+    """The names of the branches and tags that are too old."""
     held: int = 0
     """The number of snapshots that are kept only because a consumer has not read them."""
     needed: int = 0
@@ -66,11 +68,12 @@ def select(
     needed: Needed | None = None,
     clean_metadata: bool,
 ) -> Selection:
-    """Select the snapshots that ``retention`` does not keep, and those given by id in
-    ``snapshots``.
+    """Select the snapshots that ``retention`` does not keep, and those with an id in ``snapshots``.
 
     Snapshots in ``unread`` are kept, because a consumer has not read them yet, and those that
-    ``needed`` returns.
+    ``needed`` returns. ``clean_metadata`` also removes schemas and partition specs that no kept
+    snapshot uses. Raise ``InvalidRequestError`` if a branch or tag is at a snapshot in
+    ``snapshots``.
     """
     metadata = loaded.metadata
     overdue = overdue_references(metadata, retention)
@@ -105,8 +108,8 @@ def select(
 def _named(
     metadata: TableMetadata, snapshots: Collection[int], references: Collection[Reference]
 ) -> set[int]:
-    """Return the given snapshots that exist; raise ``InvalidRequestError`` if a branch or tag is at
-    one of them.
+    """Return the ids in ``snapshots`` that exist; raise ``InvalidRequestError`` if a branch or tag
+    is at one of these snapshots.
     """
     for each in references:
         if each.snapshot_id in snapshots:

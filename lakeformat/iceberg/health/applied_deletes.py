@@ -49,8 +49,9 @@ class AppliedDeletes:
     """True for data files to which a delete file applies."""
     has_equality_deletes: Mask
     hidden: Counts
-    """For each data file the rows deleted by its deletion vector, and by position deletes for it
-    alone."""
+    """For each data file the number of rows deleted by its deletion vector, and by position deletes
+    for this file alone.
+    """
     hidden_rows: int
     """The number of positions in position deletes and deletion vectors that apply to data files."""
     dangling: Mask
@@ -58,8 +59,8 @@ class AppliedDeletes:
 
 
 def apply_deletes(files: FileColumns) -> AppliedDeletes:
-    """Return the data files to which delete files apply, and the delete files that apply to
-    none.
+    """Return the data files to which delete files apply, and the delete files without such a data
+    file.
     """
     is_data = files.content == DATA
     dangling = np.zeros(len(is_data), np.bool_)
@@ -78,9 +79,9 @@ def apply_deletes(files: FileColumns) -> AppliedDeletes:
 def _of_single_files(files: FileColumns, hidden: Counts, dangling: Mask) -> tuple[Mask, Mask]:
     """Find the data files of deletion vectors, and of position deletes for a single data file.
 
-    The deleted rows are added to ``hidden``. Each delete file that applies to none is marked in
-    ``dangling``: its data file is missing or newer, or has a vector. Return a mask of the files
-    with a vector, and a mask of those with position deletes that apply.
+    The deleted rows are added to ``hidden``. A delete file is marked in ``dangling`` if its data
+    file is missing or newer, or has a vector. Return a mask of the data files with a vector, and a
+    mask of the data files to which position deletes apply.
     """
     has_target = files.target.is_valid().to_numpy() & (files.content == POSITION_DELETES)
     deletes, data = np.flatnonzero(has_target), np.flatnonzero(files.content == DATA)
@@ -103,7 +104,8 @@ def _of_single_files(files: FileColumns, hidden: Counts, dangling: Mask) -> tupl
 def _of_partitions(files: FileColumns, is_open: Mask, dangling: Mask) -> Mask:
     """Apply position deletes that may be for many data files of their partition.
 
-    Return a mask of the data files to which they apply.
+    ``is_open`` is a mask of the data files without deletion vectors. Return a mask of the data
+    files to which the deletes apply.
     """
     has_target = files.target.is_valid().to_numpy()
     deletes = np.flatnonzero((files.content == POSITION_DELETES) & ~has_target)
@@ -117,7 +119,7 @@ def _of_partitions(files: FileColumns, is_open: Mask, dangling: Mask) -> Mask:
 def _by_equality(files: FileColumns, is_data: Mask, dangling: Mask) -> Mask:
     """Apply equality deletes to data files of their partition, or of all partitions.
 
-    Return a mask of the data files to which they apply.
+    Return a mask of the data files to which the deletes apply.
     """
     is_equality = files.content == EQUALITY_DELETES
     deletes = np.flatnonzero(is_equality & ~files.is_everywhere)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examines the health of an Iceberg table: its newest snapshot, and the files that older ones
+"""Examines the health of an Iceberg table: its newest snapshot, and the files that older snapshots
 keep.
 """
 
@@ -49,7 +49,7 @@ def check_health(
     *,
     time_travel: bool,
 ) -> IcebergHealthReport:
-    """Return the health of a table at ``snapshot``, the newest one of its branch.
+    """Return the health of a table at ``snapshot``, the newest snapshot of its branch.
 
     ``snapshot`` is None before the first commit. With ``time_travel`` the manifests of all older
     snapshots are read, and the metadata files are listed.

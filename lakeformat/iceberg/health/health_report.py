@@ -44,7 +44,7 @@ class DataFileFacts:
     partitions: int = 0
     """The number of partitions with data files; partitions of two specs count separately."""
     target_file_size: int
-    """The property ``write.target-file-size-bytes``."""
+    """The property ``write.target-file-size-bytes``, in bytes."""
     small_files: int = 0
     """The number of files below 0.75 of the target size, as ``rewrite_data_files`` counts them."""
     small_bytes: int = 0
@@ -68,7 +68,8 @@ class DeleteFacts:
     files_with_deletes: int = 0
     """The number of data files to which a delete file applies, by partition and sequence number."""
     files_over_limit: int = 0
-    """The number of data files of which at least 0.3 of the rows are deleted."""
+    """The number of data files in which deletes for the file alone delete at least 0.3 of the rows.
+    """
     dangling_files: int = 0
     """The number of delete files that apply to no data file."""
 

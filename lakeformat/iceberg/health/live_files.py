@@ -27,7 +27,7 @@ __all__ = ["ENOUGH_INPUT_FILES", "MUCH_HIDDEN", "LiveFiles"]
 ENOUGH_INPUT_FILES = 5
 """``rewrite_data_files`` rewrites a partition with at least this many files of unwanted size."""
 _LARGE_PART = 1.8
-"""``rewrite_data_files`` splits a file above this part of the target size."""
+"""``rewrite_data_files`` splits a file larger than the target size times this factor."""
 MUCH_HIDDEN = 0.3
 """``rewrite_data_files`` rewrites a file of which at least this share of the rows is deleted."""
 _VECTORS = "PUFFIN"
@@ -59,7 +59,7 @@ class LiveFiles:
 
     @cached_property
     def due(self) -> Mask:
-        """Return a mask of the partitions that ``rewrite_data_files`` would rewrite because of file
+        """A mask of the partitions that ``rewrite_data_files`` would rewrite because of file
         sizes.
         """
         asked = self._is_small | self._is_large
@@ -120,8 +120,8 @@ class LiveFiles:
     def worst(self, count: int) -> tuple[PartitionFacts, ...]:
         """Return the ``count`` most urgent partitions.
 
-        Partitions that are due come first. Then those with more small files come first, then with
-        more files with deletes, then with more bytes.
+        The order is by due partitions first, then by the number of small files, of files with
+        deletes, and of bytes, each descending.
         """
         partitions, files = self.partitions, self._files
         small, sizes = partitions.count(self._is_small), partitions.sum(files.size, self.is_data)
@@ -200,7 +200,7 @@ def _partition_codes(entries: pa.Table) -> Counts:
 
 
 def _target_paths(entries: pa.Table) -> pa.Array:
-    """Return the data file of each position delete file that is for only one; null for all other
+    """Return for each position delete file its data file, if there is only one; null for all other
     files.
     """
     statistics = EntryColumns(entries)

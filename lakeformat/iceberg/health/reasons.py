@@ -31,8 +31,9 @@ __all__ = [
 ]
 
 _MUCH_KEYS = 0.1
-"""With more keys in equality deletes than this share of the rows, it is cheaper to replace the
-deletes by positions than to compare the keys in each read.
+"""The share of the rows from which on equality deletes are costly, by their number of keys.
+
+Then it is cheaper to replace the deletes by positions than to compare the keys in each read.
 """
 _MANY_DELETE_FILES = 10
 _TOLERATED_SNAPSHOTS, _TOLERATED_PART = 10, 1.5
@@ -67,9 +68,11 @@ def find_reasons(
 
 
 def overdue_share(settings: HealthSettings, snapshots: HistoryFacts) -> float:
-    """Return the number of snapshots that should have expired, divided by the number of all.
+    """Return the number of snapshots that should have expired, divided by the number of all
+    snapshots.
 
-    0 if they are few, or if the property ``gc.enabled`` forbids expiry.
+    Return 0 if at most 10 snapshots, or a third of all, should have expired, or if the property
+    ``gc.enabled`` forbids expiry.
     """
     kept = snapshots.count - snapshots.overdue
     is_tolerated = (
@@ -93,7 +96,7 @@ def has_many_dangling(deletes: DeleteFacts) -> bool:
 
 
 def has_many_small(settings: HealthSettings, manifests: ManifestFacts) -> bool:
-    """Return True if there are as many small manifests as an append of Java would merge."""
+    """Return True if there are as many small manifests as Java's append would merge."""
     return manifests.small_manifests >= settings.manifests_to_merge
 
 

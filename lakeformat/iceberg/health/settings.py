@@ -31,9 +31,9 @@ class HealthSettings:
     target_file_size: int
     manifest_target_size: int
     manifests_to_merge: int
-    """The number of manifests from which on an append of Java merges them."""
+    """The number of manifests from which on an append in Java merges them."""
     previous_metadata_files: int
-    """The number of earlier metadata files in the metadata log."""
+    """The largest number of earlier metadata files in the metadata log."""
     may_expire: bool
     notes: tuple[str, ...]
 

@@ -28,9 +28,11 @@ M = TypeVar("M", bound=Maintained)
 
 
 def maintain(handle: TableHandle, consumers: Consumers, request: MaintainRequest) -> MaintainReport:
-    """Run all steps of the maintenance in order; after a failed step the next one runs.
+    """Run all steps of the maintenance in order; after a failed step the next step runs.
 
-    Each step does only work that is due. After an interruption, call this function again.
+    Each step does only work that is due. After an interruption, call this function again. Raise
+    ``UnsupportedError`` if the table cannot be changed, and ``InvalidRequestError`` for a wrong
+    request.
     """
     return maintain_by_steps(Subject(handle, consumers), STEPS, request)
 
@@ -69,7 +71,7 @@ def maintain_by_steps(
 
 
 def _figures(health: IcebergHealthReport) -> Figures:
-    """Return the numbers for the report, without orphan files, because counting them needs a
+    """Return the numbers for the report, except orphan files, because counting them needs a
     listing.
     """
     deletes, manifests, storage = health.deletes, health.manifests, health.storage

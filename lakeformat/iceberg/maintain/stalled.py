@@ -27,7 +27,9 @@ class Consumers(Protocol):
         """Return every consumer with its progress."""
 
     def expire(self, older_than: PastTime, *, dry_run: bool) -> Sequence[ConsumerState]:
-        """Delete the consumers without progress since a time, and return them."""
+        """Delete the consumers without progress since a time, and return them; a dry run only
+        returns them.
+        """
 
     def unread(self, without: Collection[ConsumerState] = ()) -> set[int]:
         """Return the ids of the snapshots that consumers have not read yet.
@@ -43,10 +45,12 @@ def find_stalled(
     steps: Sequence[StepReport],
     request: MaintainRequest,
 ) -> dict[str, Reason]:
-    """Return a problem for each consumer without progress for a day, if snapshots are kept for it.
+    """Return a problem for each consumer that made no progress for a day and has commits left to
+    read.
 
-    ``argument`` is the table in commands. In a dry run, consumers that would be deleted are left
-    out.
+    The key is the consumer with its id. If the expiry kept no snapshot for consumers, the result is
+    empty. ``argument`` is the table in commands. In a dry run, consumers that would be deleted are
+    left out.
     """
     held = sum(each.report.held for each in steps if isinstance(each.report, IcebergExpireReport))
     if not held:

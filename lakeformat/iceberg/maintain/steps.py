@@ -53,7 +53,7 @@ class IcebergProgress(MaintainProgress):
 
 
 def _compact_deletes(subject: Subject, request: MaintainRequest) -> StepReport:
-    """Remove dangling delete files. If reads are slow, also replace equality deletes by
+    """Remove dangling delete files; if equality deletes make reads slow, replace them by
     positions.
     """
     health = subject.health()
@@ -101,7 +101,7 @@ def _planned_compaction(subject: Subject, wanted: CompactSelection) -> StepRepor
 
 
 def _compact_manifests(subject: Subject, request: MaintainRequest) -> StepReport:
-    """Merge manifests if there are as many small ones as an append of Java would merge."""
+    """Merge manifests if there are as many small manifests as Java's append would merge."""
     if not has_many_small(subject.settings, subject.health().manifests):
         return not_needed(COMPACT_MANIFESTS, "few manifests are small")
     report = compact_manifests(subject.handle, dry_run=request.dry_run)
@@ -138,7 +138,7 @@ def expire_step(
 ) -> StepReport:
     """Delete consumers as requested, and call ``expire`` with them; return the report of the step.
 
-    With a ``refusal``, which is the reason, nothing is expired.
+    If ``refusal`` is not None, ``expire`` is not called, and the report has it as the reason.
     """
     expired: list[ConsumerState] = []
     if request.expire_consumers is not None:
@@ -172,7 +172,7 @@ def _consumers_text(expired: list[ConsumerState], *, dry_run: bool) -> list[str]
 
 
 def ignored(_: object) -> None:
-    """Ignore progress. Without any listener, the report of a dry run would list every file."""
+    """Ignore progress; without a listener, the report of a dry run would list every file."""
 
 
 def _orphans(subject: Subject, request: MaintainRequest) -> StepReport:
@@ -202,6 +202,7 @@ STEPS: Final[dict[str, Step[Subject]]] = {
 }
 """The steps in the order in which they run.
 
-Equality deletes are replaced before the compaction chooses files, because it counts only deletes of
-single files. The expiry runs after the compactions, because it may delete the files they replaced.
+Equality deletes are replaced before the compaction, because the compaction counts only deletes of
+single files. The expiry runs last but one, because it may delete the files that the compactions
+replaced.
 """

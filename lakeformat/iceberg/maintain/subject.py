@@ -25,13 +25,15 @@ __all__ = ["Maintained", "Subject"]
 
 @dataclass(frozen=True, slots=True)
 class Maintained(ABC):
-    """A table with a health report of Iceberg, and its consumers, as the maintenance sees it."""
+    """A table to maintain: its handle, its consumers, and its health report in the terms of
+    Iceberg.
+    """
 
     handle: TableHandle
     consumers: Consumers
 
     kept_by: ClassVar[str]
-    """The settings and references that keep snapshots, for the note about their files."""
+    """The settings and references that keep snapshots, as text for ``note``."""
 
     @property
     def table(self) -> str:
@@ -40,7 +42,9 @@ class Maintained(ABC):
 
     @property
     def environment(self) -> Environment:
-        """The clock, unique names and random numbers of the table's operations."""
+        """The clock, the sleep, the unique names and the random numbers of the table's
+        operations.
+        """
         return self.handle.environment
 
     @property
@@ -54,18 +58,25 @@ class Maintained(ABC):
 
     @abstractmethod
     def health(self, *, time_travel: bool = False) -> IcebergHealthReport:
-        """Return the health report for the newest state."""
+        """Return the health report of the newest state.
+
+        With ``time_travel`` the report also counts the files that only older snapshots need.
+        """
 
     def stalled(self, steps: Sequence[StepReport], request: MaintainRequest) -> dict[str, Reason]:
-        """Return a problem for each consumer that keeps snapshots and makes no progress."""
+        """Return a problem for each consumer that keeps snapshots and makes no progress, by its
+        id.
+        """
         now_millis = self.environment.now_millis()
         return find_stalled(self.consumers, self.argument, now_millis, steps, request)
 
     def note(
         self, health: IcebergHealthReport | None, steps: Sequence[StepReport], *, dry_run: bool
     ) -> str | None:
-        """Return a sentence about the files that only older snapshots need and what keeps them;
-        None if there are none.
+        """Return a sentence about the files that only older snapshots need, and the settings that
+        keep them.
+
+        Return None if there are no such files.
         """
         storage = None if health is None else health.storage
         what = files_for_time_travel(storage, steps, dry_run=dry_run)
@@ -92,7 +103,7 @@ class Subject(Maintained):
         return settings_of(self.handle.load().metadata.properties)
 
     def health(self, *, time_travel: bool = False) -> IcebergHealthReport:
-        """Return the health report for the newest snapshot of the branch."""
+        """Return the health report of the newest snapshot of the branch."""
         loaded = self.handle.load()
         head = loaded.metadata.references.get(self.handle.branch)
         return check_health(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists the files in a table's directory, except for those of other tables below it.
+"""Lists the files in a table's directory, except the files of other tables below it.
 
 As in Java, files are ignored if a name in their path begins with ``_`` or ``.``, except directories
 of partitions such as ``_day=1``. Links are not followed.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the files that a table needs: those that its current or earlier metadata files refer to.
+"""Finds the files that a table needs, because its current or earlier metadata files refer to them.
 
 Files of earlier metadata files in the log are needed, too, because another program may make such a
 metadata file current again. Files of a staged result are needed until it is published or discarded,
@@ -44,7 +44,11 @@ class References:
 
     @classmethod
     def of(cls, handle: TableHandle) -> References:
-        """Collect all files that the current metadata refers to."""
+        """Collect all files that the current metadata refers to.
+
+        Raise ``CorruptTableError`` if a manifest list or manifest of the current metadata is not
+        readable.
+        """
         found = cls(handle, handle.load())
         found._add_staged()
         # If a result is published meanwhile, it is in the staged results or in this metadata.
@@ -74,7 +78,9 @@ class References:
         return _plain(path) in self._paths
 
     def has_outside(self, address: str) -> bool:
-        """Return True if metadata refers to a file that is not in the table's directory."""
+        """Return True if metadata refers to the file at the URI ``address``, outside of the table's
+        directory.
+        """
         segments = location_of(address, is_literal=False).segments
         return segments in self._outside.get(segments[-1], ())
 
@@ -91,7 +97,7 @@ class References:
     def require_no_mismatch(self, paths: Iterable[str]) -> None:
         """Raise ``InvalidRequestError`` if metadata names one of the files at another address.
 
-        Then the file may be a needed one, of a table that was moved or copied.
+        Such a file may be needed, because the table was moved or copied.
         """
         root = _plain(self.current.places.root)
         for path in paths:

@@ -52,7 +52,10 @@ class OrphanOptions:
     writer is active.
     """
     max_share: float = 0.5
-    """The largest share of files or bytes to remove; a larger removal is refused."""
+    """The largest share of files or bytes to remove, above 0 and at most 1.
+
+    A larger removal is refused if it has more than 100 files.
+    """
 
     def __post_init__(self) -> None:
         share: object = self.max_share
@@ -60,8 +63,10 @@ class OrphanOptions:
             raise InvalidRequestError(f"max_share must be above 0 and at most 1, got {share!r}")
 
     def floor(self, now_millis: int) -> AgeFloor:
-        """Return the age limit: ``older_than``, by default three days ago or the earlier
+        """Return the age limit: ``older_than``, or else the earlier of three days ago and
         ``running_since``.
+
+        Raise ``InvalidRequestError`` for a limit that ``allow_younger`` would have to accept.
         """
         found = find_floor(
             now_millis,
@@ -85,7 +90,7 @@ class OrphanSearch:
     objection: str | None = None
     """The reason to refuse a removal of this size; None if it is allowed."""
     beside: tuple[References, ...] = ()
-    """The references of other tables that may use files in the directory of this one."""
+    """The references of other tables that may use files in the directory of this table."""
     orphans: list[FileInfo] = field(default_factory=list)
     young: list[FileInfo] = field(default_factory=list)
     unknown: int = 0
@@ -98,7 +103,7 @@ class OrphanSearch:
         return any(each.has_outside(uri) for each in self.beside)
 
     def removal(self, file: FileInfo) -> Removal:
-        """Return the removal of one file, with the reason."""
+        """Return the removal of one file, with its reason."""
         places = self.references.current.places
         reason = (
             f"not referenced by {self.references}; last changed {moment_text(file.modified_millis)}"
@@ -116,7 +121,7 @@ def remove_orphans(
 ) -> OrphanReport:
     """Find orphan files, and remove them unless it is a dry run.
 
-    If the removal is killed, the next run removes the rest.
+    If the removal is killed, the next run removes the rest. Errors as in ``find_orphans``.
     """
     search = find_orphans(handle, options, dry_run=dry_run)
     return delete_orphans(search, dry_run=dry_run, on_progress=on_progress)
@@ -129,10 +134,10 @@ def find_orphans(
     dry_run: bool,
     beside: Sequence[TableHandle] = (),
 ) -> OrphanSearch:
-    """Find orphan files; raise ``InvalidRequestError`` if their removal must be refused, unless it
-    is a dry run.
+    """Find orphan files; files that the tables ``beside`` use are not orphans.
 
-    Files of tables ``beside`` this one are no orphans, if they are in its directory.
+    Unless it is a dry run, raise ``InvalidRequestError`` if the removal is too large or the table
+    has no snapshot. Raise ``UnsupportedError`` if the property ``gc.enabled`` is false.
     """
     before = handle.load()
     require_gc(before.metadata)
@@ -190,8 +195,8 @@ def _find(search: OrphanSearch) -> None:
 
 
 def _lag(loaded: LoadedMetadata, files: Sequence[FileInfo]) -> int:
-    """Return by how much the storage's clock is behind the clock of the writers, in
-    milliseconds.
+    """Return how far the storage's clock is behind the clock of the writers, in milliseconds; 0 if
+    unknown.
     """
     modified = [each.modified_millis for each in files if each.path == loaded.path]
     return loaded.metadata.last_updated_ms - modified[0] if modified and modified[0] > 0 else 0
@@ -267,8 +272,8 @@ def _report(search: OrphanSearch, deleter: Deleter, *, dry_run: bool) -> OrphanR
 
 
 def _named(search: OrphanSearch) -> list[OrphanFile]:
-    """Return the first orphan files, each with the snapshot that was the newest when it was
-    written.
+    """Return the first 1,000 orphan files, each with the newest snapshot at the time of the
+    file.
     """
     snapshots = search.references.current.metadata.snapshots
     times = sorted((each.timestamp_ms, each.snapshot_id) for each in snapshots)
@@ -290,7 +295,7 @@ def _named(search: OrphanSearch) -> list[OrphanFile]:
 
 
 def _left_out(search: OrphanSearch) -> tuple[str, ...]:
-    """Return the directories outside of the table where its properties let writers put files."""
+    """Return the directories outside of the table to which its properties direct writers."""
     loaded = search.references.current
     named = (loaded.metadata.properties.get(name) for name in _DATA_PATHS)
     return tuple({each: None for each in named if each and loaded.places.path_below(each) is None})
