@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decodes records of manifests and manifest lists, with fields found by id.
 
-Writers name fields differently: older ones call field 504 ``added_data_files_count``. So each field
-gets the name that the specification gives to its id. Values keep their physical type: a date is a
-number of days, and a decimal is bytes.
+Writers name fields differently: older writers call field 504 ``added_data_files_count``. So each
+field gets the name that the specification gives to its id. Values keep their physical type: a date
+is a number of days, and a decimal is bytes.
 """
 
 from __future__ import annotations
@@ -96,20 +96,26 @@ class RecordFile:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The schema of the records, with names by id; raises ``ValueError`` if there is none."""
+        """The schema of the records, with fields named by their ids.
+
+        Reading it raises ``ValueError`` if the file has no valid schema.
+        """
         return record_schema(_schema_by_id(self.blocks.schema))
 
 
 def read_record_file(content: bytes, uri: str) -> RecordFile:
-    """Decompress a manifest or manifest list; an error names the file."""
+    """Decompress a manifest or manifest list.
+
+    Raise ``CorruptTableError``, which names ``uri``, if the content is not a readable Avro file.
+    """
     with _named(uri, len(content)):
         return RecordFile(uri, len(content), read_blocks(content))
 
 
 def decode_by_id(file: RecordFile) -> Iterator[list[dict[str, Any]]]:
-    """Yield the records of a file in lists; an error names the file.
+    """Yield the records of a file in lists; a file without records yields one empty list.
 
-    A file without records yields one empty list.
+    Raise ``CorruptTableError``, which names the file, for records that are not readable.
     """
     with _named(file.uri, file.size):
         schema = file.schema
@@ -147,7 +153,7 @@ def _schema_by_id(text: bytes) -> bytes:
 
 
 def _renamed(schema: Any, *, in_partition: bool) -> Any:
-    """Return an Avro schema with the specification's names for its ids, and without logical
+    """Return an Avro schema with fields named as the specification names their ids, without logical
     types.
     """
     if isinstance(schema, list):

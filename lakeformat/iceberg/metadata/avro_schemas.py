@@ -126,7 +126,10 @@ def list_schema(version: int) -> dict[str, Any]:
 
 
 def manifest_schema(version: int, partition: StructType) -> dict[str, Any]:
-    """Return the schema of manifests for one partition spec."""
+    """Return the schema of the manifests of a format version, for one type of partition values.
+
+    Raise ``UnsupportedError`` for a partition field whose type manifests cannot store.
+    """
     named: set[str] = set()
     values = [_partition_field(field, named) for field in partition.fields]
     file = _record(
@@ -146,7 +149,7 @@ def _of_version(declared: Iterable[_Declared], version: int) -> list[dict[str, A
 
 
 def _partition_field(field: Field, named: set[str]) -> dict[str, Any]:
-    """Return the schema of a partition field; a name that Avro forbids is changed as Java does."""
+    """Return the schema of a partition field; a name that Avro forbids is changed as in Java."""
     if not isinstance(field.type, PrimitiveType):
         raise UnsupportedError(
             f"the partition field {field.name!r} has the type {field.type}, and manifests store "
@@ -159,7 +162,9 @@ def _partition_field(field: Field, named: set[str]) -> dict[str, Any]:
 
 
 def _value_type(field: str, kind: PrimitiveType, named: set[str]) -> Any:
-    """Return the schema of a partition value; a type that was declared before is only named."""
+    """Return the schema of a partition value; a fixed type that was declared before is only
+    named.
+    """
     declared = _TYPES.get(kind.name) or _fixed_type(field, kind)
     name = declared.get("name") if isinstance(declared, dict) else None
     if name is None:

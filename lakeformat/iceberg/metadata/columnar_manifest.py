@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decodes entries of manifests to Arrow columns, field by field, without a Python object for each.
+"""Decodes entries of manifests to Arrow columns, field by field, without Python objects for values.
 
 A manifest that is damaged or has an unusual structure is left to ``avro_records``, which names the
 defect.
@@ -39,8 +39,8 @@ def columnar_entries(
     """Yield the columns of many entries at a time: of the entry, of its file and of its partition.
 
     ``keys`` are the field ids whose values are needed from maps such as ``lower_bounds``; None for
-    all. ``NotPlainError`` means that ``avro_records`` must decode the file. It may be raised after
-    some columns were yielded.
+    all fields. ``NotPlainError`` means that ``avro_records`` must decode the file; some columns may
+    have been yielded before.
     """
     try:
         shapes = shapes_of(manifest.schema)
@@ -60,7 +60,9 @@ def columnar_entries(
 def _column(
     field: pa.Field, path: str, shapes: Mapping[str, Shape], values: Mapping[str, FieldValues]
 ) -> pa.Array:
-    """Return one field of all entries as a column."""
+    """Return one field of all entries as a column; raise ``NotPlainError`` if a required value is
+    missing.
+    """
     count = _count(values)
     if path not in shapes and field.name == "content":  # Version 1 has only data files.
         return array_of(np.zeros(count, np.int32))

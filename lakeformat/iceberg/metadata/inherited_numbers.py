@@ -25,8 +25,10 @@ def inherited(
 ) -> dict[str, pa.Array]:
     """Return the columns of inherited numbers by name, with missing values filled in.
 
-    ``entries`` are the entries of ``manifests``, one manifest after the other. ``counts`` is the
-    number of entries of each manifest.
+    ``entries`` are the entries of ``manifests``, one manifest after the other. ``counts`` has the
+    number of entries of each manifest. Raise ``CorruptTableError`` if an entry that was not added
+    by its manifest has no sequence number. Raise it also if row ids cannot be assigned, because an
+    entry has no number of rows.
     """
     rows: Positions = np.repeat(np.arange(len(manifests)), counts)
     status = entries.column("status").combine_chunks()
@@ -51,7 +53,7 @@ def inherited(
 def with_inherited(
     entries: pa.Table, manifests: Sequence[Mapping[str, Any]], counts: Sequence[int]
 ) -> pa.Table:
-    """Return the entries with inherited numbers filled in; the arguments are those of
+    """Return the entries with inherited numbers filled in; arguments and errors as for
     ``inherited``.
     """
     for name, column in inherited(entries, manifests, counts).items():
@@ -68,8 +70,10 @@ def _listed(manifests: Sequence[Mapping[str, Any]], name: str, rows: Positions) 
 def _first_row_ids(
     entries: pa.Table, manifests: Sequence[Mapping[str, Any]], rows: Positions, status: pa.Array
 ) -> pa.Array:
-    """Return the first row id of each entry; files without one are numbered from the first row id
-    of their manifest on.
+    """Return the first row id of each entry.
+
+    Files without a first row id are numbered in their order, from the first row id of their
+    manifest on.
     """
     first = _listed(manifests, "first_row_id", rows)
     if first.null_count == len(first):

@@ -2,7 +2,7 @@
 """Reads manifests: the entries of data files or delete files of one partition spec, as Arrow
 tables.
 
-The table has the columns below, and ``partition`` with the fields of the spec. Sequence numbers,
+Each table has the columns below, and ``partition`` with the fields of the spec. Sequence numbers,
 snapshot ids and first row ids that an entry inherits from its manifest are filled in.
 """
 
@@ -93,9 +93,9 @@ _FILE = (
 _SPEC_ID = pa.field("spec_id", pa.int32(), nullable=False)
 _DEFAULTS = {"content": DATA}
 _MANY = 32
-"""With fewer entries, decoding them one by one is faster."""
+"""A manifest with fewer entries is decoded entry by entry, which is then faster."""
 _SMALL_BYTES = 4 << 20
-"""The largest size of manifests that are decoded together, decompressed."""
+"""The largest decompressed size, in bytes, of the manifests that are decoded together."""
 _MOST_TOGETHER = 100
 _ALIKE = ("partition_spec_id", "content")
 """Manifests are decoded together only if these columns of their manifest list are equal."""
@@ -116,7 +116,9 @@ def read_entries(
     """Return the entries of manifests as one table for each partition spec, by spec id.
 
     ``manifests`` are rows of a manifest list; entries keep that order. ``statistics_of`` lists the
-    ids of the columns whose statistics are needed, by default all; more may be returned.
+    ids of the columns whose statistics are needed, by default all; statistics of more columns may
+    be returned. Raise ``CorruptTableError`` for a damaged manifest, and ``UnsupportedError`` for
+    encrypted files.
     """
     parts: dict[int, list[pa.Table]] = {}
     for spec_id, found in read_each(places, metadata, manifests, statistics_of):
@@ -130,8 +132,10 @@ def read_each(
     manifests: pa.Table,
     statistics_of: Collection[int] | None = None,
 ) -> Iterator[tuple[int, pa.Table]]:
-    """Yield the spec id and the entries of one manifest after the other; small ones come
-    together.
+    """Yield the spec id and the entries of one manifest after the other.
+
+    Consecutive small manifests of one spec are yielded as one table. Arguments and errors as for
+    ``read_entries``.
     """
     specs: dict[int, _Spec] = {}
     waiting: list[_UnpackedManifest] = []
@@ -152,7 +156,9 @@ def read_each(
 
 
 def live_entries(entries: pa.Table) -> pa.Table:
-    """Return the entries of files that are in the snapshot, without those of deleted files."""
+    """Return the entries of the files that are in the snapshot, without entries of deleted
+    files.
+    """
     is_live = pc.not_equal(entries.column("status"), DELETED)
     return entries if pc.all(is_live).as_py() else entries.filter(is_live)
 
@@ -164,8 +170,9 @@ class _Spec:
     id: int
     partition: StructType
     as_text: Sequence[int]
-    """Partition fields with unknown transforms: their values may be of any type and are kept as
-    text."""
+    """The ids of partition fields with unknown transforms, whose values of any type are kept as
+    text.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +201,7 @@ def _spec_of(places: FilePlaces, metadata: TableMetadata, listed: Mapping[str, A
 
 
 def _is_like(manifest: _UnpackedManifest, group: Sequence[_UnpackedManifest]) -> bool:
-    """Return True if a manifest is small and similar, so that it is decoded together with
+    """Return True if a manifest is small and similar, so that it can be decoded together with
     ``group``.
     """
     first = group[0]
@@ -210,7 +217,7 @@ def _is_like(manifest: _UnpackedManifest, group: Sequence[_UnpackedManifest]) ->
 def _read_like(
     manifests: Sequence[_UnpackedManifest], spec: _Spec, statistics_of: Collection[int] | None
 ) -> pa.Table:
-    """Return the entries of similar manifests, decoded together; one by one if an error occurs."""
+    """Return the entries of similar manifests, decoded together, or one by one if that fails."""
     if len(manifests) > 1:
         first = manifests[0].file
         joined = replace(first, blocks=join_blocks([each.file.blocks for each in manifests]))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads manifest lists: the manifests of one snapshot, as a table with one row for each."""
+"""Reads manifest lists: the manifests of one snapshot, as a table with one row for each
+manifest.
+"""
 
 from __future__ import annotations
 
@@ -47,15 +49,19 @@ MANIFEST_SCHEMA = pa.schema(
 )
 """The columns of a manifest list, with the names of the specification.
 
-``content`` is 0 for manifests of data files, and 1 for those of delete files. A count is null if
-the writer did not store it.
+``content`` is 0 for manifests of data files, and 1 for manifests of delete files. A count is null
+if the writer did not store it.
 """
 _IN_VERSION_1 = {"content": 0, "sequence_number": 0, "min_sequence_number": 0}
 """The values of columns that format version 1 does not have."""
 
 
 def read_manifest_list(places: FilePlaces, snapshot: Snapshot) -> pa.Table:
-    """Return the manifests of a snapshot, in the order of its manifest list."""
+    """Return the manifests of a snapshot, in the order of its manifest list.
+
+    Raise ``CorruptTableError`` if the list is missing or damaged, and ``UnsupportedError`` if its
+    manifests are encrypted.
+    """
     if snapshot.manifest_list is None:
         return _of_paths(snapshot)
     uri = snapshot.manifest_list
@@ -97,8 +103,8 @@ def _check(table: pa.Table, uri: str) -> None:
 
 
 def _of_paths(snapshot: Snapshot) -> pa.Table:
-    """Return the manifests of a version 1 snapshot without manifest list; only their paths are
-    known.
+    """Return the manifests of a version 1 snapshot without a manifest list, of which only the paths
+    are known.
     """
     known: dict[str, Any] = {
         "partition_spec_id": 0,

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes manifests and manifest lists from Arrow tables.
 
-The tables have the columns of ``manifest.entry_schema`` and ``manifest_list.MANIFEST_SCHEMA``. A
-reader fills in a null sequence number, snapshot id or first row id from the manifest list. So only
-entries of added files may have a null there.
+The tables have the columns of ``manifest.entry_schema`` and ``manifest_list.MANIFEST_SCHEMA``. For
+an entry with a null sequence number, snapshot id or first row id, readers take the number from the
+manifest list. So only entries of added files may have a null there.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ManifestWriter:
         }
 
     def encode(self, entries: pa.Table) -> bytes:
-        """Return the bytes of a manifest; it may have no entries."""
+        """Return the bytes of a manifest with these entries; there may be none."""
         columns = {
             name: _whole(entries.column(name)) for name in entries.column_names if name != "spec_id"
         }
@@ -76,7 +76,9 @@ class ManifestWriter:
         return _avro_file(self._schema, columns, len(entries), self._header)
 
     def describe(self, path: str, length: int, entries: pa.Table, snapshot: Snapshot) -> pa.Table:
-        """Return the row of the manifest list for a manifest of ``length`` bytes."""
+        """Return the manifest as a row of the manifest list of ``snapshot``; ``length`` is its size
+        in bytes.
+        """
         number = snapshot.sequence_number
         is_live = pc.not_equal(entries.column("status"), DELETED)
         live = entries.column("sequence_number").filter(is_live)
@@ -95,7 +97,9 @@ class ManifestWriter:
 
 
 def entry_counts(entries: pa.Table) -> dict[str, int]:
-    """Return the counts that the manifest list stores for a manifest with these entries."""
+    """Return the numbers of files and rows that the manifest list stores for a manifest with these
+    entries.
+    """
     counts: dict[str, int] = {}
     for kind, value in _KINDS.items():
         has_status = pc.equal(entries.column("status"), value)
@@ -106,8 +110,9 @@ def entry_counts(entries: pa.Table) -> dict[str, int]:
 
 
 def encode_manifest_list(version: int, manifests: pa.Table, snapshot: Snapshot) -> bytes:
-    """Return the bytes of a manifest list; in version 3 manifests of data files get first row
-    ids.
+    """Return the bytes of the manifest list of a snapshot.
+
+    In version 3 ``manifests`` must already have their first row ids.
     """
     header = {
         "snapshot-id": str(snapshot.snapshot_id),

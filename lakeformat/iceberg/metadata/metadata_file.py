@@ -2,7 +2,7 @@
 """Finds and reads the current metadata file of a table without a catalog.
 
 Such tables have files ``v<N>.metadata.json`` and a version hint, a file with N. Catalogs write
-``<N>-<uuid>.metadata.json``, and store the name of the current file themselves.
+``<N>-<uuid>.metadata.json``, and store the name of the current file in the catalog.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _NumberedFile:
 
 
 def is_metadata_file(name: str) -> bool:
-    """Return True if this is the name of a metadata file."""
+    """Return True if ``name`` is the name of a metadata file."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -54,7 +54,7 @@ def find_metadata_file(storage: Storage, root: str) -> str:
 
     The search begins with the number in the version hint, and continues with higher numbers.
     Without a hint the highest number is taken. Raise ``NotFoundError`` if there is no metadata
-    file.
+    file, and ``InvalidRequestError`` if several have the highest number.
     """
     directory = f"{root}/{METADATA}"
     if (hinted := _follow_hint(storage, root)) is not None:
@@ -76,19 +76,28 @@ def find_metadata_file(storage: Storage, root: str) -> str:
 
 
 def read_metadata_file(storage: Storage, path: str) -> TableMetadata:
-    """Read a metadata file, which may be compressed with gzip."""
+    """Read a metadata file, which may be compressed with gzip.
+
+    Raise ``NotFoundError`` if it does not exist; other errors as for ``decode_metadata``.
+    """
     return decode_metadata(storage.read(path, LARGE_FILE), storage.uri(path))
 
 
 def decode_metadata(content: bytes, uri: str) -> TableMetadata:
-    """Parse the content of a metadata file; an error names ``uri``."""
+    """Parse the content of a metadata file, which may be compressed with gzip.
+
+    Raise ``CorruptTableError`` for damaged content, and ``UnsupportedError`` for a newer format
+    version or an encrypted table; both name ``uri``.
+    """
     if content.startswith(_GZIP_MAGIC):
         content = _unpacked(content, uri)
     return decode_json_file(content, uri, metadata_from_json)
 
 
 def version_of(path: str) -> int | None:
-    """Return N of a file ``v<N>.metadata.json``; None for a file that a catalog wrote."""
+    """Return N of a file ``v<N>.metadata.json``; None for any other name, such as that of a
+    catalog's file.
+    """
     found = _NAME.fullmatch(path.rpartition("/")[2])
     return None if found is None or found[1] is None else int(found[1])
 
@@ -103,16 +112,17 @@ def find_version(storage: Storage, root: str, number: int) -> str | None:
 
 
 def number_of(path: str) -> int | None:
-    """Return the number in the name of a metadata file, with or without a catalog; None without
-    one.
+    """Return N of a file ``v<N>.metadata.json`` or ``<N>-<uuid>.metadata.json``; None for any other
+    name.
     """
     found = _numbered(path.rpartition("/")[2])
     return None if found is None else found.number
 
 
 def _follow_hint(storage: Storage, root: str) -> str | None:
-    """Return the newest metadata file that follows from the version hint; None if there is no
-    hint.
+    """Return the newest metadata file that is found from the version hint on.
+
+    Return None if the hint is missing, is not a number, or names no file.
     """
     try:
         text = storage.read(f"{root}/{METADATA}/{HINT}").decode("ascii", "replace").strip()

@@ -53,13 +53,19 @@ def metadata_to_json(metadata: TableMetadata) -> dict[str, Any]:
 
 
 def encode_metadata(metadata: TableMetadata) -> bytes:
-    """Return the bytes of a metadata file, compressed if a table property asks for it."""
+    """Return the bytes of a metadata file, compressed if a table property asks for it.
+
+    Raise ``InvalidRequestError`` if the property names an unknown codec.
+    """
     content = json.dumps(metadata_to_json(metadata), separators=(",", ":")).encode()
     return gzip.compress(content, mtime=0) if _codec(metadata) == "gzip" else content
 
 
 def file_ending(metadata: TableMetadata) -> str:
-    """Return the suffix of the file name, which depends on the compression."""
+    """Return the suffix of the file name, which depends on the compression.
+
+    Raise ``InvalidRequestError`` if the table property names an unknown codec.
+    """
     return _ENDINGS[_codec(metadata)]
 
 
@@ -74,7 +80,9 @@ def _codec(metadata: TableMetadata) -> str:
 
 
 def _schemas(metadata: TableMetadata) -> dict[str, Any]:
-    """Return the members for schemas; readers of version 1 use ``schema`` for the current one."""
+    """Return the members for schemas; readers of version 1 take the current schema from
+    ``schema``.
+    """
     only = {"schema": schema_to_json(metadata.schema)} if metadata.format_version == 1 else {}
     return {
         **only,

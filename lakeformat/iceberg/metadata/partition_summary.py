@@ -15,8 +15,8 @@ __all__ = ["least_and_most", "partition_summaries"]
 
 
 def partition_summaries(partitions: pa.StructArray) -> list[dict[str, Any]]:
-    """Return for each partition field: if it has nulls or NaN, and bounds of the remaining
-    values.
+    """Return a summary of each partition field: flags for nulls and NaN, and the bounds of all
+    other values.
     """
     return [_summary(values) for values in struct_children(partitions)]
 

@@ -17,7 +17,11 @@ def partition_type(metadata: TableMetadata, spec: PartitionSpec) -> StructType:
 
 
 def transform_result(transform: str, source: Type | None) -> Type:
-    """Return the type of the values of a transform; ``string`` if the transform is unknown."""
+    """Return the type of the values of a transform.
+
+    It is ``string`` if the transform is unknown, or if it needs a source type and ``source`` is
+    None.
+    """
     match parse_transform(transform).kind:
         case TransformKind.IDENTITY | TransformKind.TRUNCATE | TransformKind.VOID if source:
             return source

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts records of one file to Arrow columns; errors name the file and the field."""
+"""Converts records of one file to Arrow columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ __all__ = ["column_of"]
 def column_of(
     records: Sequence[Mapping[str, Any]], field: pa.Field, uri: str, default: Any = None
 ) -> pa.Array:
-    """Return one field of all records as a column; a record without the field gets ``default``."""
+    """Return one field of all records as a column; a record without the field gets ``default``.
+
+    Raise ``CorruptTableError``, which names the file and the field, if a value has another type or
+    a required value is missing.
+    """
     values = [record.get(field.name, default) for record in records]
     try:
         is_map = pa.types.is_map(field.type)
@@ -36,7 +40,7 @@ def column_of(
 
 
 def _maps(values: Sequence[Sequence[Mapping[str, Any]] | None], kind: pa.MapType) -> pa.Array:
-    """Return maps; Avro stores a map as a list of records with a key and a value."""
+    """Return an array of maps; Avro stores a map as a list of records with a key and a value."""
     entries = [entry for each in values if each for entry in each]
     keys = pa.array(list(map(itemgetter("key"), entries)), kind.key_type)
     if keys.null_count:

@@ -40,7 +40,7 @@ class Snapshot:
     snapshot_id: int
     timestamp_ms: int
     sequence_number: int = 0
-    """The sequence number; 0 in format version 1, which has none."""
+    """The sequence number; 0 in format version 1, whose snapshots have none."""
     parent_id: int | None = None
     manifest_list: str | None = None
     manifests: tuple[str, ...] = ()
@@ -61,7 +61,8 @@ class Snapshot:
         return self.summary.get("operation")
 
     def count(self, name: str) -> int:
-        """Return a count of the summary, such as ``added-records``; 0 if it has none.
+        """Return a count of the summary, such as ``added-records``; 0 if the summary does not have
+        it.
 
         Raise ``CorruptTableError`` if it is not a whole number of at most 19 digits.
         """
@@ -135,8 +136,8 @@ _REFERENCE = (
 def snapshot_from_json(members: Mapping[str, Any]) -> Snapshot:
     """Parse a snapshot.
 
-    Raise ``KeyError`` if it names no manifests, ``UnsupportedError`` if its manifest list is
-    encrypted.
+    Raise ``KeyError`` for a missing member and ``ValueError`` for a wrong value. Raise
+    ``UnsupportedError`` if the manifest list is encrypted.
     """
     values = read_members(_SNAPSHOT, members)
     if members.get("key-id") is not None:
@@ -164,7 +165,10 @@ def snapshot_to_json(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def reference_from_json(name: str, members: Mapping[str, Any]) -> Reference:
-    """Parse a branch or tag."""
+    """Parse a branch or tag.
+
+    Raise ``KeyError`` for a missing member and ``ValueError`` for a wrong value.
+    """
     unknown = unknown_members(_REFERENCE, members)
     found = Reference(name, **read_members(_REFERENCE, members), unknown=unknown)
     if found.type not in (BRANCH, TAG):
@@ -173,12 +177,15 @@ def reference_from_json(name: str, members: Mapping[str, Any]) -> Reference:
 
 
 def reference_to_json(reference: Reference) -> dict[str, Any]:
-    """Return a branch or tag as JSON of table metadata; its name is not part of it."""
+    """Return a branch or tag as JSON of table metadata, without its name."""
     return {**write_members(_REFERENCE, reference), **reference.unknown}
 
 
 def snapshot_log_entry_from_json(members: Mapping[str, Any]) -> SnapshotLogEntry:
-    """Parse an entry of the snapshot log."""
+    """Parse an entry of the snapshot log.
+
+    Raise ``KeyError`` for a missing member and ``ValueError`` for a wrong value.
+    """
     return SnapshotLogEntry(**read_members(_LOGGED, members))
 
 
@@ -188,7 +195,10 @@ def snapshot_log_entry_to_json(entry: SnapshotLogEntry) -> dict[str, Any]:
 
 
 def metadata_log_entry_from_json(members: Mapping[str, Any]) -> MetadataLogEntry:
-    """Parse an entry of the metadata log."""
+    """Parse an entry of the metadata log.
+
+    Raise ``KeyError`` for a missing member and ``ValueError`` for a wrong value.
+    """
     return MetadataLogEntry(**read_members(_METADATA_FILE, members))
 
 

@@ -29,7 +29,7 @@ class StatisticsFile:
     file_size_in_bytes: int
     file_footer_size_in_bytes: int
     blob_metadata: tuple[Mapping[str, Any], ...] = ()
-    """The blobs in the file, as the metadata describes them; blobs of unknown types are kept."""
+    """The descriptions of the blobs in the file, also of blobs of unknown types."""
     unknown: Mapping[str, Any] = field(default_factory=dict)
     """The members that this version does not know."""
 
@@ -58,7 +58,10 @@ _OF_TABLE = (
 
 
 def statistics_from_json(members: Mapping[str, Any]) -> StatisticsFile:
-    """Parse an entry of ``statistics``."""
+    """Parse an entry of ``statistics``.
+
+    Raise ``KeyError`` for a missing member and ``ValueError`` for a wrong value.
+    """
     blobs = require_list(members, _BLOBS) if members.get(_BLOBS) else ()
     return StatisticsFile(
         **read_members(_OF_TABLE, members),
@@ -73,7 +76,10 @@ def statistics_to_json(file: StatisticsFile) -> dict[str, Any]:
 
 
 def partition_statistics_from_json(members: Mapping[str, Any]) -> PartitionStatisticsFile:
-    """Parse an entry of ``partition-statistics``."""
+    """Parse an entry of ``partition-statistics``.
+
+    Raise ``KeyError`` for a missing member and ``ValueError`` for a wrong value.
+    """
     return PartitionStatisticsFile(
         **read_members(_OF_PARTITIONS, members), unknown=unknown_members(_OF_PARTITIONS, members)
     )

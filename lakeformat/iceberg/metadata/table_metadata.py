@@ -43,7 +43,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class TableMetadata:
-    """The state and the history of a table, as one metadata file stores them."""
+    """The state and the history of a table: the content of one metadata file."""
 
     format_version: int
     location: str
@@ -54,7 +54,7 @@ class TableMetadata:
     partition_specs: tuple[PartitionSpec, ...]
     default_spec_id: int
     table_uuid: str | None = None
-    """None in some tables of format version 1."""
+    """The UUID of the table; None in some tables of format version 1."""
     last_sequence_number: int = 0
     last_partition_id: int | None = None
     sort_orders: tuple[SortOrder, ...] = (SortOrder(0),)
@@ -79,7 +79,7 @@ class TableMetadata:
 
     @property
     def sort_order(self) -> SortOrder:
-        """The order by which writers sort the rows of a file; it has no keys if they do not
+        """The order by which writers sort the rows of a file; without keys if writers do not
         sort.
         """
         orders = {each.order_id: each for each in self.sort_orders}
@@ -90,7 +90,11 @@ class TableMetadata:
         return self._named("schema", schema_id, {each.schema_id: each for each in self.schemas})
 
     def schema_at(self, snapshot: Snapshot) -> Schema:
-        """Return the schema with which a snapshot was written."""
+        """Return the schema with which a snapshot was written, or the current schema if that is not
+        stored.
+
+        Raise ``CorruptTableError`` if the schema does not exist.
+        """
         return self.schema if snapshot.schema_id is None else self.schema_of(snapshot.schema_id)
 
     def spec_of(self, spec_id: int) -> PartitionSpec:
@@ -114,7 +118,10 @@ class TableMetadata:
         return next((each for each in self.snapshots if each.snapshot_id == snapshot_id), None)
 
     def ancestry(self, snapshot_id: int | None) -> Iterator[Snapshot]:
-        """Yield a snapshot and its ancestors, newest first, up to the first expired one."""
+        """Yield a snapshot and its ancestors, newest first, up to the first expired one.
+
+        Raise ``CorruptTableError`` if a snapshot is its own ancestor.
+        """
         by_id = {each.snapshot_id: each for each in self.snapshots}
         seen: set[int] = set()
         while snapshot_id in by_id:
@@ -188,7 +195,11 @@ _KNOWN = frozenset(
 
 
 def metadata_from_json(members: Mapping[str, Any]) -> TableMetadata:
-    """Parse the metadata of any format version that this library reads."""
+    """Parse the metadata of any format version that this library reads.
+
+    Raise ``KeyError`` for a missing member and ``ValueError`` for a wrong value. Raise
+    ``UnsupportedError`` for a newer format version, an unknown type or an encrypted table.
+    """
     version = _version(members)
     snapshots = _listed(members, "snapshots", snapshot_from_json)
     current = _current_snapshot_id(members, snapshots)
@@ -280,7 +291,7 @@ def _current_snapshot_id(members: Mapping[str, Any], snapshots: tuple[Snapshot, 
 def _references(
     members: Mapping[str, Any], snapshots: tuple[Snapshot, ...], current: int | None
 ) -> dict[str, Reference]:
-    """Return branches and tags; without any, the current snapshot becomes ``main``."""
+    """Return branches and tags; if ``main`` is missing, the current snapshot becomes ``main``."""
     written = members.get("refs") or {}
     if not isinstance(written, Mapping):
         raise ValueError(f"refs is {written!r}, not an object")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of table metadata: pure functions that return changed metadata.
+"""Changes to table metadata: pure functions that return changed metadata.
 
 A commit applies them to the newest metadata, and ``following`` makes the result ready to publish.
 """
@@ -46,7 +46,10 @@ def next_sequence_number(metadata: TableMetadata) -> int:
 
 
 def next_timestamp(metadata: TableMetadata, now_millis: int) -> int:
-    """Return the time for the next snapshot: now, or that of the newest snapshot if it is later."""
+    """Return the time of the next snapshot in epoch milliseconds.
+
+    It is now, or the time of the newest snapshot or of the metadata if that is later.
+    """
     newest = max((each.timestamp_ms for each in metadata.snapshots), default=0)
     return max(now_millis, metadata.last_updated_ms, newest)
 
@@ -64,10 +67,10 @@ def new_snapshot_id(metadata: TableMetadata, new_id: Callable[[], str]) -> int:
 def add_snapshot(
     metadata: TableMetadata, snapshot: Snapshot, branch: str = MAIN_BRANCH
 ) -> TableMetadata:
-    """Add a snapshot as the newest one of a branch; create the branch if it does not exist.
+    """Add a snapshot as the newest snapshot of a branch; create the branch if it does not exist.
 
-    The snapshot must follow this state: with the next sequence number, the newest snapshot of the
-    branch as its parent, and in version 3 the next row id.
+    The snapshot must have the next sequence number, the newest snapshot of the branch as its
+    parent, and in version 3 the next row id.
     """
     old = metadata.references.get(branch)
     _require_next(metadata, snapshot, None if old is None else old.snapshot_id)
@@ -116,7 +119,10 @@ def set_reference(metadata: TableMetadata, reference: Reference, now_millis: int
 
 
 def remove_reference(metadata: TableMetadata, name: str) -> TableMetadata:
-    """Remove a branch or tag; its snapshots are kept until they expire."""
+    """Remove a branch or tag; its snapshots are kept until they expire.
+
+    An unknown name is ignored. Raise ``InvalidRequestError`` for ``main``.
+    """
     if name == MAIN_BRANCH:
         raise InvalidRequestError(
             f"the branch 'main' of {metadata.location} cannot be deleted: each table has it. To "
@@ -141,7 +147,8 @@ def remove_snapshots(metadata: TableMetadata, snapshot_ids: Iterable[int]) -> Ta
     """Remove snapshots, with their statistics and the branches and tags that are at them.
 
     The snapshot log also loses all entries before the last entry of a removed snapshot. With a gap
-    in the log, time travel to a time in the gap would find the wrong snapshot.
+    in the log, time travel to a time in the gap would find the wrong snapshot. Raise
+    ``InvalidRequestError`` for the newest snapshot of ``main``.
     """
     removed = frozenset(snapshot_ids)
     if metadata.current_snapshot_id in removed:
@@ -166,7 +173,11 @@ def remove_snapshots(metadata: TableMetadata, snapshot_ids: Iterable[int]) -> Ta
 def following(
     metadata: TableMetadata, base: TableMetadata, base_file: str, now_millis: int
 ) -> TableMetadata:
-    """Return changed metadata with a new time, and with its base file added to the metadata log."""
+    """Return changed metadata with a new time, and with the metadata file of its base in the
+    metadata log.
+
+    Raise ``InvalidRequestError`` if the property for the length of the log is not a number.
+    """
     limit = int_property(metadata.properties, _PREVIOUS_FILES, _DEFAULT_PREVIOUS_FILES)
     log = (*metadata.metadata_log, MetadataLogEntry(base.last_updated_ms, base_file))
     return replace(
