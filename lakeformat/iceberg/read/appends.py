@@ -45,7 +45,8 @@ class AppendedRows(Scan):
 def snapshots_between(metadata: TableMetadata, after: int | None, upto: int) -> list[Snapshot]:
     """Return the snapshots after ``after``, up to and including ``upto``, oldest first.
 
-    ``after=None`` means from the first snapshot on. The snapshot ``after`` may have expired.
+    ``after=None`` means from the first snapshot on. The snapshot ``after`` may have expired. Raise
+    ``NotFoundError`` if snapshots after it have expired, or if it is not an ancestor of ``upto``.
     """
     window: list[Snapshot] = []
     for snapshot in metadata.ancestry(upto):
@@ -60,10 +61,11 @@ def snapshots_between(metadata: TableMetadata, after: int | None, upto: int) -> 
 
 
 def newest_at(metadata: TableMetadata, upto: int, millis: int) -> int | None:
-    """Return the newest ancestor of snapshot ``upto``, or ``upto`` itself, that existed at a time.
+    """Return the id of the newest snapshot at a time, among ``upto`` and its ancestors.
 
-    None if none existed then. A window of time ends at this snapshot, and the next window begins
-    after it. So each append is in exactly one window.
+    None means that the branch had no snapshot then. A window of time ends at this snapshot, and the
+    next window begins after it. So each append is in exactly one window. Raise ``NotFoundError`` if
+    the snapshots of that time have expired.
     """
     ancestors = list(metadata.ancestry(upto))
     for snapshot in ancestors:
@@ -77,7 +79,7 @@ def newest_at(metadata: TableMetadata, upto: int, millis: int) -> int | None:
 def _require_start(
     metadata: TableMetadata, window: Sequence[Snapshot], after: int | None, upto: int
 ) -> None:
-    """Raise ``NotFoundError`` if the history of ``upto`` does not reach back to the start of the
+    """Raise ``NotFoundError`` if the known history of ``upto`` does not reach the start of the
     window.
     """
     if not window:

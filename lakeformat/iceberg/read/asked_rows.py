@@ -67,8 +67,10 @@ class AskedRows:
         return self._and_those_of(self.result_fields, self.filters)
 
     def result(self, kinds: pa.Array, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the kind of each row and its requested columns; the first columns of ``rows`` must
-        be ``result_fields``.
+        """Return the kind of each row and its requested columns.
+
+        The first columns of ``rows`` must be ``result_fields``. Rows that do not meet
+        ``filters_of_changes`` are left out.
         """
         schema = pa.schema([ROW_KIND, *map(to_arrow_field, self.result_fields)])
         columns = rows.columns[: len(schema) - 1]
@@ -94,7 +96,10 @@ def asked_rows(
     partitions: Partitions | None,
     keys: Sequence[str] | None,
 ) -> AskedRows:
-    """Check the request of a reader against the current columns of the table."""
+    """Check the request of a reader against the current columns of the table.
+
+    Raise ``InvalidRequestError`` for a column, condition or key that does not fit the table.
+    """
     schema = metadata.schema
     names = None if columns is None else columns_named(columns)
     if names:  # the kind is always the first column of the result
@@ -111,7 +116,10 @@ def asked_rows(
 
 
 def _key(schema: Schema, keys: Sequence[str] | None) -> tuple[Field, ...]:
-    """Return the columns named in ``keys``; by default those of the identifier fields."""
+    """Return the columns named in ``keys``; by default the columns of the identifier fields.
+
+    Raise ``InvalidRequestError`` for a name that is not a column.
+    """
     if keys is None:
         ids = set(schema.identifier_field_ids)
         return tuple(each for each in schema.fields if ids & _ids(each))

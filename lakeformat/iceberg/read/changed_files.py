@@ -2,7 +2,7 @@
 """Finds the data files whose rows may differ between two snapshots.
 
 These are files that only one snapshot has, and files to which the two snapshots apply different
-deletes. Manifests that both have are read only if their deletes differ.
+deletes. Manifests that both snapshots have are read only if their delete files differ.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ class ChangedFile:
 def changed_files(
     before: TableState, after: TableState, conditions: Conjunction = ()
 ) -> list[ChangedFile]:
-    """Return the data files with changes that may meet the conditions; removed files come first."""
+    """Return the data files with changes that may meet the conditions; files of the earlier
+    snapshot first.
+    """
     mine, theirs = _manifests(before), _manifests(after)
     has_new_deletes = _has_new_deletes(mine, theirs)
     if not has_new_deletes:
@@ -67,9 +69,7 @@ def changed_files(
 
 
 def added_files(state: TableState, conditions: Conjunction = ()) -> list[ChangedFile]:
-    """Return the data files that an append added, if they may have rows that meet the
-    conditions.
-    """
+    """Return the data files that an append added and that may have rows for the conditions."""
     assert state.snapshot is not None
     plan = plan_added_files(state, [state.snapshot], conditions)
     return [ChangedFile(None, split) for split in plan_splits(state, plan)]
@@ -82,7 +82,7 @@ def _manifests(state: TableState) -> pa.Table:
 
 
 def _has_new_deletes(mine: pa.Table, theirs: pa.Table) -> bool:
-    """Return True if ``mine`` has a manifest of delete files that ``theirs`` does not have."""
+    """Return True if the two snapshots have different manifests of delete files."""
     paths = [
         set(each.filter(_is_deletes(each)).column("manifest_path").to_pylist())
         for each in (mine, theirs)
@@ -103,8 +103,9 @@ def _is_deletes(manifests: pa.Table) -> pa.ChunkedArray:
 def _touched(
     before: TableState, old: FilePlan, after: TableState, new: FilePlan
 ) -> set[str] | None:
-    """Return the URIs of data files to which a delete file of only one snapshot applies; None if
-    they are unknown.
+    """Return the URIs of the data files to which a delete file of only one snapshot applies.
+
+    None means that such a delete file may apply to any data file.
     """
     found: set[str] = set()
     for state, plan, other in ((before, old, new), (after, new, old)):

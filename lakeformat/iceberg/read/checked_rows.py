@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the rows of one snapshot of an Iceberg table, or the rows of staged results.
 
-For staged rows, ``unique`` also reads the published rows: it is checked for the table as it will be
+For staged rows, ``unique`` also reads the published rows, because it checks the table as it will be
 after the commit. All other checks read only the staged rows.
 """
 
@@ -44,7 +44,11 @@ def check_rows(
     executor: Executor | None,
     staged: StagedRows | None = None,
 ) -> CheckReport:
-    """Check the rows of a snapshot, or staged rows, if they meet ``where``."""
+    """Check the rows of a snapshot, or the staged rows; rows that do not meet ``where`` are left
+    out.
+
+    Raise ``InvalidRequestError`` for a column that does not exist.
+    """
     asked = row_filter(state.metadata, state.schema, where, None)
     fields = condition_fields(state.schema)
     keys = state.schema.identifier_field_ids

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts columns of a file to the columns of a schema.
 
-Fields are found by id, and values are converted to their current type. A field that the file lacks
-gets its initial default, or null.
+Fields are found by id, and values are converted to the field's current type. A field that the file
+lacks gets its initial default, or null.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ _STORED_AS: dict[str, tuple[Callable[[pa.DataType], bool], ...]] = {
 
 
 def column_values(array: pa.Array, stored: StoredField, wanted: Type) -> pa.Array:
-    """Return a column of a file, converted to the Arrow type of ``wanted``."""
+    """Return a column of a file, converted to the Arrow type of ``wanted``.
+
+    Raise ``PhysicalTypeError`` if the file stores it in a type from which it cannot be converted.
+    """
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), to_arrow_type(wanted))
     match wanted:
@@ -71,7 +74,10 @@ def column_values(array: pa.Array, stored: StoredField, wanted: Type) -> pa.Arra
 
 
 def default_value(field: Field, rows: int) -> pa.Array:
-    """Return values of a field for rows of a file that does not have the field."""
+    """Return values of a field for rows of a file that does not have the field.
+
+    Raise ``PhysicalTypeError`` if the field is required and has no initial default.
+    """
     arrow_type = to_arrow_type(field.type)
     if field.initial_default is None:
         if field.required:
@@ -138,7 +144,11 @@ def _stored_as(array: pa.Array, wanted: Type) -> PhysicalTypeError:
 
 
 def value_from_json(value: Any, kind: Type) -> pa.Array:
-    """Return an array of length one with a value that the table metadata stores as JSON."""
+    """Return an array of length one with a value that the table metadata stores as JSON; None is
+    null.
+
+    Raise ``UnsupportedError`` for a map.
+    """
     arrow_type = to_arrow_type(kind)
     if value is None:
         return pa.nulls(1, arrow_type)

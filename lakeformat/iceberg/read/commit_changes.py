@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the changes of one commit: the difference between the snapshots before and after it.
 
-For an append only its own manifests are read. So its changes can be read even if the snapshot
-before it has expired.
+For an append only the manifests of the commit are read. So its changes can be read even if the
+snapshot before it has expired.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ __all__ = ["commit_changes"]
 
 
 def commit_changes(after: TableState, asked: AskedRows) -> Iterator[pa.RecordBatch]:
-    """Return the changes of the commit that made a snapshot; a ``replace`` has none.
+    """Return the changes of the commit that made a snapshot; a ``replace`` has no changes.
 
-    If the snapshot before it is needed and has expired, raise ``NotFoundError`` before any row is
-    returned.
+    Unless the commit is an append, raise ``NotFoundError`` if the snapshot before it has expired.
+    This happens before any row is returned.
     """
     commit = after.snapshot
     assert commit is not None

@@ -65,7 +65,7 @@ def _inside(field: Field, prefix: str = "") -> Iterator[DataField]:
 
 
 def columns_with(schema: Schema, names: Collection[str]) -> list[Field]:
-    """Return the columns in ``names``, and those that contain a field in ``names``."""
+    """Return the columns in ``names``, and the columns that contain a nested field in ``names``."""
     return [
         column
         for column in schema.fields

@@ -25,13 +25,14 @@ class DataFile:
     sequence_number: int
     first_row_id: int | None = None
     constants: tuple[tuple[int, pa.Scalar], ...] = ()
-    """Partition values by column id, for identity transforms: files of Hive tables do not store
-    them."""
+    """Partition values by column id, for identity transforms, because files of Hive tables do not
+    store them.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteFile:
-    """A delete file: it deletes rows of data files."""
+    """A delete file, which deletes rows of data files."""
 
     path: str
     format: FileFormat | None
@@ -51,7 +52,9 @@ class DeleteFile:
 
     @property
     def id(self) -> str:
-        """The path; for a deletion vector also its offset in the file."""
+        """The path with the offset of the deletion vector, such as ``<path>@4``; other files have
+        offset 0.
+        """
         return f"{self.path}@{self.content_offset}"
 
     @property
@@ -65,11 +68,11 @@ class FileSplit:
     """One data file with its delete files; it can be read alone, on any machine."""
 
     snapshot_id: int | None
-    """None if the scan reads only files that no snapshot has yet."""
+    """The id of the snapshot; None if the scan reads only files that no snapshot has yet."""
     file: DataFile
     deletes: tuple[DeleteFile, ...] = ()
 
     @property
     def size_bytes(self) -> int:
-        """The size of the data file, so that large splits can start first."""
+        """The size of the data file in bytes; scans start large splits first."""
         return self.file.size_bytes

@@ -3,7 +3,8 @@
 
 A position delete applies to data files of its partition with the same or a lower sequence number. A
 deletion vector replaces all position deletes of its data file. An equality delete applies to data
-files of its partition with a lower sequence number, or of all partitions if its spec has none.
+files with a lower sequence number, in its partition, or in all partitions if its spec has no
+fields.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class _DeletesBySequence:
         return self.files[bisect_left(self.files, number, key=_number) :]
 
     def after(self, number: int, rows: KeyRanges) -> list[DeleteFile]:
-        """Return the delete files with a higher sequence number that may have a key within
+        """Return the delete files with a higher sequence number and, perhaps, a key within
         ``rows``.
         """
         first = bisect_right(self.files, number, key=_number)
@@ -71,7 +72,9 @@ class _DeletesBySequence:
 
 @dataclass(slots=True)
 class DeleteIndex:
-    """The delete files of a snapshot, indexed by what they apply to."""
+    """The delete files of a snapshot, indexed by the data files or partitions to which they
+    apply.
+    """
 
     fields: Mapping[int, Field]
     """All columns of the table, to decode the bounds of keys."""
@@ -90,7 +93,11 @@ class DeleteIndex:
         return None if self._positions or self._equality else {*self._vectors, *self._of_files}
 
     def add(self, entries: pa.Table, spec: PartitionSpec) -> None:
-        """Add the delete files of one partition spec."""
+        """Add the delete files of one partition spec.
+
+        Raise ``CorruptTableError`` for entries that contradict each other, and ``UnsupportedError``
+        for an unknown file format.
+        """
         places = scopes(entries)
         everywhere = is_unpartitioned(spec)
         statistics = EntryColumns(entries)
@@ -126,7 +133,8 @@ class DeleteIndex:
         """Return the delete files that apply to a data file in ``scope``, its spec and partition.
 
         An equality delete is left out if none of its keys can be within ``rows``, the ranges of the
-        file's values.
+        file's values. Raise ``CorruptTableError`` if the deletion vector of the file is older than
+        the file.
         """
         number = file.sequence_number
         found: list[DeleteFile] = []

@@ -50,7 +50,8 @@ _KEPT_FILES = 16
 """The number of position delete files whose content is cached for the next data file."""
 
 _KEPT_SCOPES = 8
-"""The number of scopes whose equality deletes are cached: all partitions, and single ones."""
+"""The number of scopes whose equality deletes are cached; a scope is one partition, or all of them.
+"""
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
@@ -81,7 +82,7 @@ class EqualityDeletes:
 
 
 def read_fields(wanted: Iterable[Field], deletes: Iterable[EqualityDeletes]) -> dict[int, Field]:
-    """Return the columns to read by id: the wanted ones, then those that keys need."""
+    """Return the columns to read by id: the wanted columns, then those that keys need."""
     fields = {each.id: each for each in wanted}
     keys = [each for delete in deletes for each in delete.fields.items()]
     # Another column may now have the name of a key column, so the key gets a name of its own.
@@ -117,7 +118,10 @@ class DeletedRows:
                     self._equality.pop((each.scope, each.equality_ids), None)
 
     def equality(self, split: FileSplit) -> list[EqualityDeletes]:
-        """Return the equality deletes that apply to the data file of a split."""
+        """Return the equality deletes that apply to the data file of a split.
+
+        Raise ``CorruptTableError`` if the schemas lack a column that they compare.
+        """
         self.expect([split])
         needed = dict.fromkeys(
             (each.scope, each.equality_ids) for each in split.deletes if each.equality_ids
@@ -126,8 +130,9 @@ class DeletedRows:
             return [_kept(self._equality, scope, self._keys, _KEPT_SCOPES) for scope in needed]
 
     def keep(self, split: FileSplit) -> KeepRows | None:
-        """Return a function that returns a mask of the rows not deleted by position; None if none
-        is deleted.
+        """Return a function that returns a mask of the rows that are not deleted by position.
+
+        None means that no row is deleted by position. Errors as in ``vector``.
         """
         vector = self.vector(split)
         return None if vector is None else partial(keep_mask, vector)
@@ -135,7 +140,8 @@ class DeletedRows:
     def vector(self, split: FileSplit) -> DeletionVector | None:
         """Return the positions of rows deleted by position deletes or by a deletion vector.
 
-        None if no row is deleted by position.
+        None means that no row is deleted by position. Raise ``CorruptTableError`` for a damaged
+        delete file, or for a position after the last row.
         """
         path, vectors = split.file.path, []
         listed = [each for each in split.deletes if not each.equality_ids]

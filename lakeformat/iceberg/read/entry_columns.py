@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of manifest entries that pruning needs, and the partitions of entries."""
+"""The columns of manifest entries that pruning needs, and the partitions of entries."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def partition_columns(entries: pa.Table) -> list[pa.Array]:
 
 
 def scopes(entries: pa.Table) -> list[str]:
-    """Return a text for each entry, which is equal only for entries of the same spec and
-    partition.
+    """Return a text for each entry; only entries of the same spec and partition have equal
+    texts.
     """
     columns = [column.to_pylist() for column in partition_columns(entries)]
     specs = entries.column("spec_id").to_pylist()
@@ -59,7 +59,7 @@ def is_unpartitioned(spec: PartitionSpec) -> bool:
 
 
 def spec_of(metadata: TableMetadata, entries: pa.Table) -> PartitionSpec:
-    """Return the partition spec of entries, which must all have the same one."""
+    """Return the partition spec of entries, which must all have the same spec."""
     return metadata.spec_of(entries.column("spec_id")[0].as_py())
 
 

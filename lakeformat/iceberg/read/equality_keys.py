@@ -30,13 +30,15 @@ _OF_NULL = np.uint64(0xA0761D6478BD642F)
 _SHIFT = np.uint64(32)
 _BITS = 64
 _MOST_AT_A_PLACE = 32
-"""The most keys at one place of an index by number. If a place has more, because a few keys are far
-away from the rest, the index is by hash.
+"""The most keys at one place of an index by number.
+
+If a place has more, because a few keys are far away from the rest, the keys are indexed by hash.
 """
 _GREATEST = np.uint64(2**64 - 1)
 _PLACES_PER_KEY = 8
-"""The least number of entries, for each known word, in the table that is asked first. So about one
-in eight rows with an unknown word passes it.
+"""The least number of entries per known word in the table of known words.
+
+So only about one in eight rows with an unknown word passes this table.
 """
 
 
@@ -94,8 +96,8 @@ class EqualityKeys:
         return found
 
     def matches(self, columns: Sequence[pa.Array]) -> tuple[_Positions, _Positions]:
-        """Return the positions of the rows that equal a key, and for each of them the sequence
-        number of this key.
+        """Return the positions of the rows that equal a key, and the sequence number of the key of
+        each.
         """
         rows = [_comparable(column) for column in columns]
         if self._is_exact:
@@ -158,7 +160,7 @@ def _highest(words: _Words, sequence_numbers: _Positions) -> tuple[_Positions, _
 class _Spread:
     """Spreads the words of a range over all words, in the same order.
 
-    Rows in the order of their keys then search the index from its start to its end, which is much
+    Rows in the order of their keys then search the index from its start to its end. That is much
     faster than a search at random places.
     """
 
@@ -169,7 +171,7 @@ class _Spread:
 
     @classmethod
     def of(cls, words: _Words) -> _Spread:
-        """Return the spread of all words between the least and the greatest one."""
+        """Return the spread of all words between the least and the greatest word."""
         signed = words.view(np.int64)
         least, most = (signed.min(), signed.max()) if len(words) else (np.int64(0), np.int64(0))
         size = (int(most) - int(least)).bit_length()
@@ -213,8 +215,9 @@ class _WordIndex:
         """The most words with the same first bits."""
 
     def first_places(self, words: _Words) -> tuple[_Positions, _Positions]:
-        """Return the numbers of the rows whose word is known and, for each of them, the position of
-        the first occurrence of its word in the sorted words.
+        """Return the numbers of the rows whose word is known, and the position of each word.
+
+        The position is that of the first occurrence in the sorted words.
         """
         # One look into a table is enough for nearly all rows with an unknown word.
         rows: _Positions = np.flatnonzero(self._known.take(_index(words >> self._known_shift)))
@@ -228,7 +231,7 @@ class _WordIndex:
         return rows[is_known], self._first[at[is_known]]
 
     def has_next(self, places: _Positions) -> Mask:
-        """Return a mask of the positions that the same hash follows once more."""
+        """Return a mask of the positions after which the same word follows again."""
         mask: Mask = ~self._is_last[places]
         return mask
 

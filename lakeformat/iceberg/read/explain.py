@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explains a scan: what each level of metadata excludes, and which delete files apply."""
+"""Explains a scan: the files that each level of metadata excludes, and the delete files that
+apply.
+"""
 
 from __future__ import annotations
 

@@ -72,8 +72,9 @@ def by_summary(
 
 
 def _of_summary(summary: PartitionSummaries, kind: PrimitiveType) -> Bounds:
-    """Return a summary as bounds, as if each manifest had one row, null if all its values are
-    null.
+    """Return a summary as bounds, as if each manifest had one row.
+
+    The row counts as null if all values of the manifest are null.
     """
     no_nulls = pc.invert(summary.contains_null)
     no_nan = pc.invert(pc.fill_null(summary.contains_nan, kind.name in ("float", "double")))

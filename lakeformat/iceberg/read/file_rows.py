@@ -57,13 +57,12 @@ __all__ = [
 
 _NAME_MAPPING = "schema.name-mapping.default"
 POSITION = Field(2_147_483_645, "_pos", PrimitiveType("long"), required=True)
-"""The position of a row in its file; it is calculated, as no file stores it."""
+"""The position of a row in its file, which is calculated, because no file stores it."""
 
 ROW_ID = Field(2_147_483_540, "_row_id", PrimitiveType("long"))
 LAST_UPDATED = Field(2_147_483_539, "_last_updated_sequence_number", PrimitiveType("long"))
 LINEAGE = (ROW_ID, LAST_UPDATED)
-"""The columns of row lineage since version 3; a file stores them only for rows that were
-rewritten."""
+"""The columns of row lineage since version 3; a file stores them only for rewritten rows."""
 
 
 _FIRST_WITH_LINEAGE = 3
@@ -71,8 +70,8 @@ _FIRST_WITH_LINEAGE = 3
 
 
 def lineage_of(metadata: TableMetadata) -> tuple[Field, ...]:
-    """Return the columns of row lineage that a scan of the table can name; none before
-    version 3.
+    """Return the columns of row lineage that a scan of the table can name; empty before version
+    3.
     """
     return LINEAGE if metadata.format_version >= _FIRST_WITH_LINEAGE else ()
 
@@ -107,8 +106,9 @@ class _Chosen:
     """The columns of the file, by field id."""
 
     def __call__(self, schema: pa.Schema) -> list[str]:
-        """Return the names of the columns to read; at least one, so that the rows can be
-        counted.
+        """Return the names of the columns to read; at least one, so that the rows can be counted.
+
+        Raise ``ValueError`` if two columns of the file have the same field id.
         """
         columns = stored_fields(schema, self.mapping)
         ids = Counter(each.id for each in columns if each.id is not None)
@@ -121,7 +121,9 @@ class _Chosen:
 
 @dataclass(frozen=True, slots=True)
 class RowGroupPruning:
-    """Skips row groups of Parquet files by conditions, and counts for the report of a scan."""
+    """Skips row groups of Parquet files by conditions, and counts row groups for the report of a
+    scan.
+    """
 
     conditions: Conjunction
     fields: Sequence[DataField]
@@ -129,14 +131,16 @@ class RowGroupPruning:
     report: ScanReport
 
     def count(self, groups: int, size_bytes: int) -> None:
-        """Count a file whose row groups were all read."""
+        """Count a file of ``groups`` row groups and ``size_bytes`` bytes, all of which were
+        read.
+        """
         self.report.picked(groups, groups, size_bytes)
 
     def picker(self, columns: Mapping[int, StoredField]) -> PickGroups:
         """Return a function that selects the row groups of a file.
 
-        ``columns`` are the columns of the file by field id. The dict may be empty now; it must be
-        filled when the function is called.
+        ``columns`` are the columns of the file by field id. The dict may be empty at this call, but
+        must be filled when the returned function is called.
         """
 
         def pick(footer: Footer, names: Sequence[str]) -> Mask:
@@ -175,7 +179,8 @@ class FileRows:
         ``keep`` gets the position of a first row and a number of rows, and returns a mask of the
         rows to stream. With ``rows`` exactly these rows are streamed, and ``keep`` is ignored.
         ``constants`` has the values, by field id, of columns that the file may lack. ``row_count``
-        is the number of rows if it is known.
+        is the number of rows, if it is known. Raise ``CorruptTableError``, which names the file, if
+        it is missing or damaged.
         """
         storage, place = self.places.place(path)
         chosen = _Chosen(wanted, self.mapping)
@@ -210,7 +215,10 @@ class FileRows:
 
 
 def file_rows_of(places: FilePlaces, properties: Mapping[str, str]) -> FileRows:
-    """Return the reader for a table's files; it uses the name mapping in the table properties."""
+    """Return the reader for a table's files, with the name mapping of the table properties.
+
+    Raise ``CorruptTableError`` if the name mapping is not valid.
+    """
     text = properties.get(_NAME_MAPPING)
     return FileRows(places, None if text is None else parse_name_mapping(text))
 

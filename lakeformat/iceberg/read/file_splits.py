@@ -34,7 +34,11 @@ _FILE_COLUMNS = (
 
 
 def plan_splits(state: TableState, plan: FilePlan) -> list[FileSplit]:
-    """Return a split for each data file of a plan, with the deletes that apply to it."""
+    """Return a split for each data file of a plan, with the deletes that apply to it.
+
+    Raise ``CorruptTableError`` if entries of delete files contradict each other, and
+    ``UnsupportedError`` for an unknown file format.
+    """
     index = DeleteIndex(all_fields(state.metadata))
     for table in plan.deletes:
         index.add(table, spec_of(state.metadata, table))

@@ -28,13 +28,15 @@ __all__ = [
 
 
 def newest_schemas(metadata: TableMetadata) -> list[Schema]:
-    """Return all schemas of a table: the current one, then older ones, newest first."""
+    """Return all schemas of a table: the current schema, then all schemas with the highest id
+    first.
+    """
     older = sorted(metadata.schemas, key=lambda schema: schema.schema_id, reverse=True)
     return [metadata.schema, *older]
 
 
 def key_column(schema: Schema, field_id: int) -> Field | None:
-    """Return the column that contains a key, with no other field; None if the field cannot be a
+    """Return the column that contains a key, reduced to the key; None if the field cannot be a
     key.
     """
     return _only(schema.fields, field_id) if schema.field(field_id) is not None else None

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares ranges of key columns: an equality delete applies to no row of a data file if their
-ranges of keys have no value in common.
+"""Compares ranges of key columns of equality deletes and data files.
+
+An equality delete applies to no row of a data file if the two ranges of keys have no value in
+common.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ class KeyRanges:
     def may_meet(self, rows: KeyRanges) -> bool:
         """Return False if no key of these ranges can be in ``rows``.
 
-        One key column is enough for that: a column in which the two ranges have no value in common.
+        Then the two ranges of at least one key column have no value in common.
         """
         return all(
             each not in rows.by_id or _may_meet(found, rows.by_id[each])

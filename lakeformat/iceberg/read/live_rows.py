@@ -51,15 +51,18 @@ class _LiveRows:
 
     @property
     def by_value(self) -> set[tuple[int, str]]:
-        """The equality deletes that apply to the file, with its sequence number."""
+        """The URIs of the equality deletes that apply to the file, each with the sequence number of
+        the file.
+        """
         number = self.split.file.sequence_number
         return {(number, each.path) for each in self.split.deletes if each.equality_ids}
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedFile:
-    """A changed data file with its deletes in both snapshots; None for a snapshot without the
-    file.
+    """A changed data file with its deletes in both snapshots.
+
+    The deletes are None for a snapshot that does not have the file.
     """
 
     changed: ChangedFile
@@ -73,12 +76,12 @@ class ComparedFile:
 
     @property
     def may_remove(self) -> bool:
-        """True if rows of the earlier snapshot may be missing in the later one."""
+        """True if rows of the earlier snapshot may be missing in the later snapshot."""
         return self.before is not None and (self.after is None or self.after.may_lack(self.before))
 
     @property
     def may_add(self) -> bool:
-        """True if rows of the later snapshot may be missing in the earlier one."""
+        """True if rows of the later snapshot may be missing in the earlier snapshot."""
         return self.after is not None and (self.before is None or self.before.may_lack(self.after))
 
     @property

@@ -73,8 +73,8 @@ class FilePlan:
     """The number of manifests of data files."""
     manifests_read: int = 0
     files: int | None = 0
-    """The number of live data files of the snapshot; None if the manifest list does not count
-    them."""
+    """The number of live data files of the snapshot; None if the manifest list has no such count.
+    """
     files_in_manifests: int = 0
     """The number of live data files in the manifests that were read."""
     left_by_partition: int = 0
@@ -100,8 +100,8 @@ def plan_files(
     """Plan the live data files that may have rows that meet all conditions.
 
     ``manifests`` are rows of a manifest list; by default all manifests of the snapshot. The entries
-    of the plan have the statistics of the columns with the ids ``statistics_of``; those of other
-    columns only if the plan itself needs them.
+    of the plan have the statistics of the columns with the ids ``statistics_of``. They have
+    statistics of other columns only if the plan needs them.
     """
     if state.snapshot is None:
         return FilePlan()
@@ -134,7 +134,7 @@ def plan_added_files(
     """Plan the data files that these snapshots added, if they may have rows that meet all
     conditions.
 
-    Deletes of later snapshots do not apply to them.
+    Delete files are ignored, also those of the same snapshots.
     """
     if not snapshots:
         return FilePlan()
@@ -202,8 +202,8 @@ class _Planner:
     def _batches(
         self, manifests: pa.Table, statistics_of: Collection[int]
     ) -> Iterator[tuple[int, pa.Table]]:
-        """Yield the entries of manifests; those of small manifests of one partition spec
-        together.
+        """Yield the spec id and the entries of manifests; small manifests of one spec are
+        combined.
         """
         waiting: dict[int, list[pa.Table]] = {}
         rows: Counter[int] = Counter()

@@ -23,7 +23,7 @@ class PlannedFile:
     split: FileSplit
     spec_id: int
     scope: str
-    """A text that is equal for files of the same partition spec and partition."""
+    """A text that is equal only for files of the same partition spec and partition."""
 
     @property
     def path(self) -> str:
@@ -32,7 +32,7 @@ class PlannedFile:
 
     @property
     def bytes(self) -> int:
-        """The size of the file."""
+        """The size of the file in bytes."""
         return self.split.file.size_bytes
 
 
@@ -41,7 +41,7 @@ def planned_files(
 ) -> Iterator[tuple[pa.Table, list[PlannedFile]]]:
     """Yield the entries and the files of a plan, one partition spec after the other.
 
-    Each file has all of its delete files, including those without rows that meet the conditions.
+    Each file has all of its delete files, also those that the conditions of the plan exclude.
     """
     if not chosen.entries:
         return

@@ -2,7 +2,7 @@
 """Converts conditions on columns to conditions on partitions, which every matching row meets.
 
 A partition that does not meet the new condition has no matching row. A partition that meets it may
-have none either. A condition is always converted with the partition spec of the files.
+still have no matching row. A condition is always converted with the partition spec of the files.
 """
 
 from __future__ import annotations
@@ -61,8 +61,9 @@ class PartitionTest:
 def project(
     tests: Sequence[ColumnTest], spec: PartitionSpec, schema: Schema
 ) -> list[PartitionTest]:
-    """Return conditions on the partitions of ``spec``: the partition of a row that meets all
-    ``tests`` meets each of them.
+    """Return conditions on the partitions of ``spec``.
+
+    The partition of a row that meets all ``tests`` meets all returned conditions.
     """
     found = []
     for place, field in enumerate(spec.fields):
@@ -160,13 +161,14 @@ class _Projection:
     def _after_rounding(self, result: Value) -> Value:
         """Return the result that old writers stored for a time before 1970.
 
-        They rounded towards zero, so such a time may be in the next partition.
+        Old writers rounded towards zero, so such a time may be in the next partition.
         """
         return result + 1 if self.transform.kind in _IN_TIME and result < 0 else result
 
     def _next(self, literal: Value, direction: int) -> Value:
-        """Return the next smaller (``direction=-1``) or next larger (1) value; the literal itself
-        if there is none.
+        """Return the next smaller (``direction=-1``) or next larger (1) value.
+
+        Return the literal itself if it is the smallest or largest value of its type.
         """
         beside = _beside(literal, direction, self._literal_type)
         try:

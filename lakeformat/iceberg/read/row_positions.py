@@ -21,7 +21,7 @@ class RowPositions:
     positions: Positions
 
     def holds(self, rows: Positions) -> Mask:
-        """Return a mask of the given positions: True for those that are selected."""
+        """Return a mask of ``rows``, which are positions: True for the selected positions."""
         places = np.searchsorted(self.positions, rows)
         known = places < len(self.positions)
         mask = np.zeros(len(rows), np.bool_)

@@ -62,7 +62,7 @@ class Scan(Results):
 
         In a table of version 3 ``columns`` may name ``_row_id`` and
         ``_last_updated_sequence_number``. ``unpublished`` are files to read in addition to the
-        snapshot.
+        snapshot. Raise ``InvalidRequestError`` for a column that does not exist.
         """
         self._state = state
         self._fields: tuple[Field, ...] = project(
@@ -99,7 +99,8 @@ class Scan(Results):
         """The bytes that one task should read, and the least number of bytes that each file counts
         as.
 
-        These are the properties ``read.split.target-size`` and ``read.split.open-file-cost``.
+        These are the properties ``read.split.target-size`` and ``read.split.open-file-cost``. A
+        property that is not a number raises ``InvalidRequestError``.
         """
         properties = self._state.metadata.properties
         return (
@@ -115,8 +116,9 @@ class Scan(Results):
         return self._splits
 
     def read(self, split: FileSplit) -> Iterator[pa.RecordBatch]:
-        """Stream the rows of one split, which this scan or one with the same arguments has
-        planned.
+        """Stream the rows of one split, which was planned by a scan with the same arguments.
+
+        Raise ``InvalidRequestError`` if the split belongs to another snapshot.
         """
         if split.snapshot_id != self.snapshot_id:
             number = self.snapshot_id
@@ -134,8 +136,9 @@ class Scan(Results):
         self._deleted.expect(splits)
 
     def read_fields(self, split: FileSplit, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
-        """Stream other columns for the rows of a split that the scan selects, such as their
-        positions.
+        """Stream the columns ``fields`` for the rows of a split that the scan selects.
+
+        The fields need not be columns of the scan: the position of a row, for example.
         """
         return self._read(split, fields)
 
@@ -145,8 +148,8 @@ class Scan(Results):
             yield batch.column(0).to_numpy()
 
     def deleted_positions(self, split: FileSplit) -> DeletionVector | None:
-        """Return the positions of rows of a split that are deleted by position; None if there are
-        none.
+        """Return the positions of the rows of a split that are deleted by position; None if no row
+        is.
         """
         return self._deleted.vector(split)
 
@@ -160,7 +163,7 @@ class Scan(Results):
     def count(self) -> int:
         """Return the number of rows.
 
-        For files without equality deletes, in a scan without conditions, the number is taken from
+        For files without equality deletes, in a scan without conditions, the number is read from
         metadata. Then a missing data file is not noticed.
         """
         self._deleted.expect(self.splits())

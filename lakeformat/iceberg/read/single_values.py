@@ -81,7 +81,7 @@ def _where(fits: pa.Array, encoded: pa.Array) -> pa.Array:
 
 
 def _checked(decode: Callable[[pa.Array], pa.Array], encoded: pa.Array) -> pa.Array:
-    """Decode all values at once. If that fails, decode halves, so that only damaged values become
+    """Decode all values at once; if that fails, decode halves, so that only damaged values become
     null.
     """
     try:

@@ -2,7 +2,7 @@
 """Finds the fields that a data file stores, by their ids.
 
 A file without any ids was written by another program. Then the table's name mapping gives an id to
-each known name; fields with other names get none.
+each known name; fields with other names get no id.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NameMapping: TypeAlias = "Mapping[str, MappedName]"
 
 @dataclass(frozen=True, slots=True)
 class MappedName:
-    """The id that a name mapping gives to one name, and the mapping of the fields inside."""
+    """The id that a name mapping gives to one name, and the mapping of its nested fields."""
 
     id: int | None
     inner: NameMapping
@@ -35,7 +35,7 @@ class MappedName:
 
 @dataclass(frozen=True, slots=True)
 class StoredField:
-    """A column of a file, or a field inside of a column."""
+    """A column of a file, or a nested field."""
 
     name: str
     id: int | None
@@ -46,12 +46,15 @@ class StoredField:
 
     @property
     def has_ids(self) -> bool:
-        """Return True if this field, or a field inside of it, has an id."""
+        """True if this field, or a field inside of it, has an id."""
         return self.id is not None or any(each.has_ids for each in self.inner)
 
 
 def stored_fields(schema: pa.Schema, mapping: NameMapping | None) -> list[StoredField]:
-    """Return the columns that a file stores."""
+    """Return the columns that a file stores.
+
+    Raise ``ValueError`` if the file has no ids and ``mapping`` is None.
+    """
     found = [_of_file(field) for field in schema]
     if any(each.has_ids for each in found) or not found:
         return found
@@ -66,7 +69,10 @@ def stored_fields(schema: pa.Schema, mapping: NameMapping | None) -> list[Stored
 
 
 def parse_name_mapping(text: str) -> NameMapping:
-    """Parse the table property ``schema.name-mapping.default``."""
+    """Parse the table property ``schema.name-mapping.default``.
+
+    Raise ``CorruptTableError`` if it is not a valid name mapping.
+    """
     try:
         return _mapping(json.loads(text))
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as reason:
@@ -117,7 +123,7 @@ def _inner(kind: pa.DataType) -> Iterator[pa.Field]:
 
 
 def _mapped(field: StoredField, name: str, mapping: NameMapping) -> StoredField:
-    """Return a field with the ids that the name mapping gives to it and to the fields inside."""
+    """Return a field with the ids that the name mapping gives to it and to its nested fields."""
     found = mapping.get(name) or MappedName(None, {})
     inner = tuple(
         _mapped(each, inside, found.inner)

@@ -25,8 +25,10 @@ def find_state(
 ) -> TableState:
     """Return the snapshot and schema to read; by default the newest snapshot of the main branch.
 
-    For a branch the schema is the current one of the table; for any other choice it is that of the
-    snapshot. Raise ``InvalidRequestError`` if more than one argument is given.
+    For a branch, and by default, the schema is the current schema of the table. For any other
+    choice it is the schema of the snapshot. Raise ``InvalidRequestError`` if more than one argument
+    is given. Raise ``NotFoundError`` if the snapshot, tag or branch does not exist, or if the table
+    had no snapshot at that time.
     """
     asked = {"snapshot": snapshot, "tag": tag, "branch": branch, "as_of": as_of}
     given = [name for name, value in asked.items() if value is not None]
@@ -71,7 +73,9 @@ def _reference(metadata: TableMetadata, name: str, kind: str) -> Reference:
 
 
 def _at(metadata: TableMetadata, as_of: Moment) -> Snapshot:
-    """Return the snapshot that was the newest of the main branch at a time."""
+    """Return the newest snapshot of the main branch at a time; raise ``NotFoundError`` if there was
+    none.
+    """
     millis = to_millis(as_of)
     for entry in reversed(metadata.snapshot_log):
         if entry.timestamp_ms <= millis:

@@ -36,7 +36,7 @@ class UnpublishedFiles:
         return cls(tuple(_numbered(each, number) for each in entries if each.num_rows), removed)
 
     def merged(self, plan: FilePlan) -> FilePlan:
-        """Return a plan that also reads the new files, and leaves out the removed ones."""
+        """Return a plan that also reads the new files, and leaves out the removed files."""
         kept = [each.filter(self._is_kept(each)) for each in plan.entries]
         new = sum(each.num_rows for each in self.entries)
         return replace(

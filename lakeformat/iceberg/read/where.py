@@ -46,10 +46,11 @@ def row_filter(
     partitions: Partitions | None,
     more: Sequence[DataField] = (),
 ) -> PredicateFilter | None:
-    """Combine ``where`` and ``partitions`` into one checked condition; None selects all rows.
+    """Combine ``where`` and ``partitions`` into one checked condition.
 
-    ``where`` may name columns of ``schema``, fields inside of their structs by dotted names, and
-    the columns in ``more``.
+    If both are None, return None, which selects all rows. ``where`` may name columns of ``schema``,
+    fields inside of their structs by dotted names, and the columns in ``more``. Raise
+    ``InvalidRequestError`` for an unknown column, or for a value that does not fit its column.
     """
     asked: list[Predicate] = []
     if partitions is not None:
@@ -91,7 +92,7 @@ def _of_values(values: Any, names: Sequence[str], metadata: TableMetadata) -> Pr
 
 
 def _partition_columns(metadata: TableMetadata, schema: Schema) -> list[str]:
-    """Return the names of columns that are a partition field without a transform, in any partition
+    """Return the names of the columns that are an identity partition field of any partition
     spec.
     """
     ids = {
@@ -120,7 +121,11 @@ def _with_uuids(part: Predicate, schema: Schema) -> Predicate:
 
 
 def uuid_bytes(schema: Schema, column: str, value: Any) -> Any:
-    """Return the bytes of a UUID given as text, if the column is a UUID; else the value itself."""
+    """Return the bytes of a UUID, given as text or ``uuid.UUID``, if the column is a UUID; else
+    ``value``.
+
+    Raise ``InvalidRequestError`` for a text that is not a UUID.
+    """
     field = schema.named(column)
     if field is None or field.type != _UUID:
         return value

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Branches and tags of Iceberg tables; a change of them publishes new metadata but no snapshot."""
+"""Branches and tags of Iceberg tables; changing one publishes new metadata but no snapshot."""

@@ -41,7 +41,11 @@ class Retention:
     max_snapshot_age: Retain | None = None
 
     def on(self, reference: Reference) -> Reference:
-        """Return the branch or tag with this retention."""
+        """Return the branch or tag with this retention.
+
+        Raise ``InvalidRequestError`` if ``min_snapshots`` is below 1, or for an age that is not a
+        duration.
+        """
         if self.min_snapshots is not None and self.min_snapshots < 1:
             raise InvalidRequestError(
                 f"min_snapshots_to_keep must be at least 1, got {self.min_snapshots!r}"
@@ -93,7 +97,11 @@ def create_reference(
     *,
     exist_ok: bool,
 ) -> Plan:
-    """Return a change that creates a branch or tag; with ``exist_ok`` an existing one is kept."""
+    """Return a change that creates a branch or tag; with ``exist_ok`` an existing one is kept.
+
+    Without ``exist_ok``, or if the name belongs to the other kind, the change raises
+    ``AlreadyExistsError``. Raise ``InvalidRequestError`` for an empty name and for ``main``.
+    """
     _check_name(kind, name)
 
     def plan(loaded: LoadedMetadata) -> ReferenceChange:
@@ -112,7 +120,10 @@ def create_reference(
 def replace_reference(
     handle: TableHandle, kind: str, name: str, origin: Origin, retention: Retention
 ) -> Plan:
-    """Return a change that moves a branch or tag to another snapshot, with a new retention."""
+    """Return a change that moves a branch or tag to another snapshot, with a new retention.
+
+    The change raises ``NotFoundError`` if the branch, tag or snapshot does not exist.
+    """
 
     def plan(loaded: LoadedMetadata) -> ReferenceChange:
         old = find_reference(loaded.metadata, name, kind, loaded.places.uri)
@@ -126,7 +137,11 @@ def replace_reference(
 
 
 def rename_reference(handle: TableHandle, kind: str, name: str, new_name: str) -> Plan:
-    """Return a change that renames a branch or tag."""
+    """Return a change that renames a branch or tag.
+
+    The change raises ``NotFoundError`` if ``name`` does not exist, and ``AlreadyExistsError`` if
+    ``new_name`` exists. Raise ``InvalidRequestError`` if ``new_name`` is empty or ``main``.
+    """
     _check_name(kind, new_name)
 
     def plan(loaded: LoadedMetadata) -> ReferenceChange:

@@ -20,7 +20,7 @@ __all__ = ["delete_chosen", "delete_references"]
 def delete_references(
     handle: TableHandle, kind: str, names: Sequence[str], *, missing_ok: bool, dry_run: bool
 ) -> DeletionReport:
-    """Delete branches or tags in one commit.
+    """Delete branches or tags in one commit; raise ``InvalidRequestError`` if no name is given.
 
     Raise ``NotFoundError`` if one of them does not exist, unless ``missing_ok`` is set.
     """
@@ -42,7 +42,8 @@ def delete_chosen(
     none: str,
     dry_run: bool,
 ) -> DeletionReport:
-    """Delete the branches or tags that ``choose`` selects in the newest metadata.
+    """Delete the branches or tags that ``choose`` selects in the newest metadata, and report their
+    names.
 
     ``why`` is appended to the reason in the report. ``none`` is the reason if nothing is selected.
     """

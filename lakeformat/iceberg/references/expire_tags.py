@@ -18,9 +18,7 @@ __all__ = ["expire_tags"]
 def expire_tags(
     handle: TableHandle, *, older_than: PastTime | None = None, dry_run: bool = False
 ) -> DeletionReport:
-    """Delete tags whose retention is over, and those whose snapshot is older than
-    ``older_than``.
-    """
+    """Delete tags whose retention is over, and tags whose snapshot is older than ``older_than``."""
     now = handle.environment.now_millis()
     before = None if older_than is None else past_millis("older_than", older_than, now)
 

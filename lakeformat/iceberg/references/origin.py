@@ -33,7 +33,11 @@ class Origin:
     watermark: int | None = None
 
     def find(self, loaded: LoadedMetadata) -> Snapshot:
-        """Return the chosen snapshot."""
+        """Return the chosen snapshot.
+
+        Raise ``NotFoundError`` if it does not exist, and ``InvalidRequestError`` for more than one
+        argument. Raise ``UnsupportedError`` for a watermark.
+        """
         self._check()
         metadata, table = loaded.metadata, loaded.places.uri
         if self.tag is not None:
@@ -63,8 +67,9 @@ class Origin:
 
 
 def find_reference(metadata: TableMetadata, name: str, kind: str, table: str) -> Reference:
-    """Return a branch or tag; raise ``NotFoundError`` with the nearest name if it does not
-    exist.
+    """Return a branch or tag of the ``kind``.
+
+    Raise ``NotFoundError``, with the nearest name, if there is none of this name.
     """
     found = metadata.references.get(name)
     if found is not None and found.type == kind:

@@ -39,7 +39,9 @@ class BranchInfo:
 
     name: str
     snapshots: int
-    """The number of its snapshots that have not expired, including those shared with main."""
+    """The number of snapshots of the branch that have not expired, including those shared with
+    main.
+    """
     first_snapshot: int
     last_snapshot: int
     min_snapshots_to_keep: int | None = None
@@ -92,7 +94,9 @@ class TableBranches:
 
         An expiry keeps ``min_snapshots_to_keep`` snapshots of the branch, and those younger than
         ``max_snapshot_age``. It removes the branch when its newest snapshot is older than
-        ``retain``. By default the table properties decide.
+        ``retain``. By default the table properties decide. Raise ``AlreadyExistsError`` if the name
+        exists, unless ``exist_ok`` is set. Raise ``NotFoundError`` if the tag or snapshot does not
+        exist.
         """
         origin = Origin(self._handle.branch, snapshot, tag)
         kept = Retention(retain, min_snapshots_to_keep, max_snapshot_age)
@@ -100,7 +104,11 @@ class TableBranches:
         return self._changed(plan, dry_run=dry_run)
 
     def rename(self, name: str, new_name: str, *, dry_run: bool = False) -> BranchReport:
-        """Rename a branch."""
+        """Rename a branch.
+
+        Raise ``NotFoundError`` if ``name`` does not exist, and ``AlreadyExistsError`` if
+        ``new_name`` exists.
+        """
         plan = rename_reference(self._handle, BRANCH, name, new_name)
         return self._changed(plan, dry_run=dry_run)
 
@@ -111,9 +119,9 @@ class TableBranches:
         dry_run: bool = False,
         on_progress: Callable[..., object] | None = None,
     ) -> DeletionReport:
-        """Delete a branch. The next expiry removes the snapshots and files that only this branch
-        needed.
+        """Delete a branch; raise ``NotFoundError`` if it does not exist.
 
+        The next expiry removes the snapshots and files that only this branch needed.
         ``on_progress`` is never called, because no file is deleted.
         """
         return delete_references(self._handle, BRANCH, [name], missing_ok=False, dry_run=dry_run)
@@ -122,7 +130,7 @@ class TableBranches:
         """Move main to the newest snapshot of a branch.
 
         Raise ``CommitConflictError`` if main has commits that the branch does not have: main never
-        loses a commit.
+        loses a commit. Raise ``NotFoundError`` if the branch does not exist.
         """
         if name == MAIN_BRANCH:
             raise InvalidRequestError("'main' cannot be moved to itself: name another branch")
@@ -169,7 +177,10 @@ class TableBranches:
 
 
 def _ahead_of_main(loaded: LoadedMetadata, name: str) -> list[int]:
-    """Return the snapshots of a branch that main does not have, oldest first."""
+    """Return the ids of the snapshots of a branch that main does not have, oldest first.
+
+    Raise ``CommitConflictError`` if main has snapshots that the branch does not have.
+    """
     metadata = loaded.metadata
     head = find_reference(metadata, name, BRANCH, loaded.places.uri).snapshot_id
     ahead: list[int] = []

@@ -33,7 +33,7 @@ from lakeformat.types.duration_text import java_duration
 __all__ = ["TableTags", "TagInfo"]
 
 _FOR_EVER = 1 << 47
-"""Thousands of years in milliseconds. Programs store such an age for tags that never expire."""
+"""Thousands of years in milliseconds: a tag with a longer retention is shown without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,14 @@ class TagInfo:
     snapshot_id: int
     schema_id: int | None
     commit_millis: int
-    """The commit time of the tag's snapshot."""
+    """The commit time of the tag's snapshot, in epoch milliseconds."""
     rows: int | None
     """The number of rows; None if the snapshot has delete files, or if its writer did not count
     rows."""
     retained: timedelta | None = None
-    """An expiry removes the tag when its snapshot is older than this; None for never."""
+    """An expiry removes the tag when its snapshot is older than this; None if the tag sets no age
+    or never expires.
+    """
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -100,7 +102,10 @@ class TableTags:
 
         ``snapshot`` is an id or a position. ``tag`` is another tag at the snapshot. ``at_or_after``
         chooses the first snapshot that was committed at that time or later. An expiry removes the
-        tag when its snapshot is older than ``retain``, such as ``"7 d"``.
+        tag when its snapshot is older than ``retain``, such as ``"7 d"``. Raise
+        ``AlreadyExistsError`` if the name exists, unless ``exist_ok`` is set. Raise
+        ``NotFoundError`` if the snapshot does not exist, and ``UnsupportedError`` for a
+        ``watermark``.
         """
         origin = Origin(self._handle.branch, snapshot, tag, at_or_after, watermark)
         plan = create_reference(
@@ -120,14 +125,20 @@ class TableTags:
     ) -> TagReport:
         """Move a tag to another snapshot; by default to the newest snapshot.
 
-        ``force`` has no effect, because no branch of an Iceberg table depends on a tag.
+        The tag gets the retention ``retain``; None means that the table properties decide.
+        ``force`` has no effect, because no branch of an Iceberg table depends on a tag. Raise
+        ``NotFoundError`` if the tag or snapshot does not exist.
         """
         origin = Origin(self._handle.branch, snapshot, tag)
         plan = replace_reference(self._handle, TAG, name, origin, Retention(retain))
         return self._changed(plan, dry_run=dry_run)
 
     def rename(self, name: str, new_name: str, *, dry_run: bool = False) -> TagReport:
-        """Rename a tag."""
+        """Rename a tag.
+
+        Raise ``NotFoundError`` if ``name`` does not exist, and ``AlreadyExistsError`` if
+        ``new_name`` exists.
+        """
         plan = rename_reference(self._handle, TAG, name, new_name)
         return self._changed(plan, dry_run=dry_run)
 
@@ -141,9 +152,8 @@ class TableTags:
     ) -> DeletionReport:
         """Delete tags. The next expiry removes the snapshots and files that only these tags needed.
 
-        If a tag does not exist, no tag is deleted and ``NotFoundError`` is raised, unless
-        ``missing_ok`` is set. ``force`` and ``on_progress`` have no effect, because no file is
-        deleted.
+        If a tag does not exist, raise ``NotFoundError`` and delete no tag, unless ``missing_ok`` is
+        set. ``force`` and ``on_progress`` have no effect, because no file is deleted.
         """
         return delete_references(self._handle, TAG, names, missing_ok=missing_ok, dry_run=dry_run)
 
