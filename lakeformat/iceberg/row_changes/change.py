@@ -48,7 +48,11 @@ def delete_rows(
     dry_run: bool = False,
     on_progress: OnUnit | None = None,
 ) -> RowChangeReport:
-    """Delete the rows that meet a condition."""
+    """Delete the rows that meet a condition; a dry run only counts them.
+
+    A repeated call with the same ``commit`` publishes nothing again. After a conflict everything is
+    planned again. Raise ``InvalidRequestError`` for a condition that does not fit the table.
+    """
     if where is None:
         raise InvalidRequestError(
             "where is None, but must be a condition on the rows to delete; use truncate() to "
@@ -72,7 +76,12 @@ def update_rows(
     dry_run: bool = False,
     on_progress: OnUnit | None = None,
 ) -> RowChangeReport:
-    """Set columns of the rows that meet a condition; ``where=None`` means all rows."""
+    """Set columns of the rows that meet a condition; ``where=None`` means all rows.
+
+    A dry run only counts the rows. A repeated call with the same ``commit`` publishes nothing
+    again. After a conflict everything is planned again. Raise ``InvalidRequestError`` for a
+    condition or a value that does not fit the table.
+    """
     request = ChangeRequest(
         operation=RowOperation.UPDATE, commit=commit, dry_run=dry_run, on_progress=on_progress
     )

@@ -35,7 +35,7 @@ class ChangeUnit:
 
     @property
     def bytes(self) -> int:
-        """The size of the files."""
+        """The size of the files, in bytes."""
         return sum(each.split.file.size_bytes for each in self.files)
 
 
@@ -98,7 +98,9 @@ class UnitWork:
     is_dry_run: bool
 
     def __call__(self, unit: ChangeUnit) -> ChangedUnit:
-        """Change the rows of a unit; if this raises an error, no new file is left."""
+        """Change the rows of a unit; a dry run writes no file, and after any exception no new file
+        is left.
+        """
         found = [each for each in map(self.find, unit.files) if each.positions.cardinality]
         is_moved = [each.is_whole or self.method is Method.REWRITE for each in found]
         removed = tuple(each for each, moved in zip(found, is_moved, strict=True) if moved)
@@ -154,7 +156,7 @@ class UnitWork:
 
     @cached_property
     def _live(self) -> Scan:
-        """Return a scan of all live rows of the planned snapshot."""
+        """A scan of all live rows of the planned snapshot."""
         plan = self.plan
         metadata = plan.loaded.metadata
         return Scan(TableState(plan.loaded.places, metadata, plan.snapshot, metadata.schema))

@@ -17,7 +17,7 @@ __all__ = ["FileWithDeletes", "delete_entries"]
 
 
 class FileWithDeletes(Protocol):
-    """A data file of which rows are deleted."""
+    """A data file in which rows are deleted."""
 
     @property
     def path(self) -> str:

@@ -28,12 +28,13 @@ from lakeformat.tables.row_checks.repeated_values import RepeatedValues
 __all__ = ["FileKeys"]
 
 _MOST_ROWS = 4 << 20
-"""The largest number of keys in memory at a time; a file with more keys is a part by itself."""
+"""The largest number of keys in memory at a time; a file with more keys is a part alone."""
 
 
 class FileKeys:
-    """The keys of files that are not published yet, and keys of rows to delete; it can be pickled,
-    so that workers read the keys.
+    """The keys of files that are not published yet, and keys of rows to delete.
+
+    The object can be pickled, so that workers read the keys.
     """
 
     def __init__(
@@ -55,10 +56,10 @@ class FileKeys:
         return {**self.__dict__, "_last": None}
 
     def condition(self) -> Predicate:
-        """Read all keys; return a condition that every key meets. Raise ``InvalidRequestError`` if
-        a key is null or repeated.
+        """Read all keys; return a condition that every key meets.
 
-        Memory is bounded: what does not fit is written to temporary files.
+        Raise ``InvalidRequestError`` if a key is null or repeated. Memory is bounded: keys that do
+        not fit are written to temporary files.
         """
         names = [each.name for each in self.fields]
         columns = {each.name: each for each in condition_fields(self._schema)}

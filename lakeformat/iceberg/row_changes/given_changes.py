@@ -40,17 +40,22 @@ class NumberedRows(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GivenChanges:
-    """The rows to store, and the rows whose keys are to be deleted."""
+    """The rows to store, and rows with the keys to delete."""
 
     stored: Sequence[NumberedRows]
     deleted: Sequence[NumberedRows] = ()
 
     def rows(self, schema: Schema) -> pa.Table:
-        """Return the rows to store, converted to the columns of the table."""
+        """Return the rows to store, converted to the columns of the table.
+
+        Raise ``InvalidRequestError``, with the number of the row, for a value that does not fit.
+        """
         return conformed(schema, self.stored)
 
     def keys(self, schema: Schema, fields: Sequence[Field], rows: pa.Table) -> pa.Table:
-        """Return the keys of the rows to store, then the keys to delete."""
+        """Return the keys of the rows to store, then the keys to delete; ``rows`` is the result of
+        ``rows()``.
+        """
         stored = rows.select([each.name for each in fields])
         return pa.concat_tables([stored, keys_of(schema, fields, self.deleted)])
 
@@ -61,6 +66,7 @@ def given_changes(
     """Read all given rows.
 
     Without ``kinds`` every row is stored. With ``kinds`` only the last change of each key is used.
+    Raise ``InvalidRequestError`` for unknown kinds, or if a key is null.
     """
     if kinds is None:
         return GivenChanges([*_numbered(to_batches(data))])
@@ -70,7 +76,7 @@ def given_changes(
 def last_changes(
     schema: Schema, fields: Sequence[Field], given: Sequence[tuple[NumberedRows, Kinds]]
 ) -> GivenChanges:
-    """Return the last change of each key."""
+    """Return the last change of each key; raise ``InvalidRequestError`` if a key is null."""
     is_last = _last_of_keys(schema, fields, [rows for rows, _ in given])
     stored: list[NumberedRows] = []
     deleted: list[NumberedRows] = []
@@ -83,7 +89,10 @@ def last_changes(
 
 
 def conformed(schema: Schema, given: Iterable[NumberedRows]) -> pa.Table:
-    """Return rows converted to the columns of the table."""
+    """Return rows converted to the columns of the table.
+
+    Raise ``InvalidRequestError``, with the number of the row, for a value that does not fit.
+    """
     conform = GivenRows(schema)
     return pa.Table.from_batches([conform(*each) for each in given], conform.schema)
 
@@ -97,7 +106,9 @@ def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[NumberedRows]:
 
 
 def with_kinds(schema: Schema, data: Any, kinds: Any) -> Iterator[tuple[NumberedRows, Kinds]]:
-    """Yield the rows without their kinds, and the kinds."""
+    """Yield the rows without their kinds, and the kinds; raise ``InvalidRequestError`` for unknown
+    kinds.
+    """
     reader = GivenKinds([each.name for each in schema.fields], kinds)
     for given, numbers in _numbered(to_batches(data)):
         rows, own = reader.split(given)
@@ -114,7 +125,7 @@ def _last_of_keys(schema: Schema, fields: Sequence[Field], given: Sequence[Numbe
 
 
 def keys_of(schema: Schema, fields: Sequence[Field], given: Iterable[NumberedRows]) -> pa.Table:
-    """Return the key columns of the rows."""
+    """Return the key columns of the rows, converted to the types of the table."""
     names = {each.name for each in fields}
     alone = (
         NumberedRows(rows.select([each for each in rows.schema.names if each in names]), numbers)

@@ -28,7 +28,7 @@ _EXAMPLES = 3
 
 @dataclass(frozen=True)
 class GivenKeys:
-    """The keys of given rows, indexed; each has the number of its given row."""
+    """The indexed keys of given rows; each key has the number of its row."""
 
     fields: tuple[Field, ...]
     keys: EqualityKeys
@@ -42,15 +42,16 @@ class GivenKeys:
         """Return for each stored row the number of the given row with the same key; -1 if there is
         none.
 
-        The first columns of ``stored`` must be those of the key.
+        The first columns of ``stored`` must be the key columns.
         """
         return self.keys.numbers(stored.columns[: len(self.fields)])
 
 
 def key_fields(schema: Schema, names: Sequence[str] | None) -> tuple[Field, ...]:
-    """Return the columns of the key: those in ``names``, by default the identifier fields.
+    """Return the columns of the key: the columns in ``names``, by default the identifier fields.
 
-    Raise ``InvalidRequestError`` for a column that does not exist or whose type cannot be a key.
+    Raise ``InvalidRequestError`` for a column that does not exist or whose type cannot be a key,
+    and if there is no key.
     """
     if names is None:
         names = [schema.name_of(each) or "" for each in schema.identifier_field_ids]

@@ -57,7 +57,7 @@ class MatchPlan:
     scan: Scan
     """Reads the rows that meet the condition."""
     whole: tuple[FileToChange, ...]
-    """Files of which all rows meet the condition."""
+    """Files whose rows all meet the condition."""
     open: tuple[FileToChange, ...]
     """Files that must be read to find the rows."""
 
@@ -70,11 +70,11 @@ class MatchedFile:
     positions: DeletionVector
     """The positions of live rows that meet the condition."""
     deleted: DeletionVector | None
-    """The positions that were already deleted; None if there are none."""
+    """The positions of rows that were deleted before; None if there are none."""
 
     @property
     def all_deleted(self) -> DeletionVector:
-        """The positions to delete, and those that were already deleted."""
+        """The positions to delete, and the positions of rows that were deleted before."""
         return self.positions if self.deleted is None else self.positions.merged(self.deleted)
 
     @property
@@ -88,7 +88,8 @@ def plan_matches(
 ) -> MatchPlan:
     """Return the files of the newest snapshot that may have matching rows; only metadata is read.
 
-    Equality deletes whose keys cannot match are left out, unless ``with_all_deletes`` is set.
+    Equality deletes whose keys cannot match are left out, unless ``with_all_deletes`` is set. Raise
+    ``InvalidRequestError`` for a condition that does not fit the table.
     """
     metadata = loaded.metadata
     head = metadata.references.get(branch)
@@ -114,15 +115,15 @@ def plan_matches(
 
 
 def matched_rows(scan: Scan, file: FileToChange) -> MatchedFile:
-    """Read a file, and return the positions of the live rows that the scan selects, with those
-    already deleted.
+    """Read a file; return the positions of the live rows that the scan selects, and of the deleted
+    rows.
     """
     positions = DeletionVector.of_parts(scan.positions(file.split))
     return MatchedFile(file, positions, scan.deleted_positions(file.split))
 
 
 def files_to_change(entries: pa.Table, splits: Mapping[str, FileSplit]) -> list[FileToChange]:
-    """Return the files of manifest entries of one spec; ``splits`` has the split of each path."""
+    """Return the files of manifest entries of one spec; ``splits`` has the split of each URI."""
     spec_id = entries.column("spec_id")[0].as_py()
     partitions = entries.column("partition").combine_chunks()
     paths = entries.column("file_path").to_pylist()

@@ -18,7 +18,8 @@ def method_of(metadata: TableMetadata, operation: str) -> Method:
     """Return the method for an operation: ``delete``, ``update`` or ``merge``.
 
     Since version 2 rows are deleted by position, unless ``write.<operation>.mode`` is
-    ``copy-on-write``. In version 1 files are always rewritten.
+    ``copy-on-write``. In version 1 files are always rewritten. Raise ``InvalidRequestError`` for
+    another mode.
     """
     mode = word_property(metadata.properties, f"write.{operation}.mode", _MERGE, _COPY)
     if mode == _COPY or metadata.format_version < _WITH_DELETES:

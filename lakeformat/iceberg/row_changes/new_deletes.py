@@ -27,8 +27,9 @@ class NewDeletes:
     entries: Sequence[pa.Table] = ()
     """The manifest entries of the new deletes, as one table for each partition spec."""
     replaced: Sequence[str] = ()
-    """The ids of older delete files to remove in the same commit: the new ones include their
-    positions."""
+    """The ids of older delete files to remove in the same commit, because the new deletes include
+    their positions.
+    """
 
     @property
     def paths(self) -> list[str]:
@@ -40,9 +41,10 @@ class NewDeletes:
 def new_deletes(
     plan: MatchPlan, matched: Sequence[MatchedFile], environment: Environment
 ) -> NewDeletes:
-    """Write the deletes of matched rows; if this raises an error, no file is left.
+    """Write the deletes of matched rows; after any exception no file is left.
 
-    Older deletes that apply to only one of the data files are merged into the new ones.
+    Older deletes that apply to only one of the data files are merged into the new deletes. Position
+    delete files of a whole partition do not include them.
     """
     if not matched:
         return NewDeletes()

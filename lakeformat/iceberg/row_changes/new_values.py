@@ -28,8 +28,10 @@ class Update:
     assignments: Assignments
 
     def __call__(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows with new values; a row keeps its row id, and this commit is its last
-        update.
+        """Return the rows with new values.
+
+        A row keeps its row id. Its last update is null, which stands for the sequence number of
+        this commit.
         """
         own = rows.select(range(self.columns))
         found = self.assignments(own)
@@ -42,7 +44,11 @@ class Update:
 
 
 def bind_update(schema: Schema, given: NewValues | None) -> Update:
-    """Check the new values against the columns of the table, before any row is read."""
+    """Return an update, checked against the columns of the table before any row is read.
+
+    Raise ``InvalidRequestError`` for an unknown column, or for a value that does not fit its
+    column.
+    """
 
     def conform(names: Sequence[str]) -> Conform:
         chosen = tuple(each for name in names for each in schema.fields if each.name == name)

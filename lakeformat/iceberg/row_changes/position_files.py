@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes position delete files for version 2: one for each data file, or for each partition.
 
-Rows are sorted by path and position. A delete file for a single data file names it, and has its
-path as both bounds. So readers open it only for that data file.
+Rows are sorted by path and position. The manifest entry of a delete file for a single data file
+names the data file. So readers open the delete file only for that data file.
 """
 
 from __future__ import annotations
@@ -37,13 +37,21 @@ _GRANULARITY = "write.delete.granularity"
 _COLUMNS = (FILE_PATH, DELETED_POSITION)
 _EXACT = {each.id: StatisticsMode(Detail.BOUNDS) for each in _COLUMNS}
 NameOf: TypeAlias = Callable[[FileWithDeletes, str, int], str]
-"""Returns the name of a delete file for its first data file, the operation and its number."""
+"""A function that returns the name of a delete file.
+
+Its arguments are the first data file of the delete file, the id of the operation, and the number of
+the delete file.
+"""
 _GROUP_ROWS = 1 << 20
 """The largest number of rows of a row group; their paths are in memory."""
 
 
 def is_by_file(properties: Mapping[str, str]) -> bool:
-    """Return True if each delete file is for one data file, the default of Spark."""
+    """Return True if each delete file is for one data file, the default of Spark.
+
+    Raise ``InvalidRequestError`` if ``write.delete.granularity`` is neither ``file`` nor
+    ``partition``.
+    """
     return word_property(properties, _GRANULARITY, "file", "partition") == "file"
 
 
@@ -58,8 +66,8 @@ def write_position_files(
     """Write deleted positions to delete files; return their entries by partition spec.
 
     The files are written to ``directory``, by default to the directories of their partitions.
-    ``name_of`` returns the name of a file, by default that of Iceberg. If this raises an error, no
-    file is left.
+    ``name_of`` returns the name of a file; the default is a name as in Iceberg's Java library.
+    After any exception no file is left.
     """
     metadata = loaded.metadata
     writer = _PositionDeleteWriter(loaded, environment.new_id(), directory, name_of)

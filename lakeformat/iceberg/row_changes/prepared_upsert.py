@@ -50,11 +50,12 @@ def upsert_messages(
     commit: CommitId | None,
     properties: Mapping[str, str] | None,
 ) -> UpsertReport:
-    """Publish prepared files; their rows replace the stored rows with the same keys, and the stored
-    rows with the deleted keys of the messages are deleted.
+    """Publish prepared files: their rows replace the stored rows with the same keys.
 
-    With ``commit.replaces`` raise ``InvalidRequestError`` if a later commit may have changed rows
-    with the same keys.
+    Stored rows with the deleted keys of the messages are deleted. Raise ``InvalidRequestError`` if
+    a key is null or repeated, or if the partition spec was changed since the files were written.
+    With ``commit.replaces`` raise it also if a later commit may have changed rows with the same
+    keys.
     """
     request = ChangeRequest(
         operation=RowOperation.UPSERT,
@@ -107,7 +108,11 @@ class _NewFiles:
     """The condition that the keys meet, by schema id."""
 
     def prepared(self) -> PreparedChange:
-        """Plan the change of the newest snapshot."""
+        """Plan the change of the newest snapshot.
+
+        Raise ``InvalidRequestError`` if the partition spec was changed since the files were
+        written.
+        """
         loaded = self.handle.load()
         metadata = loaded.metadata
         if any(each["spec_id"][0].as_py() != metadata.default_spec_id for each in self.entries):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commits changed rows: new delete files and data files.
 
-Each attempt compares the newest snapshot with the planned one. It is a conflict if a planned file
-was removed or got other position deletes. With serializable isolation, a new file that may have
-rows of the change is a conflict, too. After a conflict nothing is changed: plan again.
+Each attempt compares the newest snapshot with the planned snapshot. It is a conflict if a planned
+file was removed or got other position deletes. With serializable isolation, a new file that may
+have rows of the change is a conflict, too. After a conflict nothing is changed: plan again.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ _DELETES = 1
 
 
 def is_serializable(properties: Mapping[str, str], operation: str) -> bool:
-    """Return True if the operation must include rows that other commits add in the meantime.
+    """Return True if a commit of rows that the operation would change is a conflict.
 
-    The property ``write.<operation>.isolation-level`` decides it; the default is ``serializable``.
+    The property ``write.<operation>.isolation-level`` decides: ``serializable``, the default, or
+    ``snapshot``. Raise ``InvalidRequestError`` for another value.
     """
     key = f"write.{operation}.isolation-level"
     return word_property(properties, key, "serializable", "snapshot") == "serializable"
@@ -71,8 +72,9 @@ class RowDelta:
     added: pa.Table | None = None
     """The manifest entries of new data files."""
     unseen: PredicateFilter | None = None
-    """A condition: if another commit added rows that may meet it, that is a conflict. None allows
-    any."""
+    """A condition: a conflict arises if another commit added rows that may meet it. None means that
+    such rows are no conflict.
+    """
 
     def __call__(self, base: Base) -> FileChange:
         """Return the change for the newest snapshot; raise ``CommitConflictError`` if the plan is
@@ -103,7 +105,7 @@ class RowDelta:
         """Return the manifests without the removed files.
 
         Manifests of data files are read only if a data file is removed. Raise
-        ``CommitConflictError`` if a file to remove is not in the snapshot any more.
+        ``CommitConflictError`` if a file to remove is no longer in the snapshot.
         """
         gone = self._gone()
         searched = base.manifests
@@ -153,9 +155,9 @@ class RowDelta:
     def _require_same_deletes(self, base: Base, added: Sequence[pa.Table]) -> None:
         """Raise ``CommitConflictError`` if another commit deleted rows of the planned files.
 
-        If only deletes are added, deletes of another commit are allowed, except position deletes
-        for a single file and deletion vectors: the new deletes would replace these without their
-        positions. If rows were written to new files, no other delete is allowed.
+        If this change only adds deletes, most deletes of other commits are allowed. Deletion
+        vectors and position deletes for a single file are not: the new deletes would replace them
+        without their positions. If this change moves rows to new files, no other delete is allowed.
         """
         metadata = base.loaded.metadata
         by_spec = ((metadata.spec_of(each.column("spec_id")[0].as_py()), each) for each in added)

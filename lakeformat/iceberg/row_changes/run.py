@@ -52,7 +52,7 @@ _TARGET, _TARGET_BYTES = "write.target-file-size-bytes", 512 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRequest:
-    """The arguments of a caller, except the rows."""
+    """The arguments of a caller, except the rows; wrong values raise ``InvalidRequestError``."""
 
     operation: RowOperation
     commit: CommitId | None = None
@@ -70,7 +70,7 @@ class ChangeRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedChange:
-    """The plan for changing rows of one snapshot; no row is read for it."""
+    """The plan for changing rows of one snapshot; planning reads no row."""
 
     work: UnitWork
     searched: Sequence[FileToChange]
@@ -78,28 +78,35 @@ class PreparedChange:
     whole: Sequence[FileToChange] = ()
     """The files that are removed without being read."""
     unseen: PredicateFilter | None = None
-    """A condition: if another commit added rows that may meet it, that is a conflict. None allows
-    any."""
+    """A condition: a conflict arises if another commit added rows that may meet it. None means that
+    such rows are no conflict.
+    """
     add: Callable[[], pa.Table | None] = lambda: None
-    """Writes more rows after all rows to change are found; returns the manifest entries of their
-    files, or None.
+    """Writes more rows after all rows to change are found.
+
+    Returns the manifest entries of their files; None if there are no such rows.
     """
     given: pa.Table | None = None
-    """The manifest entries of files that the caller has written; they are published, too, and kept
-    after an error.
+    """The manifest entries of files that the caller has written.
+
+    The commit also publishes these files; after an error they are kept.
     """
     is_recorded: bool = False
     """True if a snapshot is published even if no row changes, so that a repeated commit
     finds it.
     """
     once: Callable[[Produce], Produce] = lambda produce: produce
-    """Returns the change with a further check in front: that no given file is published already."""
+    """Adds a check to the change: no file in ``given`` may be published already."""
 
 
 def run_change(
     handle: TableHandle, request: ChangeRequest, prepare: Callable[[], PreparedChange]
 ) -> RowChangeReport:
-    """Change rows in one commit; after each conflict ``prepare`` is called again."""
+    """Change rows in one commit; after each conflict ``prepare`` is called again.
+
+    A repeated call with the same identity publishes nothing again. Raise ``UnsupportedError`` if
+    the table cannot be changed.
+    """
     handle.pointer.require_writable()
     began = handle.environment.now_millis()
     if (earlier := earlier_commit(handle, handle.load(), request.commit)) is not None:
@@ -191,7 +198,7 @@ class _RowDeltaAttempt:
         self._report_progress()
 
     def publish(self) -> None:
-        """Publish the change; if that fails, delete every file of this attempt."""
+        """Publish the change; after a certain failure, delete every file of this attempt."""
         self._rows = sum(each.rows for each in self._changed)
         self._rows += self.prepared.work.count(self.prepared.whole)
         if self.request.dry_run:
@@ -334,7 +341,9 @@ class _FirstRows:
 
 @dataclass(frozen=True, slots=True)
 class _SameColumns:
-    """Makes the change, but raises if a column name in the condition now names another column."""
+    """Makes the change; raises ``CommitConflictError`` if a column name in the condition now names
+    another column.
+    """
 
     delta: RowDelta
     schema: Schema

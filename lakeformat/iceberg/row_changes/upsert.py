@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """UPSERT: given rows replace the stored rows with the same keys, or are added, in one commit.
 
-If rows have kinds, only the last change of each key is used; it may also delete the stored rows of
-the key. The given rows are in memory. Stored rows are deleted in the same way as by ``delete``. If
-another commit may have added one of the keys in the meantime, that is a conflict, and the stored
-rows are searched again.
+If rows have kinds, only the last change of each key is used; this change may also delete the stored
+rows of the key. The given rows are in memory. Stored rows are deleted in the same way as by
+``delete``. If another commit may have added one of the keys in the meantime, that is a conflict,
+and the stored rows are searched again.
 """
 
 from __future__ import annotations
@@ -60,10 +60,12 @@ def upsert(
     commit: CommitId | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> UpsertReport:
-    """Store rows in place of those with the same keys, and delete keys whose last kind is a delete.
+    """Replace the stored rows with the same keys, and delete those of keys whose last kind is a
+    delete.
 
-    A repeated call with the same ``commit`` publishes nothing again. With ``commit.replaces``
-    raise ``InvalidRequestError`` if a later commit may have changed rows with the same keys.
+    A repeated call with the same ``commit`` publishes nothing again. Raise ``InvalidRequestError``
+    for rows that do not fit the table, and for null or repeated keys. With ``commit.replaces``
+    raise it also if a later commit may have changed rows with the same keys.
     """
     request = ChangeRequest(
         operation=RowOperation.UPSERT, commit=commit, properties=checked_properties(properties)
@@ -139,7 +141,7 @@ class _Upsert:
     keys: GivenKeys
     rows: pa.Table
     row_ids: Positions
-    """In version 3: the row id of the stored row of each key, as soon as it is found."""
+    """In version 3 the row id of the stored row of each key; -1 until it is found."""
 
     def find(self, file: FileToChange) -> MatchedFile:
         """Return the rows of a file that have one of the keys."""

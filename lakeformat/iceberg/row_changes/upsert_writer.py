@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A writer of changes by key, whose files are published later, in this process or in another one.
 
-All changes of a key must be written by one writer, because only the last one counts.
+All changes of a key must be written by one writer, because only the last change counts.
 """
 
 from __future__ import annotations
@@ -42,9 +42,11 @@ class UpsertWriter(PreparedWriter):
         self._changes = GivenChanges([])
 
     def write(self, data: Any, kinds: Any = None, *, checked: bool = False) -> None:
-        """Add rows, or with ``kinds`` changes in their order, of which the last of a key counts.
+        """Add rows, or with ``kinds`` changes in their order, of which the last change of a key
+        counts.
 
         ``kinds`` is the name of a column, or has one kind for each row, as in ``Table.upsert``.
+        Raise ``InvalidRequestError`` for rows or kinds that do not fit; then the writer is aborted.
         """
         if kinds is None:
             super().write(data, checked=checked)
@@ -57,7 +59,10 @@ class UpsertWriter(PreparedWriter):
             raise
 
     def prepare(self) -> list[IcebergCommitMessage]:
-        """Finish the files; return the messages, which any process may commit."""
+        """Finish the files; return the messages, which any process may commit.
+
+        Raise ``InvalidRequestError`` if a key is null; then the writer is aborted.
+        """
         self._require_unfinished()
         try:
             self._changes = last_changes(self._schema, self._fields, self._held)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes deletion vectors for version 3; one Puffin file has those of many data files."""
+"""Writes deletion vectors for version 3; one Puffin file has the vectors of many data files."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def write_vectors(
 ) -> list[pa.Table]:
     """Write the deletion vectors of data files to one file; return their entries by partition spec.
 
-    The file is written to ``directory``, by default to the directory of data files. If this raises
-    an error, no file is left.
+    The file is written to ``directory``, by default to the directory of data files. After any
+    exception no file is left.
     """
     place = directory or data_location(loaded.metadata)
     uri = f"{place}/00000-0-{environment.new_id()}-00001-deletes.puffin"

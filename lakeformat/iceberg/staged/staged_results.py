@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files of staged results: ``_lake/staged/<uuid>/staged-<name>`` in the table's directory.
 
-``uuid`` is that of the table. So the results of a dropped table that had the same directory are not
-found.
+``<uuid>`` is the UUID of the table. So the results of a dropped table that had the same directory
+are not found.
 """
 
 from __future__ import annotations

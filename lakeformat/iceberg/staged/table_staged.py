@@ -48,7 +48,8 @@ class TableStaged(AnyTableStaged[IcebergCommitMessage, WriteReport]):
         """Scan the rows of staged results; readers of the table do not see these rows yet.
 
         ``with_published=True`` adds the rows of the newest snapshot: the result is the table as it
-        will be after the commit.
+        will be after the commit. With it, raise ``UnsupportedError`` if the staged rows replace
+        published rows by their keys. Raise ``InvalidRequestError`` for an unknown column.
         """
         from lakeformat.iceberg.read.plan import TableState
         from lakeformat.iceberg.read.scan import Scan

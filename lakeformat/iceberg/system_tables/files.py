@@ -33,12 +33,14 @@ _FIRST = ("content", "file_path", "file_format", "spec_id", "partition")
 
 
 def files(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
-    """Return the live data files and delete files."""
+    """Return the live data files and delete files of a snapshot; no rows if it is None."""
     return _files(loaded, live_entries(_all_entries(loaded, snapshot)))
 
 
 def entries(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
-    """Return the entries of all manifests, including those of deleted files."""
+    """Return the entries of all manifests of a snapshot, also of deleted files; no rows if it is
+    None.
+    """
     found = _all_entries(loaded, snapshot)
     shown = _files(loaded, found)
     inside = shown.drop_columns(["readable_metrics"])
@@ -50,7 +52,10 @@ def entries(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
 
 
 def partitions(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
-    """Return each partition with its rows, files and newest change; one row without partitions."""
+    """Return each partition with its rows, files and newest change.
+
+    A table without partitions has one row; ``snapshot=None`` gives no rows.
+    """
     found = _counted(loaded, live_entries(_all_entries(loaded, snapshot)))
     found = found.drop_columns(["dv_count"])
     as_time = found.column("last_updated_at").cast(TIME)
@@ -62,8 +67,8 @@ def partitions(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
 def partition_counts(loaded: LoadedMetadata, snapshot: Snapshot) -> pa.Table:
     """Return the counts of each partition, with the column names of partition statistics files.
 
-    Deletion vectors are counted in ``dv_count``, not as position delete files. If a manifest still
-    names a removed file, that is a change of its partition, too.
+    Deletion vectors are counted in ``dv_count``, not as position delete files. An entry of a
+    removed file also counts as a change of its partition.
     """
     found = _counted(loaded, _all_entries(loaded, snapshot))
     files = pc.subtract(found.column("position_delete_file_count"), found.column("dv_count"))
@@ -108,7 +113,7 @@ _SUMS = {
 
 
 def _sums(found: pa.Table) -> list[pa.Array]:
-    """Return the columns of ``_SUMS``; for a file of another content the value is 0."""
+    """Return the columns of ``_SUMS``; a file adds 0 to the columns of other kinds of files."""
     rows, sizes = found.column("record_count"), found.column("file_size_in_bytes")
     is_live = pc.not_equal(found.column("status"), DELETED)
     columns = []

@@ -103,7 +103,7 @@ def references(loaded: LoadedMetadata) -> pa.Table:
 
 
 def metadata_log_entries(loaded: LoadedMetadata) -> pa.Table:
-    """Return the metadata files, the current one last, each with the snapshot that was current
+    """Return the metadata files, the current file last, each with the snapshot that was current
     then.
     """
     metadata = loaded.metadata

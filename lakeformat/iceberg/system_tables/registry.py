@@ -31,7 +31,7 @@ class SystemTableDeclaration:
 
     name: str
     of_snapshot: bool
-    """True if it shows a single snapshot, which a call may choose."""
+    """True if the system table describes a single snapshot, which a call may choose."""
     rows: Callable[[LoadedMetadata, Snapshot | None], pa.Table]
 
 
@@ -62,7 +62,10 @@ SYSTEM_TABLES = dict(
 
 
 def find_system_table(name: str) -> SystemTableDeclaration:
-    """Return the declaration of a system table; upper and lower case are equal."""
+    """Return the declaration of a system table; upper and lower case are equal.
+
+    Raise ``InvalidRequestError``, with the nearest name, for an unknown name.
+    """
     require_text("the name of a system table", name)
     found = SYSTEM_TABLES.get(name.lower())
     if found is None:
