@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets a stream write each batch exactly once: records are in ``_lake/stream/``."""
+"""Lets a stream write each batch exactly once; its records are in ``_lake/stream/``."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ __all__ = ["stream_table"]
 def stream_table(
     handle: TableHandle, find_commit: Callable[[CommitId], object | None]
 ) -> StreamTable:
-    """Return what the log of a stream's batches needs: the table's storage, directory and
-    functions.
+    """Return the storage, the directory and the functions that the log of a stream's batches needs.
+
+    ``find_commit`` returns the earlier commit of an identity; None if there is none.
     """
     storage, directory = own_directory(handle, "stream")
     return StreamTable(

@@ -95,7 +95,9 @@ class ChangeStream(PositionStream[BranchSnapshot]):
         )
 
     def _state(self, snapshot: Snapshot) -> TableState:
-        """Return a snapshot to read with the columns that the table had when the stream began."""
+        """Return a snapshot, to be read with the columns that the table had when the stream
+        began.
+        """
         loaded = self._handle.load()
         return TableState(loaded.places, loaded.metadata, snapshot, self._asked.schema)
 

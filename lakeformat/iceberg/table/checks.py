@@ -36,7 +36,7 @@ class TableChecks(TableHistory):
         )
 
     def _staged_rows(self, state: TableState, request: CheckRequest) -> StagedRows | None:
-        """Return the rows of staged results to check; None if published rows are to be checked."""
+        """Return the rows of staged results to check; None if the request is for published rows."""
         if request.staged is None:
             return None
         from lakeformat.iceberg.read.checked_rows import StagedRows

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The consumers of a branch: ``_lake/consumer/consumer-<id>`` stores the position of each.
+"""The consumers of a branch: ``_lake/consumer/consumer-<id>`` stores the position of a consumer.
 
 An expiry by another program ignores these files. So it may remove snapshots that a consumer has not
 read yet.
@@ -40,7 +40,8 @@ class TableConsumers(PositionConsumers):
     def describe_next(self, consumer_id: str, next_snapshot: int, *, dry_run: bool) -> str:
         """Return the effect of ``set`` or ``reset`` to ``next_snapshot`` as text for a person.
 
-        It promises no kept snapshots, because an expiry by another program keeps none.
+        The text does not promise that snapshots are kept, because an expiry by another program
+        ignores consumers.
         """
         verb = "would read" if dry_run else "reads"
         return (
@@ -48,7 +49,7 @@ class TableConsumers(PositionConsumers):
         )
 
     def snapshots_from(self, position: Position) -> set[int]:
-        """Return the ids of the snapshot at a position and of all later ones."""
+        """Return the ids of the snapshot at a position and of all later snapshots."""
         return {
             each.snapshot_id
             for each in self._history().snapshots
@@ -86,8 +87,9 @@ def consumers_of_branches(handle: TableHandle) -> ConsumersOfTable:
 
 
 def _existing(history: BranchHistory, consumer_id: str, position: Position) -> Position:
-    """Return the position with its snapshot; raise ``InvalidRequestError`` if changes cannot be
-    read from there.
+    """Return the position with the identity of its snapshot.
+
+    Raise ``InvalidRequestError`` if changes cannot be read from there.
     """
     table = history.beginning.table
     number = history.number(position)

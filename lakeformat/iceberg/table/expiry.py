@@ -35,16 +35,16 @@ class TableExpiry(TableHistory):
         """Remove old snapshots and the files that only they need, by the rules of Java.
 
         Each branch keeps its ``retain_min`` newest snapshots, and those made since ``older_than``:
-        a time, or an age such as ``"2 d"``. By default the table properties decide. Limits that a
-        branch or tag has itself take precedence. Commits that a consumer has not read are kept.
-        ``snapshots`` lists ids of further snapshots to remove. ``clean_metadata`` also removes
-        schemas and partition specs that no kept snapshot uses. With ``delete_files=False`` no file
-        is deleted.
+        a time, or an age such as ``"2 d"``. By default the table properties decide. Limits of a
+        branch or tag take precedence. Commits that a consumer has not read are kept. ``snapshots``
+        lists ids of further snapshots to remove. ``clean_metadata`` also removes schemas and
+        partition specs that no kept snapshot uses. With ``delete_files=False`` no file is deleted.
 
         Files outside of the table are deleted only in directories that the caller allows. A
-        ``dry_run`` deletes nothing; its report lists each file with the reason, unless
-        ``on_progress`` is given, which then gets the files. ``retain_max`` and ``limit`` are
-        refused.
+        ``dry_run`` deletes nothing. Its report lists each file with the reason, unless
+        ``on_progress`` is given, which then gets the files. Raise ``UnsupportedError`` for
+        ``retain_max`` and ``limit``, and if ``gc.enabled`` is false. Raise ``InvalidRequestError``
+        if a branch or tag is at one of ``snapshots``.
         """
         from lakeformat.iceberg.expire.expire import ExpiryRequest, expire_snapshots
         from lakeformat.iceberg.table.consumers import consumers_of_branches

@@ -29,7 +29,8 @@ class TableHistory(ListedHistory[BranchSnapshot]):
         """Return the newest position of the branch; with ``named``, convert a stored position.
 
         An int is the id of a snapshot of the branch; if there is none with this id, a sequence
-        number.
+        number. Raise ``InvalidRequestError`` for a value that is not a position of this branch, and
+        ``UnsupportedError`` in version 1.
         """
         history = self._history()
         if named is None:
@@ -46,7 +47,7 @@ class TableHistory(ListedHistory[BranchSnapshot]):
     def snapshot_id_at(self, position: Position) -> int:
         """Return the id of the snapshot at a position of the branch; 0 at the beginning.
 
-        If no snapshot is at the position itself, return the newest one before it.
+        If no snapshot is at the position itself, return the id of the newest snapshot before it.
         """
         if position.identity is not None:
             return int(position.identity)
@@ -56,8 +57,7 @@ class TableHistory(ListedHistory[BranchSnapshot]):
     def positions(
         self, *, after: AnyPosition | None = None, upto: AnyPosition | None = None, limit: int
     ) -> list[Position]:
-        """Return at most ``limit`` positions after ``after`` and up to ``upto``: the newest ones,
-        oldest first.
+        """Return the newest ``limit`` positions after ``after`` and up to ``upto``, oldest first.
 
         Snapshots from before the upgrade to version 2 have no position and are left out. In version
         1 raise ``UnsupportedError``.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The method ``remove_orphans`` of an Iceberg table, and of a pair of them."""
+"""The method ``remove_orphans`` of an Iceberg table, and of the two stores of a Mixed table."""
 
 from __future__ import annotations
 
@@ -36,11 +36,12 @@ class OrphanRemoval(Table):
         executor: str | Executor | None = None,
     ) -> OrphanReport:
         """Remove orphan files: files to which neither the current metadata nor a file in its log
-        refers. In a Mixed table this is the metadata of both stores.
+        refers.
 
-        Dry run by default. A file is removed only if it is in the table's directory and was last
-        changed before ``older_than``: a time, or an age such as ``"2 d"``; by default three days.
-        Files whose names begin with ``_`` or ``.`` are kept.
+        In a Mixed table this is the metadata of both stores. Dry run by default. A file is removed
+        only if it is in the table's directory and was last changed before ``older_than``. That is a
+        time, or an age such as ``"2 d"``; by default three days. Files whose names begin with ``_``
+        or ``.`` are kept.
 
         Writes in progress have unreferenced files. So ``InvalidRequestError`` is raised for an
         ``older_than`` within the last day, and for one after ``running_since``, the start of the
@@ -49,10 +50,10 @@ class OrphanRemoval(Table):
 
         The same error is raised for more than 100 orphan files, if they are more than the share
         ``max_share`` of the table's files or bytes. ``on_progress`` is called with every file.
-        ``external_paths`` is not supported, nor is an ``executor`` other than a thread of this
-        process.
+        Raise ``UnsupportedError`` for ``external_paths`` and for an ``executor`` other than a
+        thread of this process, and if ``gc.enabled`` is false.
 
-        Of a Mixed table, both directories are searched before a file is deleted. So if the removal
+        In a Mixed table, both directories are searched before a file is deleted. So if the removal
         of one store is refused, no file is deleted. The report has the numbers of both stores.
         """
         from lakeformat.iceberg.orphans.remove import OrphanOptions

@@ -42,12 +42,15 @@ class TableReads(TableHistory):
     ) -> Scan:
         """Scan the rows of the newest snapshot of the branch, or of one chosen by id, tag or time.
 
-        ``where`` is a SQL condition, or one made with ``lake.col``. Files without matching rows are
-        skipped by their partitions and statistics, even if they have older partition specs.
-        ``partitions`` selects rows by values of partition columns without a transform: ``{"dt":
-        "2024-01-01"}``, or a list of these. ``snapshot`` is a snapshot id or a position. A chosen
-        snapshot is read with the columns that the table had then. ``newest`` has no effect, because
-        no option of an Iceberg table chooses a snapshot. ``watermark`` is refused.
+        ``where`` is a SQL condition, or a condition made with ``lake.col``. Files without matching
+        rows are skipped by their partitions and statistics, even if they have older partition
+        specs. ``partitions`` selects rows by values of partition columns without a transform:
+        ``{"dt": "2024-01-01"}``, or a list of these. ``snapshot`` is a snapshot id or a position. A
+        chosen snapshot is read with the columns that the table had then. ``newest`` has no effect,
+        because no option of an Iceberg table chooses a snapshot.
+
+        Raise ``NotFoundError`` if the chosen snapshot does not exist, ``InvalidRequestError`` for a
+        column or value that does not fit the table, and ``UnsupportedError`` for a ``watermark``.
         """
         from lakeformat.iceberg.choice import choose
         from lakeformat.iceberg.read.scan import Scan
@@ -66,8 +69,9 @@ class TableReads(TableHistory):
         return Scan(state, columns, asked, check_limit(limit))
 
     def snapshot(self, number: AnyPosition) -> BranchSnapshot | None:
-        """Return a snapshot of the branch by id or position; None if it has expired, if a rollback
-        removed it, or if it does not exist yet.
+        """Return a snapshot of the branch by id or position.
+
+        None if it has expired, if a rollback removed it, or if it does not exist yet.
         """
         wanted = self.position(number)
         found = (each for each in self._history().snapshots if each.position.is_exactly(wanted))
@@ -82,7 +86,8 @@ class TableReads(TableHistory):
     ) -> Scan:
         """Return a scan of the rows that a stream delivers first if it starts at a snapshot.
 
-        The rows have the columns that the table has now, as the changes after them.
+        The rows have the current columns of the table, like the changes that follow. Raise
+        ``NotFoundError`` if the snapshot does not exist.
         """
         from lakeformat.iceberg.choice import choose
         from lakeformat.iceberg.read.plan import TableState
@@ -98,8 +103,8 @@ class TableReads(TableHistory):
         return Scan(state, columns, asked)
 
     def partition_rows(self, partition: PartitionSpec) -> PartitionRows:
-        """Return the rows in the files of the partitions that match; deleted rows are counted,
-        too.
+        """Return the number of rows in the files of the matching partitions, including deleted
+        rows.
         """
         from lakeformat.tables.partition_rows import PartitionRows
 
@@ -127,13 +132,14 @@ class TableReads(TableHistory):
 
         The first column, ``rowkind``, is the kind of each change: ``+I`` inserted, ``-D`` deleted,
         ``-U`` and ``+U`` before and after an update. ``where`` may use it, too. ``keys`` lists the
-        columns that identify a row, by default the identifier fields of the schema. Without any, an
-        update is ``-D`` and ``+I``.
+        columns that identify a row, by default the identifier fields of the schema. Without key
+        columns, an update is ``-D`` and ``+I``.
 
         ``mode="changelog"`` returns the changes commit by commit, ``"diff"`` the difference between
         the two snapshots, and ``"appends"`` only the rows of commits that neither delete nor
         overwrite rows. ``"auto"`` is ``"diff"`` if both ends are names of tags or branches, else
-        ``"changelog"``. Rows are read with the current columns of the table.
+        ``"changelog"``. Rows are read with the current columns of the table. Raise
+        ``NotFoundError`` if a needed snapshot has expired.
         """
         from lakeformat.iceberg.table.window_changes import window_changes
 
@@ -166,7 +172,8 @@ class TableReads(TableHistory):
         ``mode`` chooses the start. ``latest-full``, ``compacted-full`` and ``from-snapshot-full``
         deliver all rows first and then changes. ``latest``, ``from-snapshot`` with ``snapshot=``,
         and ``from-timestamp`` with ``as_of=`` deliver only changes. With a ``consumer`` the stream
-        resumes after the last acknowledged commit. The rows have the form of ``changes``.
+        resumes after the last acknowledged commit. The rows have the form of ``changes``. Reading
+        raises ``NotFoundError`` if commits to deliver have expired or were rolled back.
         """
         from lakeformat.iceberg.choice import snapshot_id_of
         from lakeformat.iceberg.read.asked_rows import asked_rows
@@ -183,7 +190,7 @@ class TableReads(TableHistory):
 
     @property
     def consumers(self) -> TableConsumers:
-        """The consumers: named readers of changes, whose positions are stored in the table's
+        """The consumers: named readers of changes, with their positions in the table's
         directory.
         """
         from lakeformat.iceberg.table.consumers import TableConsumers

@@ -42,8 +42,11 @@ class TableReferences(TableHistory):
 
         ``snapshot`` is its id; ``wap_id`` is the ``wap.id`` with which its writer staged it. If its
         parent is the newest snapshot, the branch moves to it. Otherwise the files that it appended
-        are added in a new snapshot; if it did anything except appending, it is refused. A snapshot
-        or ``wap.id`` is published only once: a repeated call changes nothing.
+        are added in a new snapshot. A snapshot or ``wap.id`` is published only once: a repeated
+        call changes nothing.
+
+        Raise ``NotFoundError`` if the snapshot does not exist, and ``UnsupportedError`` if it does
+        more than append files and its parent is not the newest snapshot.
         """
         from lakeformat.iceberg.cherry_pick import cherry_pick
 

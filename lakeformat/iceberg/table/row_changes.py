@@ -32,17 +32,18 @@ class TableRowChanges(TableHistory):
     ) -> RowChangeReport:
         """Delete the rows that meet a condition, in one commit.
 
-        A repeated call with the same ``commit`` publishes nothing again. Files of which all rows
-        meet the condition are removed. In all other files only the columns of the condition are
-        read. The positions of the rows are written: as deletion vectors in version 3, as position
-        delete files in version 2. In version 1, or if ``write.delete.mode`` is ``copy-on-write``,
-        the files are rewritten without the rows.
+        A repeated call with the same ``commit`` publishes nothing again. Files whose rows all meet
+        the condition are removed. In all other files only the columns of the condition are read.
+        The positions of the rows are written: as deletion vectors in version 3, as position delete
+        files in version 2. In version 1, or if ``write.delete.mode`` is ``copy-on-write``, the
+        files are rewritten without the rows.
 
         If other commits change these files in the meantime, the rows are searched again. Rows that
         other commits add in the meantime are deleted, too, unless the property
         ``write.delete.isolation-level`` is ``snapshot`` and ``where`` names a column that is not an
         identity partition. ``dry_run`` only counts the rows. With a ``commit`` a change that meets
-        no row is published, too, so that a repetition finds it.
+        no row is published, too, so that a repetition finds it. Raise ``InvalidRequestError`` for a
+        condition that does not fit the table.
         """
         from lakeformat.iceberg.row_changes.change import delete_rows
 
@@ -63,9 +64,10 @@ class TableRowChanges(TableHistory):
 
         ``set={"price": 1}`` stores one value in each row. A function is called with the old rows,
         as in ``{"price": lambda rows: pc.add(rows["price"], 1)}``, and again after a conflict.
-        Values are never rounded or cut. The old rows are deleted as by ``delete``, with the
-        properties ``write.update.*``, and the new rows are added in the same commit. In version 3
-        they keep their row ids.
+        Values are never rounded or cut: ``InvalidRequestError`` is raised for a value that does not
+        fit its column. The old rows are deleted as by ``delete``, with the properties
+        ``write.update.*``, and the new rows are added in the same commit. In version 3 the new rows
+        keep the row ids.
         """
         from lakeformat.iceberg.row_changes.change import update_rows
 
@@ -84,10 +86,10 @@ class TableRowChanges(TableHistory):
     ) -> UpsertReport:
         """Add rows, and replace the stored rows that have the same key, in one commit.
 
-        ``by`` names the columns of the key, by default the identifier fields of the schema. A null
-        in a key, or two rows with the same key, are refused. A stored row is replaced as a whole: a
-        column that ``data`` lacks gets its default, or nulls. ``data``, ``commit`` and
-        ``properties`` are as in ``write``. The given rows are held in memory.
+        ``by`` names the columns of the key, by default the identifier fields of the schema. Raise
+        ``InvalidRequestError`` for a null in a key, or for two rows with the same key. A stored row
+        is replaced as a whole: a column that ``data`` lacks gets its default, or nulls. ``data``,
+        ``commit`` and ``properties`` are as in ``write``. The given rows are held in memory.
 
         With ``kinds`` the rows are changes in their order, and the last change of each key counts:
         ``+I`` and ``+U`` store the row, ``-D`` and ``-U`` delete the stored rows with its key.

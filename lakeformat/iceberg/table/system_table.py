@@ -63,7 +63,9 @@ class IcebergSystemTable:
     ) -> Rows:
         """Return the rows for the newest snapshot of the branch, or for a chosen one.
 
-        Raise ``InvalidRequestError`` for a snapshot if the system table describes the whole table.
+        Raise ``InvalidRequestError`` for an unknown column, or for a chosen snapshot if the system
+        table describes the whole table. Raise ``NotFoundError`` if the chosen snapshot does not
+        exist.
         """
         is_asked = any(each is not None for each in (snapshot, tag, as_of))
         if is_asked and not self._declaration.of_snapshot:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public class of an Iceberg table, and how it is opened."""
+"""The public class of an Iceberg table, and the function that opens a table in a directory."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def load_iceberg_table(
 ) -> IcebergTable:
     """Open the table in a directory, with its newest metadata file or with the given one.
 
-    Raise ``NotFoundError`` if the branch does not exist.
+    With ``metadata_file`` the table is read-only. Raise ``NotFoundError`` if the table or the
+    branch does not exist, and ``InvalidRequestError`` if the table was moved or copied.
     """
     pointer: MetadataPointer = DirectoryPointer(storage, root, external_roots, environment)
     if metadata_file is not None:
@@ -109,7 +110,7 @@ class IcebergTable(
         return "is an Iceberg table, of which each commit may delete rows"
 
     def contradictions(self, wanted: WantedTable) -> list[str]:
-        """Return what differs between this table and the description of a new one, one text
+        """Return the differences between this table and the description of a new one, one text
         each.
         """
         from lakeformat.iceberg.create.contradictions import contradictions
@@ -139,7 +140,10 @@ class IcebergTable(
         return self._loaded().metadata.references
 
     def system_table(self, name: str) -> IcebergSystemTable:
-        """Return a system table: metadata as rows, such as ``"files"``."""
+        """Return a system table: metadata as rows, such as ``"files"``.
+
+        Raise ``InvalidRequestError``, with the nearest name, for an unknown name.
+        """
         from lakeformat.iceberg.system_tables.registry import find_system_table
         from lakeformat.iceberg.table.system_table import IcebergSystemTable
 

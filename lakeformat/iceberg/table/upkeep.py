@@ -37,8 +37,8 @@ class TableUpkeep(TableHistory):
         """Return numbers, a score, and reasons with advice, for the newest snapshot of the branch.
 
         Only metadata is read. With ``time_travel`` the manifests of older snapshots are read, too:
-        the report then has the size of the files that only they need, and the number of metadata
-        files. ``unknown`` is refused.
+        the report then has the size of the files that only older snapshots need, and the number of
+        metadata files. Raise ``UnsupportedError`` for ``unknown=True``.
         """
         from lakeformat.iceberg.health import check_health
         from lakeformat.iceberg.health.reasons import Cures
@@ -67,8 +67,8 @@ class TableUpkeep(TableHistory):
     ) -> MaintainReport:
         """Maintain the table: compact deletes, files and manifests, expire, remove orphan files.
 
-        Each step does what is due by ``health()`` and the table properties. After a failed step the
-        next one runs; the report has the error. The steps are:
+        Each step does only work that is due by ``health()`` and the table properties. After a
+        failed step the next step runs; the report has the error. The steps are:
 
         - ``compact_deletes``, with ``convert_equality`` if reads must compare many keys,
         - ``compact`` of the files that are due,
@@ -78,10 +78,9 @@ class TableUpkeep(TableHistory):
 
         If ``gc.enabled`` is false, the last two delete nothing. Consumers are deleted only if they
         have made no progress since ``expire_consumers``: a time, or an age such as ``"2 d"``.
-
         ``obstacles`` of the report lists the remaining problems, each with advice. A ``dry_run``
-        changes nothing and reports what each step would do. Repeat an interrupted run to do the
-        rest. ``executor`` does the work of the compaction, as in ``compact``.
+        changes nothing and reports what each step would do. After an interruption, call the method
+        again. ``executor`` does the work of the compaction, as in ``compact``.
         """
         from lakeformat.iceberg.maintain import IcebergProgress, maintain
         from lakeformat.iceberg.table.consumers import consumers_of_branches
@@ -110,7 +109,8 @@ class TableUpkeep(TableHistory):
         names for this snapshot, as after Java's ``compute_table_stats``; no snapshot is made. Spark
         and Trino read the file. Numbers above 4096 are estimates. If the snapshot already has these
         statistics, its rows are not read again, with or without ``commit``. ``on_progress`` is
-        called with the number of rows read so far.
+        called with the number of rows read so far. A ``dry_run`` counts, but stores nothing. Raise
+        ``InvalidRequestError`` for a column that does not exist or cannot be counted.
         """
         from lakeformat.iceberg.analyze.analyze import analyze
 
@@ -124,6 +124,7 @@ class TableUpkeep(TableHistory):
         Only manifests are read. The result is a file that the table metadata names for the newest
         snapshot, as after Java's ``compute_partition_stats``; no snapshot is made. If the newest
         snapshot already has these statistics, no manifest is read, with or without ``commit``.
+        Raise ``InvalidRequestError`` for a table without partitions.
         """
         from lakeformat.iceberg.analyze.partition_statistics import analyze_partitions
 
@@ -138,6 +139,8 @@ class TableUpkeep(TableHistory):
     ) -> CompactPlan:
         """Return the groups of files that ``compact`` would rewrite, with reasons; no data file is
         read.
+
+        Raise ``InvalidRequestError`` for an unknown or wrong option.
         """
         from lakeformat.iceberg.compact.options import compact_selection
         from lakeformat.iceberg.compact.plan import plan_compaction
@@ -155,9 +158,9 @@ class TableUpkeep(TableHistory):
         on_progress: OnUnit | None = None,
         **options: Any,
     ) -> CompactReport:
-        """Merge files into fewer and larger ones, without deleted rows; the rows do not change.
+        """Merge files into fewer and larger files, without deleted rows; the rows do not change.
 
-        ``where`` and ``partitions`` choose the files that may have such rows. Whole files are
+        ``where`` and ``partitions`` choose the files that may have matching rows. Whole files are
         rewritten, with the current columns and partitions. The ``strategy`` ``"minor"``, also named
         ``"binpack"``, rewrites the files that are due by the rules of Java's
         ``rewrite_data_files``. ``"full"`` rewrites small files if a partition has two of them, and
@@ -170,20 +173,21 @@ class TableUpkeep(TableHistory):
 
         The options are those of Java: ``target_file_bytes`` (by default the property
         ``write.target-file-size-bytes``), ``min_file_bytes`` and ``max_file_bytes`` (75% and 180%
-        of it), ``max_group_bytes`` (100 GiB), ``min_input_files`` (5), ``delete_file_threshold``
-        (no limit), ``delete_ratio_threshold`` (0.3) and ``rewrite_all`` (False). For sorted files
-        also ``compression_factor`` (1), ``var_length_contribution`` (8) and ``max_output_size``.
+        of the target), ``max_group_bytes`` (100 GiB), ``min_input_files`` (5),
+        ``delete_file_threshold`` (no limit), ``delete_ratio_threshold`` (0.3) and ``rewrite_all``
+        (False). For sorted files also ``compression_factor`` (1), ``var_length_contribution`` (8)
+        and ``max_output_size``.
 
-        By default all groups are published in one commit. ``partial_progress`` publishes them as
-        they are done, in at most 10 commits, or in ``max_commits``. A group in conflict is then
-        dropped, and ``unfinished`` of the report is set. Groups are rewritten in
+        By default all groups are published in one commit. ``partial_progress`` publishes groups
+        when they are ready, in at most 10 commits, or in ``max_commits``. A group in conflict is
+        then dropped, and ``unfinished`` of the report is set. Groups are rewritten in
         ``rewrite_job_order``, such as ``"bytes-desc"``, with ``max_concurrent_rewrites`` at a time.
 
         Writers are not blocked, and appends cause no conflict. If rows of the files are deleted in
         the meantime, everything is planned again, except with partial progress. A repeated call
         with the same ``commit`` publishes nothing again. ``executor`` is ``"threads"``,
         ``"serial"``, or an object such as ``spark_jobs.SparkExecutor``. ``on_progress`` is called
-        after each group.
+        after each group. Raise ``InvalidRequestError`` for an unknown or wrong option.
         """
         from lakeformat.iceberg.compact.compact import compact
         from lakeformat.iceberg.compact.options import compact_selection
@@ -199,7 +203,7 @@ class TableUpkeep(TableHistory):
 
         The manifests of each partition spec are merged up to ``commit.manifest.target-size-bytes``,
         and entries of deleted files are dropped. Writers are not blocked. If no manifest is due,
-        nothing is published.
+        nothing is published. A ``dry_run`` only reports the manifests to merge.
         """
         from lakeformat.iceberg.compact_manifests.compact_manifests import compact_manifests
 
@@ -217,9 +221,10 @@ class TableUpkeep(TableHistory):
 
         Delete files that apply to no data file are removed. The position deletes of a partition are
         merged, as the property ``write.delete.granularity`` requires; in version 3 they become
-        deletion vectors. ``convert_equality`` also replaces equality deletes by positions: then
+        deletion vectors. ``convert_equality`` also replaces equality deletes by positions: then the
         keys are compared once, and no longer by each read. ``rewrite_all`` also rewrites position
-        deletes that need no merge, as the option of Java does.
+        deletes that need no merge, as Java's option does. A ``dry_run`` only reports the files to
+        replace.
 
         Writers are not blocked; after a conflict everything is planned again. A repeated call with
         the same ``commit`` publishes nothing again.
@@ -242,8 +247,9 @@ class TableUpkeep(TableHistory):
     def explain_empty_choice(
         self, *, where: Where | None = None, partitions: Partitions | None = None
     ) -> str | None:
-        """Return the reason why ``where`` and ``partitions`` choose no data file; None if they
-        choose some.
+        """Return the reason why ``where`` and ``partitions`` choose no data file.
+
+        None if they choose a file, or if both are None.
         """
         from lakeformat.iceberg.compact.plan import explain_empty_choice
 

@@ -43,7 +43,9 @@ _INSERTED = pa.scalar("+I", pa.string())
 
 @dataclass(frozen=True, slots=True)
 class _SnapshotRange:
-    """The snapshots before and at the end of a window, by id; None is before the first snapshot."""
+    """The ids of the snapshots before and at the end of a window; None means before the first
+    snapshot.
+    """
 
     loaded: LoadedMetadata
     after: int | None
@@ -76,7 +78,11 @@ def window_changes(
     partitions: Partitions | None = None,
     keys: Sequence[str] | None = None,
 ) -> Rows:
-    """Return the changes in a window; the column ``rowkind`` comes before those of the table."""
+    """Return the changes in a window; the column ``rowkind`` precedes the columns of the table.
+
+    Raise ``InvalidRequestError`` for an unknown mode or column. Raise ``NotFoundError`` if an end
+    does not exist, or if a needed snapshot has expired.
+    """
     if mode not in MODES:
         raise InvalidRequestError(f"mode must be one of {', '.join(MODES)}, got {mode!r}")
     if mode == _AUTO:
@@ -135,7 +141,10 @@ def _is_tag(loaded: LoadedMetadata, end: WindowEnd | None) -> bool:
 
 
 def _snapshot_id(loaded: LoadedMetadata, history: BranchHistory, end: WindowEnd) -> int | None:
-    """Return the id of the snapshot at one end of a window; None for the beginning."""
+    """Return the id of the snapshot at one end of a window; None for the beginning.
+
+    Raise ``NotFoundError`` if it does not exist.
+    """
     if isinstance(end, datetime):
         head = _head(history)
         return None if head is None else newest_at(loaded.metadata, head, to_millis(end))

@@ -44,9 +44,11 @@ class TableWrites(TableHistory):
         repeated call with the same ``commit`` publishes nothing again: then no row is written, and
         the rows are not compared.
 
-        ``overwrite="table"`` replaces all rows, ``{"dt": "2024-01-01"}`` those of matching
-        partitions, ``col("ts") < "2024-01-02"`` those that meet a condition, and ``"partitions"``
-        those of the partitions that get rows. Only whole files are removed.
+        ``overwrite="table"`` replaces all rows, ``{"dt": "2024-01-01"}`` the rows of matching
+        partitions, ``col("ts") < "2024-01-02"`` the rows that meet a condition, and
+        ``"partitions"`` the rows of the partitions that get rows. Only whole files are removed:
+        raise ``UnsupportedError`` if a file also has other rows. Raise ``InvalidRequestError`` for
+        rows that do not fit the columns or the overwritten partitions.
 
         If this raises a ``LakeError``, nothing was published and no file is left, except after
         ``CommitOutcomeUnknownError``: then repeat the call with the same ``commit``.
@@ -70,7 +72,8 @@ class TableWrites(TableHistory):
         For a commit with ``overwrite``, pass the same ``overwrite`` here. ``upsert_by`` names the
         columns of a key: the commit then replaces the stored rows with the same key, and ``write``
         takes ``kinds``, so that rows are also deleted. Rows with kinds are in memory until
-        ``prepare``, and one writer must get all rows of a key.
+        ``prepare``, and one writer must get all rows of a key. Raise ``InvalidRequestError`` for a
+        wrong ``overwrite`` or key, or for both.
         """
         from lakeformat.iceberg.write.overwrite import check_overwritten
         from lakeformat.iceberg.write.prepared_writer import PreparedWriter
@@ -103,9 +106,9 @@ class TableWrites(TableHistory):
         the stored rows: ``"threads"``, ``"serial"``, or an object such as ``SparkExecutor``. In
         version 3 all new rows get new row ids.
 
-        A message is refused if it belongs to another table, or if it names a file that is outside
-        of the directory of data files, missing, or already published. After an error the files are
-        kept: call ``abort``, or commit them again.
+        Raise ``InvalidRequestError`` if a message belongs to another table, or names a file that is
+        outside of the directory of data files, missing, or already published. After an error the
+        files are kept: call ``abort``, or commit them again.
         """
         from lakeformat.iceberg.write.commit_prepared import commit_messages
         from lakeformat.iceberg.write.message import check_messages, key_of_messages
@@ -136,9 +139,9 @@ class TableWrites(TableHistory):
     def abort(self, messages: Iterable[IcebergCommitMessage]) -> list[str]:
         """Delete the files of messages that will not be committed.
 
-        Return the URIs of files that could not be deleted. Raise InvalidRequestError if a snapshot
-        has one of the files. Call it only if no commit of these messages is in progress, and not
-        right after ``CommitOutcomeUnknownError``.
+        Return the URIs of files that could not be deleted. Raise ``InvalidRequestError`` if a
+        snapshot has one of the files; then no file is deleted. Call it only if no commit of these
+        messages is in progress, and not right after ``CommitOutcomeUnknownError``.
         """
         from lakeformat.iceberg.write.commit_prepared import abort_messages
         from lakeformat.iceberg.write.message import check_messages
@@ -146,7 +149,9 @@ class TableWrites(TableHistory):
         return abort_messages(self._handle, check_messages(messages))
 
     def read_message(self, content: bytes) -> IcebergCommitMessage:
-        """Return the message that ``to_bytes`` has encoded."""
+        """Return the message that ``to_bytes`` has encoded; raise ``InvalidRequestError`` for other
+        bytes.
+        """
         from lakeformat.iceberg.write.message import IcebergCommitMessage
 
         return IcebergCommitMessage.from_bytes(content)
@@ -159,7 +164,10 @@ class TableWrites(TableHistory):
         return TableStaged(self._handle)
 
     def find_commit(self, commit: CommitId) -> WriteReport | None:
-        """Return the report of an earlier commit to this branch; None if it is not found."""
+        """Return the report of an earlier commit to this branch; None if it is not published.
+
+        Raise ``CommitUndecidableError`` if the snapshots since its first attempt have expired.
+        """
         from lakeformat.iceberg.write.append import earlier_commit
         from lakeformat.iceberg.write.report import write_report
 
@@ -181,8 +189,8 @@ class TableWrites(TableHistory):
         return stream_batch(stream_table(self._handle, self.find_commit), commit)
 
     def find_run(self, user: str) -> RunRecord | None:
-        """Return the record of the last success of a run, by its commit user; None if there is
-        none.
+        """Return the record of the last success of a run, by its commit user; None if there is no
+        record.
         """
         return self.runs.read(user)
 
@@ -209,8 +217,8 @@ class TableWrites(TableHistory):
     ) -> WriteReport:
         """Delete the rows of partitions, each given by values of some or all partition columns.
 
-        Only whole files are removed. So these columns must be partition fields without a transform
-        in every partition spec of the table.
+        Only whole files are removed. Raise ``InvalidRequestError`` for a column that is not a
+        partition field without a transform, and ``UnsupportedError`` if a file also has other rows.
         """
         from lakeformat.iceberg.write.overwrite import delete_partitions
         from lakeformat.tables.arguments import partitions_to_drop
@@ -219,8 +227,9 @@ class TableWrites(TableHistory):
 
 
 def _one_key(given: Sequence[str] | None, written: Sequence[str] | None) -> Sequence[str] | None:
-    """Return the key of a commit; raise ``InvalidRequestError`` if its messages were written with
-    another one.
+    """Return the key of a commit, or None.
+
+    Raise ``InvalidRequestError`` if the messages were written with another key.
     """
     if given is not None and written is not None and [*given] != [*written]:
         raise InvalidRequestError(
