@@ -56,8 +56,8 @@ def append_of(
 ) -> Callable[[Sequence[pa.Table]], Produce]:
     """Return a function that makes the change from the manifest entries of new files.
 
-    With ``commit.replaces`` the change also removes the rows of the earlier commit; raise
-    ``InvalidRequestError`` if that is not possible.
+    With ``commit.replaces`` the change also removes the rows of the earlier commit. Raise
+    ``InvalidRequestError`` if these rows cannot be removed.
     """
     if commit is not None:
         require_commit_id(commit)
@@ -79,7 +79,10 @@ def publish_rows(
     commit: CommitId | None,
     properties: Mapping[str, str] | None,
 ) -> WriteReport:
-    """Write rows to new files, and publish the change that ``change`` returns for their entries."""
+    """Write rows to new files, and publish the change that ``change`` returns for their entries.
+
+    After a certain failure the new files are deleted.
+    """
     given = checked_properties(properties)
     handle.pointer.require_writable()
     loaded = handle.load()
@@ -97,7 +100,11 @@ def publish_rows(
 
 
 def write_rows(handle: TableHandle, loaded: LoadedMetadata, data: Any) -> pa.Table:
-    """Write rows to new files and return their manifest entries; after an error no file is left."""
+    """Write rows to new files and return their manifest entries; after any exception no file is
+    left.
+
+    Raise ``InvalidRequestError`` for rows that do not fit the columns.
+    """
     writer = TableWriter(loaded, handle.environment)
     try:
         for batch in to_batches(data):
@@ -124,7 +131,10 @@ def checked_properties(properties: Mapping[str, str] | None) -> dict[str, str]:
 def earlier_commit(
     handle: TableHandle, loaded: LoadedMetadata, commit: CommitId | None
 ) -> PublishedChange | None:
-    """Return the result of an earlier attempt with the same identity; None if there is none."""
+    """Return the result of an earlier attempt with the same identity; None if it is not published.
+
+    ``commit=None`` gives None. Errors as in ``find_commit``.
+    """
     if commit is None:
         return None
     require_commit_id(commit)

@@ -55,8 +55,9 @@ def commit_messages(
 ) -> WriteReport:
     """Publish the files of messages in one snapshot.
 
-    A repeated call with the same ``commit`` publishes nothing again. After an error the files are
-    kept: abort the messages, or commit them again.
+    A repeated call with the same ``commit`` publishes nothing again. Raise ``InvalidRequestError``
+    for messages that do not fit the table, and for files that are missing or published already.
+    After an error the files are kept: abort the messages, or commit them again.
     """
     given = checked_properties(properties)
     handle.pointer.require_writable()
@@ -78,7 +79,7 @@ def commit_messages(
 def abort_messages(handle: TableHandle, messages: Sequence[IcebergCommitMessage]) -> list[str]:
     """Delete the files of messages; return the URIs of files that could not be deleted.
 
-    Raise InvalidRequestError if a snapshot has one of the files; then no file is deleted.
+    Raise ``InvalidRequestError`` if a snapshot has one of the files; then no file is deleted.
     """
     loaded = handle.load()
     entries = checked_entries(loaded, handle.uri, messages)
@@ -101,7 +102,7 @@ def delete_prepared(loaded: LoadedMetadata, entries: Sequence[pa.Table]) -> list
 
 @dataclass(frozen=True, slots=True)
 class PublishedOnce:
-    """Makes a change, but raises if one of its files is already in a snapshot.
+    """Makes a change; raises ``InvalidRequestError`` if one of its files is already in a snapshot.
 
     Only snapshots that were made after the writers of the files began are searched.
     """
@@ -128,10 +129,10 @@ class PublishedOnce:
         return self.produce(base)
 
     def _newer(self, base: Base) -> tuple[list[Snapshot], bool]:
-        """Return the snapshots made after the first of the writers began, and True if these are
-        all.
+        """Return the snapshots made after the first writer began, and True if the list is complete.
 
-        False if a snapshot on which a writer began has expired: later ones may have expired, too.
+        False means that a snapshot on which a writer began has expired, and perhaps later ones,
+        too.
         """
         found, waiting = list[Snapshot](), {*self.bases}
         head = None if base.parent is None else base.parent.snapshot_id

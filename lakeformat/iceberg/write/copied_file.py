@@ -64,8 +64,9 @@ def write_copies(
 
 
 def _footer(end: bytes, size: int) -> pq.FileMetaData:
-    """Parse the footer of the new file, because one damaged source would make all of it
-    unreadable.
+    """Parse the footer of the new file; raise ``CannotJoinError`` if it is damaged.
+
+    One damaged source would make all of the new file unreadable.
     """
     try:
         footer = pq.read_metadata(pa.BufferReader(MAGIC + end))

@@ -62,7 +62,7 @@ class FileCounts:
     records: int = 0
     """The number of rows in data files."""
     bytes: int = 0
-    """The size of all files; of a Puffin file only the deletion vectors count."""
+    """The size of all files in bytes; of a Puffin file only the deletion vectors count."""
     delete_files: int = 0
     """The number of delete files, including deletion vectors."""
     position_deletes: int = 0

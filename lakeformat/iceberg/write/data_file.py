@@ -80,7 +80,7 @@ class DataFile:
         return NewFile(self._partition, members)
 
     def discard(self) -> None:
-        """Stop writing; the caller deletes what was written."""
+        """Stop writing; the caller deletes the incomplete file."""
         if self._file is not None:
             self._file.discard()
         stopped = _StoppedError()

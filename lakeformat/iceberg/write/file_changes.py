@@ -22,7 +22,7 @@ __all__ = ["ChangedFiles", "added_manifest"]
 
 @dataclass(frozen=True, slots=True)
 class ChangedFiles:
-    """Adds new files and removes chosen ones, in one snapshot."""
+    """Adds new files and removes chosen files, in one snapshot."""
 
     added: Sequence[pa.Table] = ()
     """The manifest entries of the new files, as one table for each partition spec."""

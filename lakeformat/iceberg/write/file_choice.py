@@ -46,8 +46,9 @@ class FileChoice(Protocol):
     """Chooses live files of one partition spec; both data files and delete files."""
 
     def mask(self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table) -> pa.Array:
-        """Return a mask of the chosen files; raise ``UnsupportedError`` if statistics do not decide
-        it.
+        """Return a mask of the chosen files.
+
+        Raise ``UnsupportedError`` if partitions and statistics do not decide the choice.
         """
         ...
 
@@ -86,14 +87,14 @@ class FilesNamed:
 
 @dataclass(frozen=True, slots=True)
 class FilesWhere:
-    """Chooses files of which all rows meet a condition.
+    """Chooses the files whose rows all meet a condition.
 
-    Raise ``UnsupportedError`` if only some rows of a file may meet it.
+    ``mask`` raises ``UnsupportedError`` if only some rows of a file may meet it.
     """
 
     condition: PredicateFilter
     opposite: PredicateFilter | None = None
-    """The condition that selects all rows that do not meet ``condition``, except rows with nulls.
+    """The condition of the rows that do not meet ``condition``, except rows with nulls.
 
     None if there is no such condition.
     """
@@ -114,8 +115,8 @@ class FilesWhere:
     def masks(
         self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table
     ) -> tuple[pa.Array, pa.Array]:
-        """Return two masks: files that may have rows that meet the condition, and files of which
-        all do.
+        """Return a mask of the files that may have matching rows, and a mask of those with only
+        such rows.
         """
         if self.is_decided_by(metadata, spec):
             found = self._by_partition(metadata, spec, entries)
@@ -149,10 +150,9 @@ class FilesWhere:
     def _has_no_other(
         self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table
     ) -> pa.Array:
-        """Return a mask of the files in which every row meets the condition.
+        """Return a mask of the files whose rows all meet the condition.
 
-        A file with a null in a column of the condition is not selected, nor one without null
-        counts.
+        A file is not selected if a column of the condition has nulls or no null count.
         """
         names = self.condition.columns
         # Writers may not count all nulls of a field inside of a struct.
@@ -168,7 +168,10 @@ class FilesWhere:
 
 
 def files_where(metadata: TableMetadata, where: Where) -> FilesWhere:
-    """Return the choice of files of which all rows meet a condition of the caller."""
+    """Return the choice of the files whose rows all meet a condition of the caller.
+
+    Raise ``InvalidRequestError`` for a condition that does not fit the table.
+    """
     schema = metadata.schema
     condition = row_filter(metadata, schema, where, None)
     assert condition is not None

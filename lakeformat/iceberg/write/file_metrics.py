@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collects the statistics of one data file.
 
-Sizes and counts come from its footer, NaN counts and bounds from its rows. Of a field inside of a
-list or a map only the size is stored, as in Java.
+Sizes and counts are read from its footer, NaN counts from its rows, and bounds from both. For a
+field inside of a list or a map only the size is stored, as in Java.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _IN_FOOTER = frozenset(
         *("timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"),
     }
 )
-"""The types whose bounds in a footer are those of Iceberg."""
+"""The types whose bounds in a footer are valid as bounds of Iceberg."""
 
 
 @dataclass(slots=True)
@@ -46,16 +46,15 @@ class _Leaf:
     kind: PrimitiveType
     mode: StatisticsMode
     path: tuple[int, ...] | None
-    """The positions of the field in its structs, outermost first; None inside of a list or a
-    map."""
+    """The positions of the field in its structs, outermost first; None inside of a list or a map.
+    """
     nans: int | None = 0
     """The number of NaN; None if it is unknown."""
     bounds: list[pa.Array] = field(default_factory=list)
     is_in_footer: bool = False
-    """True if bounds of rows without ``bounds`` are in the footer."""
+    """True if the footer has the bounds of rows that ``bounds`` does not cover."""
     unknown: set[str] = field(default_factory=set)
-    """The names of bounds (``lower_bounds``, ``upper_bounds``) that are unknown although a row has
-    a value.
+    """The bounds (``lower_bounds``, ``upper_bounds``) that are unknown although a row has a value.
     """
 
     def add(self, rows: pa.Table) -> None:
@@ -104,8 +103,9 @@ class _Leaf:
         return self.mode.detail is Detail.BOUNDS and self.kind.name not in _WITHOUT_BOUNDS
 
     def ends(self, statistics: Sequence[pq.Statistics]) -> tuple[bytes | None, bytes | None]:
-        """Return the lower and the upper bound, each None if there is none; ``statistics`` are
-        those of the column in the footer.
+        """Return the lower and the upper bound, each None if it is unknown.
+
+        ``statistics`` are the statistics of the column in the footer, one for each row group.
         """
         bounds = [*self.bounds]
         if self.is_in_footer:
@@ -156,9 +156,7 @@ class FileMetrics:
             leaf.add(rows)
 
     def add_files(self, entries: pa.Table) -> None:
-        """Add whole files by their manifest entries; they must have exactly the columns of the
-        file.
-        """
+        """Add whole files by their manifest entries; the files must have exactly these columns."""
         for leaf in self._leaves:
             leaf.add_files(EntryColumns(entries))
 

@@ -25,19 +25,20 @@ class FollowedFiles:
     """The URIs of the data files that hold the rows of one commit.
 
     If a compaction replaces only these files in a partition, its new files hold the same rows and
-    take their place in ``paths``.
+    replace them in ``paths``.
     """
 
     loaded: LoadedMetadata
     paths: frozenset[str]
     may_mix: bool = False
-    """True to follow a compaction also if it replaced other files with them."""
+    """True to follow a compaction also if it merged these files with other files."""
 
     def through(self, later: Sequence[Snapshot]) -> Snapshot | None:
         """Update ``paths`` for the snapshots ``later``, given newest first.
 
-        Stop at a snapshot that changed the rows, or mixed them with other rows unless ``may_mix``
-        is set, and return it; None if there is no such snapshot.
+        Stop at the first snapshot that changed the rows, and return it. Unless ``may_mix`` is set,
+        a snapshot that mixed the rows with other rows counts, too. None means that there is no such
+        snapshot.
         """
         for snapshot in reversed(later):
             if snapshot.operation == _APPEND:

@@ -73,8 +73,9 @@ def files_of(entries: Iterable[pa.Table]) -> list[str]:
 
 
 def require_present(loaded: LoadedMetadata, uri: str, entries: Iterable[pa.Table]) -> None:
-    """Raise ``InvalidRequestError`` if a file does not exist, because its message was aborted or
-    the file was deleted.
+    """Raise ``InvalidRequestError`` if a file of the entries does not exist.
+
+    Its message may have been aborted, or a removal of orphan files deleted it.
     """
 
     def is_there(address: str) -> bool:
@@ -98,8 +99,9 @@ def refuse_published(
     entries: Iterable[pa.Table],
     manifests: Iterable[pa.Table],
 ) -> None:
-    """Raise ``InvalidRequestError`` if one of the manifests, each a table of one row, lists one of
-    the files.
+    """Raise ``InvalidRequestError`` if one of the manifests lists a file of the entries.
+
+    ``manifests`` are tables of one row of a manifest list.
     """
     if (found := find_published(loaded, entries, manifests)) is not None:
         raise InvalidRequestError(
@@ -111,8 +113,10 @@ def refuse_published(
 def find_published(
     loaded: LoadedMetadata, entries: Iterable[pa.Table], manifests: Iterable[pa.Table]
 ) -> str | None:
-    """Return the first file that one of the manifests lists, each a table of one row; None if none
-    does.
+    """Return the URI of a file of the entries that one of the manifests lists; None if there is
+    none.
+
+    ``manifests`` are tables of one row of a manifest list.
     """
     wanted = {one_spelling(path): path for path in files_of(entries)}
     data = [each for each in manifests if each["content"][0].as_py() == _DATA_MANIFESTS]
@@ -145,7 +149,7 @@ def _checked(loaded: LoadedMetadata, uri: str, spec_id: object, entries: pa.Tabl
 
 
 def _require_inside(loaded: LoadedMetadata, uri: str, address: str) -> None:
-    """Raise ``InvalidRequestError`` unless a file is in the directory in which writers create data
+    """Raise ``InvalidRequestError`` unless a file is in the directory where writers create data
     files.
     """
     directory = data_location(loaded.metadata)

@@ -23,8 +23,8 @@ __all__ = ["GivenRows"]
 class GivenRows:
     """Converts batches to the columns of a table, in their order and with their types.
 
-    A column that a batch lacks gets its write default, or nulls. With ``is_decoded`` the rows are
-    those of data files: texts and decimals were checked when they were decoded.
+    A column that a batch lacks gets its write default, or nulls. ``is_decoded`` means that the rows
+    were read from data files, which has already checked texts and decimals.
     """
 
     def __init__(self, schema: Schema, *, is_decoded: bool = False) -> None:
@@ -38,7 +38,11 @@ class GivenRows:
         return self._schema
 
     def __call__(self, batch: pa.RecordBatch, numbers: Sequence[int] | Positions) -> pa.RecordBatch:
-        """Convert a batch; ``numbers`` has the number of each row, for error messages."""
+        """Convert a batch; ``numbers`` has the number of each row, for error messages.
+
+        Raise ``InvalidRequestError`` for an unknown column, a value that does not fit, or a null in
+        a required column.
+        """
         check_names(batch.schema.names, self._schema.names)
         columns = [
             self._column(batch, field, target.type, numbers)
@@ -70,7 +74,10 @@ class GivenRows:
 
 
 def _absent(field: Field, target: pa.DataType, numbers: Sequence[int] | Positions) -> pa.Array:
-    """Return the values of a column that the batch lacks."""
+    """Return the values of a column that the batch lacks.
+
+    Raise ``InvalidRequestError`` if the column is required and has no write default.
+    """
     if field.write_default is not None:
         return pa.repeat(value_from_json(field.write_default, field.type)[0], len(numbers))
     if field.required and len(numbers):
@@ -102,8 +109,8 @@ def _of_type(given: pa.Array, field: Field, target: pa.DataType) -> pa.Array:
 
 
 def _check_required(values: pa.Array, field: Field, name: str, counted: str) -> None:
-    """Raise ``InvalidRequestError`` if a required field has a null; nested fields are
-    checked, too.
+    """Raise ``InvalidRequestError`` if a required field, or a required field inside of it, has a
+    null.
     """
     if field.required and values.null_count:
         raise InvalidRequestError(

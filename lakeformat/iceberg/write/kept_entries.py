@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keeps the entries of manifests that this process wrote, for the snapshots that it writes next.
 
-Snapshots that follow each other often change the same manifest. Reading it again would take longer
-than writing it.
+Consecutive snapshots often change the same manifest. Reading it again would take longer than
+writing it.
 """
 
 from __future__ import annotations
@@ -40,14 +40,17 @@ class KeptEntries:
             self._tables.popitem(last=False)
 
     def keep_only(self, uris: Iterable[str]) -> None:
-        """Forget all manifests but these, those of the newest snapshot."""
+        """Drop the entries of all manifests except ``uris``, the manifests of the newest
+        snapshot.
+        """
         needed = {*uris}
         for uri in [each for each in self._tables if each not in needed]:
             del self._tables[uri]
 
     def of(self, manifest: pa.Table) -> pa.Table | None:
-        """Return the entries of a row of a manifest list, with inherited numbers; None if they are
-        not kept.
+        """Return the entries of a manifest, with inherited numbers; None if they are not kept.
+
+        ``manifest`` is one row of a manifest list.
         """
         [listed] = manifest.to_pylist()
         uri = listed["manifest_path"]

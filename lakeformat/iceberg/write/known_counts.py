@@ -19,7 +19,7 @@ _COUNTS = tuple(
 
 
 def with_counts(loaded: LoadedMetadata, manifests: pa.Table) -> pa.Table:
-    """Return the rows of a manifest list with all counts; missing counts are taken from the
+    """Return the rows of a manifest list with all counts; missing counts are computed from the
     entries.
     """
     unknown = [name for name in _COUNTS if manifests.column(name).null_count]

@@ -77,9 +77,10 @@ class ManifestFiles:
         manifest: pa.Table,
         statistics_of: Collection[int] | None = None,
     ) -> pa.Table:
-        """Return the entries of a row of a manifest list; they are read unless they are kept.
+        """Return the entries of a manifest; they are read unless they are kept.
 
-        ``statistics_of`` lists the ids of the columns whose statistics are needed, by default all.
+        ``manifest`` is one row of a manifest list. ``statistics_of`` lists the ids of the columns
+        whose statistics are needed, by default all.
         """
         kept = None if self._kept is None else self._kept.of(manifest)
         if kept is not None:
@@ -88,9 +89,8 @@ class ManifestFiles:
         return entries
 
     def first_row_ids(self, uri: str) -> pa.ChunkedArray | None:
-        """Return the first row ids of the entries in a manifest of this commit.
-
-        None for a manifest of another commit.
+        """Return the first row ids of the entries in a manifest of this commit; None for another
+        manifest.
         """
         for made in self._manifests.values():
             if made.uri == uri:
@@ -109,11 +109,11 @@ class ManifestFiles:
 
     @property
     def written(self) -> list[str]:
-        """The URIs of all files."""
+        """The URIs of all files that were written."""
         return [*(each.uri for each in self._manifests.values()), *self._lists]
 
     def delete_all_but(self, used: Collection[str]) -> None:
-        """Delete all files except those in ``used``."""
+        """Delete all written files except those in ``used``."""
         delete_files(self._places, [each for each in self.written if each not in used])
 
     def _write(self, uri: str, content: bytes) -> None:

@@ -40,7 +40,9 @@ class MergeSettings:
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> MergeSettings:
-        """Return the settings from table properties."""
+        """Return the settings from table properties; raise ``InvalidRequestError`` for an invalid
+        value.
+        """
         return cls(
             bool_property(properties, "commit.manifest-merge.enabled", default=True),
             int_property(properties, "commit.manifest.target-size-bytes", 8 << 20),
@@ -68,7 +70,7 @@ def merge_manifests(
 def pack(sizes: Sequence[int], target: int) -> list[range]:
     """Return ranges of consecutive indices whose ``sizes`` are at most ``target`` bytes together.
 
-    The ranges are filled from the last index to the first. A larger size is a range by itself.
+    The ranges are filled from the last index to the first. A larger size is a range alone.
     """
     packs: list[range] = []
     end, total = len(sizes), 0
@@ -115,9 +117,7 @@ def _merged(
     files: ManifestFiles,
     snapshot: Snapshot,
 ) -> Iterator[pa.Table]:
-    """Yield the manifests of one spec, all of data files or all of delete files; some are
-    merged.
-    """
+    """Yield the manifests of one spec and one kind of files, data or deletes; some are merged."""
     if has_unknown_transform(spec):
         yield group
         return

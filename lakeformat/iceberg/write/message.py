@@ -53,8 +53,10 @@ class IcebergCommitMessage:
     entries: pa.Table
     """The manifest entries of the files."""
     deleted_keys: pa.Table | None = None
-    """The keys whose stored rows the commit deletes; its columns are the key. The rows in the files
-    then replace the stored rows with the same key. None if the commit only adds rows.
+    """The keys whose stored rows the commit deletes, with the columns of the key.
+
+    The rows in the files then replace the stored rows with the same key. None if the commit only
+    adds rows.
     """
     version: int = _VERSION
     _members: ClassVar[Sequence[Member]] = _MEMBERS
@@ -76,7 +78,7 @@ class IcebergCommitMessage:
 
     @property
     def bytes(self) -> int:
-        """The size of the files."""
+        """The size of the files, in bytes."""
         return _sum(self.entries, "file_size_in_bytes")
 
     @property
@@ -97,7 +99,7 @@ class IcebergCommitMessage:
     def from_bytes(cls, content: _Bytes) -> Self:
         """Return the message that ``to_bytes`` of the same version has encoded.
 
-        Raise InvalidRequestError for anything else, including damaged bytes.
+        Raise ``InvalidRequestError`` for anything else, including damaged bytes.
         """
         require_bytes(content, "to_bytes()")
         try:
@@ -128,7 +130,9 @@ class IcebergCommitMessage:
 
 
 def with_keys(message: IcebergCommitMessage, keys: pa.Table) -> IcebergCommitMessage:
-    """Return the message as one of an upsert that also deletes the stored rows with ``keys``."""
+    """Return the message changed for an upsert, which also deletes the stored rows with
+    ``keys``.
+    """
     return replace(message, deleted_keys=keys, version=_VERSION_WITH_KEYS)
 
 
@@ -150,7 +154,9 @@ def key_of_messages(messages: Sequence[IcebergCommitMessage]) -> list[str] | Non
 
 
 def check_messages(messages: object) -> list[IcebergCommitMessage]:
-    """Return the messages as a list; raise ``InvalidRequestError`` for one of another class."""
+    """Return the messages as a list; raise ``InvalidRequestError`` for an object of another
+    class.
+    """
     return require_messages(messages, IcebergCommitMessage, _ADVICE)
 
 

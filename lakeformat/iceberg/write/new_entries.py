@@ -39,7 +39,7 @@ def new_entries(
     *,
     content: int = DATA,
 ) -> pa.Table:
-    """Return manifest entries of added files; they inherit the sequence number of their
+    """Return manifest entries of added files, which inherit the sequence number of their
     snapshot.
     """
     schema = entry_schema(partition)
@@ -71,7 +71,9 @@ def with_snapshot(entries: pa.Table, snapshot_id: int) -> pa.Table:
 
 
 def delete_files(places: FilePlaces, addresses: Iterable[str]) -> None:
-    """Delete unpublished files; a file that cannot be deleted becomes an orphan file."""
+    """Delete unpublished files; a file that cannot be deleted is logged and becomes an orphan
+    file.
+    """
     for address in addresses:
         try:
             storage, path = places.place(address)

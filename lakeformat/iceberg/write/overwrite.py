@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Overwrites and deletes whole files, such as those of partitions, without reading rows."""
+"""Overwrites and deletes whole files, such as the files of partitions, without reading rows."""
 
 from __future__ import annotations
 
@@ -54,10 +54,11 @@ def overwrite(
     commit: CommitId | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> WriteReport:
-    """Replace rows by new ones in one commit.
+    """Replace rows by new rows in one commit.
 
     A repeated call with the same ``commit`` publishes nothing again. Files that other commits
-    published while the rows were written are replaced, too.
+    published while the rows were written are replaced, too. Raise ``InvalidRequestError`` for rows
+    that do not fit, and ``UnsupportedError`` if a file also has other rows.
     """
     metadata = handle.load().metadata
     produce = partial(replacement, metadata, overwritten, is_recorded=commit is not None)
@@ -68,7 +69,11 @@ def overwrite(
 def delete_partitions(
     handle: TableHandle, partitions: Partitions | None, *, commit: CommitId | None = None
 ) -> WriteReport:
-    """Delete the rows of partitions in one commit; None deletes all rows."""
+    """Delete the rows of partitions in one commit; None deletes all rows.
+
+    Raise ``InvalidRequestError`` for a column that is not a partition column, and
+    ``UnsupportedError`` if a file also has other rows.
+    """
     found = delete_chosen(handle, lambda metadata: _chosen(metadata, partitions), commit=commit)
     return write_report(handle.uri, found)
 
@@ -79,7 +84,10 @@ def delete_chosen(
     *,
     commit: CommitId | None = None,
 ) -> PublishedChange:
-    """Delete whole files in one commit; they are chosen from the newest snapshot."""
+    """Delete whole files in one commit; ``choose`` selects them from the newest metadata.
+
+    A repeated call with the same ``commit`` publishes nothing again.
+    """
     handle.pointer.require_writable()
     loaded = handle.load()
     if (earlier := earlier_commit(handle, loaded, commit)) is not None:
@@ -106,8 +114,8 @@ def replacement(
     """Return the change of an overwrite.
 
     Raise ``InvalidRequestError`` if a new row is outside of the overwritten partitions. With
-    ``is_recorded`` an overwrite that changes no file is published, too. Else its repetition would
-    remove rows that were added since.
+    ``is_recorded`` an overwrite that changes no file is published, too. Otherwise a repeated call
+    would remove rows that were added since.
     """
     if isinstance(overwritten, str) and overwritten in _OF_NEW_ROWS:
         spec = metadata.spec_of(metadata.default_spec_id)
@@ -132,7 +140,10 @@ def replacement(
 def _replacement_where(
     metadata: TableMetadata, condition: Predicate, entries: pa.Table, *, is_recorded: bool
 ) -> ChangedFiles:
-    """Return the change of an overwrite by a condition, which all new rows must meet."""
+    """Return the change of an overwrite by a condition.
+
+    Raise ``InvalidRequestError`` if a new row may not meet the condition.
+    """
     choice = files_where(metadata, condition)
     if len(entries):
         spec = metadata.spec_of(entries.column("spec_id")[0].as_py())

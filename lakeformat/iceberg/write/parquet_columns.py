@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts the columns of a table to those of Parquet files; every field has its id."""
+"""Converts the columns of a table to the columns of Parquet files, in which every field has its
+id.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ _ID = b"PARQUET:field_id"
 
 
 def parquet_fields(fields: tuple[Field, ...]) -> tuple[Field, ...]:
-    """Return the fields that files store; fields of the type ``unknown`` have no values."""
+    """Return the fields that files store; fields of the type ``unknown`` are left out."""
     return tuple(field for field in fields if field.type != PrimitiveType("unknown"))
 
 

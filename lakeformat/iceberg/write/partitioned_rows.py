@@ -76,12 +76,15 @@ class Splitter:
             )
 
     def values(self, rows: pa.Table) -> list[pa.Array]:
-        """Return the values of each partition field for all rows."""
+        """Return the values of each partition field for all rows.
+
+        Raise ``UnsupportedError`` for a transform that this version does not know.
+        """
         return [self._values(place, rows) for place in range(len(self.spec.fields))]
 
     def directory(self, partition: pa.StructArray) -> str:
-        """Return the directory of a partition, relative to that of the data files, with a final
-        slash.
+        """Return the directory of a partition, relative to the directory of data files, with a
+        final slash.
         """
         names = []
         for place, field in enumerate(self.spec.fields):
@@ -145,6 +148,8 @@ def _partition_numbers(values: Sequence[pa.Array]) -> NDArray[np.int64]:
 
 
 def _renumbered(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """Return the numbers without gaps, in the order of their first rows, and how many there are."""
+    """Return the numbers without gaps, in the order of their first rows, and the count of
+    numbers.
+    """
     encoded = array_of(numbers).dictionary_encode()
     return encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)

@@ -48,7 +48,9 @@ class PlannedState:
             raise self.conflict(f"the table was upgraded to version {metadata.format_version}")
 
     def conflict(self, reason: str) -> CommitConflictError:
-        """Return the error that the plan is outdated."""
+        """Return the error for an outdated plan; ``reason`` completes the sentence of the
+        message.
+        """
         return CommitConflictError(
             f"the {self.name}, planned at snapshot {self.snapshot.snapshot_id}, was not published: "
             f"{reason} meanwhile. Repeat the call, which plans again"

@@ -23,8 +23,9 @@ __all__ = ["PreparedWriter"]
 class PreparedWriter:
     """Writes rows of any partitions. Use each writer once and in one thread.
 
-    Nothing is visible before the messages of ``prepare`` are committed. If a call raises an error,
-    or a ``with`` block ends with one, the writer deletes its files and cannot be used again.
+    Nothing is visible before the messages of ``prepare`` are committed. If a call raises an
+    exception, or a ``with`` block ends with one, the writer deletes its files and cannot be used
+    again.
     """
 
     def __init__(self, handle: TableHandle) -> None:
@@ -40,7 +41,9 @@ class PreparedWriter:
     def write(self, data: Any, kinds: Any = None, *, checked: bool = False) -> None:
         """Add rows: a pyarrow, pandas or polars object, or an iterable of these.
 
-        ``kinds`` is refused. ``checked`` has no effect, because this writer checks all rows.
+        ``checked`` has no effect, because this writer checks all rows. Raise
+        ``InvalidRequestError`` for rows that do not fit the columns, and ``UnsupportedError`` for
+        ``kinds``.
         """
         self._require_unfinished()
         try:
@@ -54,7 +57,9 @@ class PreparedWriter:
             raise
 
     def prepare(self) -> list[IcebergCommitMessage]:
-        """Finish the files and return the messages, which any process may commit."""
+        """Finish the files and return the messages, which any process may commit; without rows no
+        message.
+        """
         self._require_unfinished()
         try:
             entries = self._writer.finish()

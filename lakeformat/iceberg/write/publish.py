@@ -77,16 +77,20 @@ class FileChange:
     more: Mapping[str, str] = field(default_factory=dict)
     """More members for the summary."""
     removed_files: Sequence[pa.Table] = ()
-    """The manifest entries of the removed files, as one table for each partition spec; empty if the
-    producer does not list them."""
+    """The manifest entries of the removed files, as one table for each partition spec.
+
+    Empty if the function that made the change does not list them.
+    """
     statistics: StatisticsFile | None = None
-    """A file of statistics to name in the metadata, for the new snapshot."""
+    """A file of statistics that the metadata names for the new snapshot; None for no such file."""
     alter: Callable[[TableMetadata], TableMetadata] | None = None
-    """A change of the metadata besides the new snapshot, in the same commit."""
+    """A change of the metadata besides the new snapshot, in the same commit; None for no such
+    change.
+    """
 
 
 class Produce(Protocol):
-    """A function that makes the change of one attempt; None if nothing changes."""
+    """A function that makes the change of one attempt; it returns None if nothing changes."""
 
     def __call__(self, base: Base) -> FileChange | None: ...
 
@@ -115,8 +119,8 @@ def publish_change(
     A repeated call with the same ``commit`` publishes nothing again. If the commit fails, the
     manifests of all attempts are deleted. If it succeeds, those that the snapshot does not use are
     deleted. After ``CommitOutcomeUnknownError`` all are kept. ``planned`` is the metadata for which
-    the files were written. If the table was dropped and created again since then, the commit is
-    refused.
+    the files were written. Raise ``TableReplacedError`` if the table was dropped and created again
+    since then.
     """
     attempts = _Attempts(handle, produce, commit, dict(properties or {}), planned or handle.load())
     with kept_if_published(attempts.delete_all):
@@ -132,7 +136,7 @@ def publish_change(
 
 
 class _Attempts:
-    """The attempts of one commit; they share the snapshot id and manifests."""
+    """The attempts of one commit, which share the snapshot id and manifests."""
 
     def __init__(
         self,
@@ -243,8 +247,9 @@ class _Attempts:
 
 
 def with_first_row_ids(manifests: pa.Table, first: int) -> tuple[pa.Table, int]:
-    """Assign first row ids to the manifests of data files that lack one; return also the number of
-    rows.
+    """Assign first row ids, from ``first`` on, to the manifests of data files that have none.
+
+    Return the manifests, and the number of rows that got ids.
     """
     found, following = [], first
     columns = ("content", "first_row_id", "added_rows_count", "existing_rows_count")
@@ -260,9 +265,7 @@ def with_first_row_ids(manifests: pa.Table, first: int) -> tuple[pa.Table, int]:
 
 
 def _totals(base: Base) -> FileCounts:
-    """Return the totals of the parent snapshot from its summary; if they are missing, count its
-    files.
-    """
+    """Return the totals of the parent snapshot from its summary, or else by counting its files."""
     if base.parent is None:
         return FileCounts()
     known = totals_in(base.parent.summary)

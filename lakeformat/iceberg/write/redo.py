@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commits the rows of a repeated run, and removes those that the run committed before.
+"""Commits the rows of a repeated run, and removes the rows that the run committed before.
 
 Each attempt looks for the earlier commit again. So it notices a rollback that happened since, and
 an attempt of the earlier run that was published late.
@@ -49,7 +49,7 @@ _CHANGES_ROWS = ("append", "overwrite", "delete")
 
 @dataclass(frozen=True, slots=True)
 class Redo:
-    """Adds new files, and removes those of the earlier commit."""
+    """Adds new files, and removes the files of the earlier commit."""
 
     handle: TableHandle
     commit: CommitId
@@ -95,11 +95,10 @@ def find_replaced(
 def find_earlier(
     loaded: LoadedMetadata, history: Sequence[Snapshot], commit: CommitId, uri: str
 ) -> Snapshot | None:
-    """Return the snapshot ``commit.replaces``, which the same user committed; None if it was rolled
-    back.
+    """Return the snapshot ``commit.replaces`` of the same user; None if it was rolled back.
 
-    ``history`` is that of the branch, newest first. Raise ``InvalidRequestError`` if the snapshot
-    has expired.
+    ``history`` has the snapshots of the branch, newest first. Raise ``InvalidRequestError`` if the
+    snapshot has expired.
     """
     assert commit.replaces is not None
     earlier = earlier_of_user(history, commit, _CHANGES_ROWS)
@@ -113,7 +112,11 @@ def find_earlier(
 
 
 def files_replaced(loaded: LoadedMetadata, head: Snapshot, snapshot_id: int) -> frozenset[str]:
-    """Return the URIs of the data files that a commit which replaces a snapshot removes."""
+    """Return the URIs of the data files that a commit removes if it replaces the snapshot
+    ``snapshot_id``.
+
+    Empty if the snapshot does not exist.
+    """
     earlier = loaded.metadata.snapshot(snapshot_id)
     if earlier is None:
         return frozenset()
@@ -138,7 +141,7 @@ def has_newer_deletes(loaded: LoadedMetadata, manifests: pa.Table, own: Sequence
 
 
 def refusal(commit: CommitId, uri: str, why: str, advice: str) -> InvalidRequestError:
-    """Return the error that the earlier rows cannot be replaced."""
+    """Return the error that the earlier rows cannot be replaced, with the reason and the advice."""
     return InvalidRequestError(
         f"{commit} cannot take the place of snapshot {commit.replaces} of {uri}: {why}. Nothing "
         f"was published. {advice}"

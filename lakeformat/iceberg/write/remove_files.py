@@ -23,8 +23,9 @@ __all__ = ["WithoutFiles", "without_files"]
 
 @dataclass(frozen=True, slots=True)
 class WithoutFiles:
-    """The rows of the manifest list for the remaining manifests, and the entries of the removed
-    files, as one table for each partition spec.
+    """The remaining manifests as rows of a manifest list, and the entries of the removed files.
+
+    The entries are one table for each rewritten manifest.
     """
 
     manifests: pa.Table
@@ -42,11 +43,11 @@ def without_files(
     """Return the manifests of the parent snapshot without the chosen files.
 
     Delete files that apply only to a removed data file are removed, too. A manifest with chosen
-    files is written again: its other files get the status EXISTING, and the chosen ones DELETED.
-    All other manifests are kept. ``variant`` must differ between attempts that choose different
-    files. Pass ``needs_statistics=False`` for a choice that reads no statistics, to save time.
-    ``most`` is the number of data files that can be chosen: after so many, the other manifests of
-    data files are kept without being read. The newest manifests are read first.
+    files is written again: the chosen files get the status DELETED, its other files EXISTING. All
+    other manifests are kept. ``variant`` must differ between attempts that choose different files.
+    Pass ``needs_statistics=False`` for a choice that reads no statistics, to save time. ``most`` is
+    the number of data files that can be chosen: after so many, the other manifests of data files
+    are kept without being read. The newest manifests are read first.
     """
     known = with_counts(base.loaded, base.manifests)
     kept: dict[int, pa.Table] = {}
@@ -73,8 +74,8 @@ def without_files(
 
 
 def _in_reading_order(manifests: pa.Table) -> list[tuple[int, dict[str, Any]]]:
-    """Return the place and the row of each manifest: those of data files first, the newest first
-    of both.
+    """Return the place and the row of each manifest: data files before delete files, each newest
+    first.
     """
 
     def order(each: tuple[int, dict[str, Any]]) -> tuple[int, int]:
@@ -92,8 +93,8 @@ def _chosen(
 ) -> tuple[pa.Table, pa.Array]:
     """Return the live entries of a manifest, and a mask of the entries to remove.
 
-    Statistics are most of a manifest. Unless ``needs_statistics`` is set, they are read only if a
-    file is removed.
+    Most bytes of a manifest are statistics. Unless ``needs_statistics`` is set, they are read only
+    if a file is removed.
     """
     metadata = base.loaded.metadata
 
@@ -124,7 +125,7 @@ def _written_again(
 
 
 def _marked(live: pa.Table, mask: pa.Array, snapshot_id: int) -> pa.Table:
-    """Return the live entries; the chosen ones are marked as deleted by a snapshot."""
+    """Return the live entries; the entries in ``mask`` are marked as deleted by the snapshot."""
     status = pc.if_else(mask, pa.scalar(DELETED, pa.int32()), pa.scalar(EXISTING, pa.int32()))
     ids = pc.if_else(mask, pa.scalar(snapshot_id, pa.int64()), live.column("snapshot_id"))
     for name, column in (("status", status), ("snapshot_id", ids)):

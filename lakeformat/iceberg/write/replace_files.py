@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replaces data files by new ones with the same rows, unless their rows have changed.
+"""Replaces data files by new files with the same rows, unless their rows have changed.
 
 A compaction gives the new files the sequence number of the snapshot that it read. So equality
 deletes that are published in the meantime still apply to their rows. Position deletes name the old
-files, so new ones are a conflict.
+files, so new position deletes are a conflict.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class ReplaceFiles:
 
 @dataclass(frozen=True, slots=True)
 class _UnneededDeletes:
-    """Chooses delete files that apply to no data file any more.
+    """Chooses delete files that no longer apply to any data file.
 
     These are deletes older than all data files, and the deletion vectors of removed files.
     """
@@ -142,7 +142,7 @@ def _newer(
 
 
 def _with_number(entries: pa.Table, number: int) -> pa.Table:
-    """Return new entries with a sequence number of their own, which they then do not inherit."""
+    """Return new entries with their own sequence number, so that they do not inherit one."""
     place = entries.schema.get_field_index("sequence_number")
     numbers = pa.repeat(pa.scalar(number, pa.int64()), len(entries))
     return entries.set_column(place, entries.schema.field(place), numbers)

@@ -40,7 +40,7 @@ class WriteSettings:
 
     file: FileSettings
     row_group_bytes: int
-    """The size in memory at which the rows of a partition are written."""
+    """The number of bytes in memory from which on the rows of a partition are written."""
     data_location: str
     """The URI of the directory of data files."""
     modes: Mapping[int, StatisticsMode]
@@ -50,7 +50,8 @@ class WriteSettings:
 def write_settings(metadata: TableMetadata, order: SortOrder, schema: Schema) -> WriteSettings:
     """Return the settings of files with the columns of ``schema``.
 
-    Raise ``InvalidRequestError`` if a table property has an invalid value.
+    Raise ``InvalidRequestError`` if a table property has an invalid value, and ``UnsupportedError``
+    for another format than Parquet.
     """
     properties = metadata.properties
     file_format = properties.get(_FORMAT, "parquet").lower()
@@ -81,7 +82,7 @@ def data_location(metadata: TableMetadata) -> str:
 
 
 def metadata_location(metadata: TableMetadata) -> str:
-    """Return the URI of the directory of manifests, without a final slash."""
+    """Return the URI of the directory of manifests and metadata files, without a final slash."""
     given = metadata.properties.get(_METADATA_PLACE)
     return (given or f"{metadata.location.rstrip('/')}/metadata").rstrip("/")
 
@@ -89,10 +90,11 @@ def metadata_location(metadata: TableMetadata) -> str:
 def metrics_modes(
     schema: Schema, order: SortOrder, metadata: TableMetadata
 ) -> dict[int, StatisticsMode]:
-    """Return the statistics to store for each primitive field.
+    """Return the statistics to store for each primitive field, by field id.
 
     Columns of the sort order have bounds, unless a property sets another mode for them. If no
     property sets a default, only the first fields have statistics, columns before nested fields.
+    Raise ``InvalidRequestError`` for an invalid property.
     """
     properties = metadata.properties
     leaves = list(_leaves(schema.struct))
@@ -114,7 +116,7 @@ def metrics_modes(
 
 
 def _leaves(kind: Type) -> Iterator[int]:
-    """Yield the ids of the primitive fields, those of each level before nested ones."""
+    """Yield the ids of the primitive fields; the fields of a level precede nested fields."""
     inner = [*inner_fields(kind)]
     yield from (field.id for field in inner if isinstance(field.type, PrimitiveType))
     for field in inner:

@@ -20,7 +20,7 @@ __all__ = ["can_sort", "order_positions", "sort_keys", "sorted_rows"]
 
 
 def can_sort(order: SortOrder, schema: Schema) -> bool:
-    """Return True if the order has keys, and this version knows the transforms of all of them."""
+    """Return True if the order has keys, and this version knows all of their transforms."""
     return bool(order.fields) and all(_is_known(each, schema) for each in order.fields)
 
 
@@ -30,7 +30,10 @@ def sorted_rows(rows: pa.Table, order: SortOrder, schema: Schema) -> pa.Table:
 
 
 def order_positions(rows: pa.Table, order: SortOrder, schema: Schema) -> Positions:
-    """Return the positions of the rows in sorted order; equal rows keep their order."""
+    """Return the positions of the rows in sorted order; equal rows keep their order.
+
+    Check ``can_sort`` first.
+    """
     keys: list[pa.Array] = []
     directions: list[str] = []
     for field in order.fields:
@@ -49,7 +52,9 @@ def _is_known(field: SortField, schema: Schema) -> bool:
 
 
 def sort_keys(values: pa.Array, field: SortField) -> Iterator[tuple[pa.Array, str]]:
-    """Yield the columns to sort by for one key: first for nulls, then for NaN, then the values."""
+    """Yield the columns to sort by for one key, each with a direction: for nulls, for NaN, for the
+    values.
+    """
     nulls_last = "ascending" if field.null_order == "nulls-last" else "descending"
     direction = "ascending" if field.direction == "asc" else "descending"
     if values.null_count:

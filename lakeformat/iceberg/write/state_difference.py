@@ -25,7 +25,7 @@ _DATA = 0
 
 @dataclass(frozen=True, slots=True)
 class StateDifference:
-    """The files that only one of two snapshots has; both data files and delete files."""
+    """The files that only one of two snapshots has, both data files and delete files."""
 
     removed: frozenset[str]
     """The ids of the files that only the planned snapshot has."""
@@ -36,7 +36,7 @@ class StateDifference:
 
 
 def state_difference(planned: Snapshot, base: Base) -> StateDifference:
-    """Compare the planned snapshot with the newest one, on which an attempt builds."""
+    """Compare the planned snapshot with the newest snapshot, on which an attempt builds."""
     if base.parent is not None and base.parent.snapshot_id == planned.snapshot_id:
         return StateDifference(frozenset())
     old, new = read_manifest_list(base.loaded.places, planned), base.manifests
@@ -69,7 +69,9 @@ def _live(loaded: LoadedMetadata, manifests: pa.Table) -> Iterator[pa.Table]:
 
 
 def _of(tables: list[pa.Table], is_data: bool) -> Iterator[pa.Table]:
-    """Yield only the entries of data files, or only those of delete files."""
+    """Yield only the entries of data files if ``is_data`` is True, else only those of delete
+    files.
+    """
     for entries in tables:
         has_rows = pc.equal(entries.column("content"), _DATA)
         some = entries.filter(has_rows if is_data else pc.invert(has_rows)).combine_chunks()

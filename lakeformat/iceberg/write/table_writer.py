@@ -58,11 +58,12 @@ class TableWriter:
         sort_order_id: int = 0,
         is_decoded: bool = False,
     ) -> None:
-        """Start a writer; ``is_decoded`` means that the rows come from data files.
+        """Start a writer; ``is_decoded`` means that the rows were read from data files.
 
         ``lineage`` are columns of row lineage; rows must have them after the columns of the table.
         With ``is_sorted=False`` the writer does not sort the rows, and records the sort order
-        ``sort_order_id`` for the files.
+        ``sort_order_id`` for the files. Raise ``InvalidRequestError`` if a table property has an
+        invalid value.
         """
         metadata = loaded.metadata
         self._places = loaded.places
@@ -94,7 +95,7 @@ class TableWriter:
             self._flush(max(self._held, key=lambda key: self._held[key].bytes))
 
     def copy(self, files: CopiedFiles) -> None:
-        """Add a file of copied row groups; raise ``CannotJoinError`` if they are damaged."""
+        """Add a file of copied row groups; raise ``CannotJoinError`` if a source is damaged."""
         uri = self._new_uri((), files.entries.column("partition").combine_chunks().slice(0, 1))
         try:
             self._done.append(write_copies(self._places, uri, files, self._settings))
