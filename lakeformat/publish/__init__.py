@@ -29,8 +29,8 @@ _log = logging.getLogger(__name__)
 class IcebergPublication:
     """Publishes Iceberg metadata after each commit to a Paimon table.
 
-    Only for tables whose option ``metadata.iceberg.storage`` names a place. Each branch is an
-    Iceberg table of its own.
+    Tables without the option ``metadata.iceberg.storage`` are not published. Each branch is a
+    separate Iceberg table.
     """
 
     def __init__(self, open_targets: Callable[[], Targets] | None = None) -> None:
@@ -39,7 +39,7 @@ class IcebergPublication:
 
     @property
     def targets(self) -> Targets | None:
-        """The catalogs that the connection can reach."""
+        """The catalogs that the connection can reach; None without a connection."""
         return None if self._open_targets is None else self._open_targets()
 
     def __reduce__(self) -> tuple[type[IcebergPublication], tuple[()]]:
@@ -49,8 +49,10 @@ class IcebergPublication:
         return IcebergPublication, ()
 
     def publishable(self, schema: TableSchema, before: TableSchema | None = None) -> TableSchema:
-        """Return a schema to write, with other types of new columns if
-        ``iceberg.on-unpublishable`` asks for it; ``before`` is the schema before a change.
+        """Return the schema to write for a published table; ``before`` is the schema before a
+        change.
+
+        If ``iceberg.on-unpublishable`` is ``rewrite``, new columns get types that can be published.
         """
         options = schema.table_options
         if not options.publishes_iceberg or options.iceberg_on_unpublishable != REWRITE:
@@ -60,7 +62,7 @@ class IcebergPublication:
         return with_wider_times(schema, before)
 
     def check_schema(self, schema: TableSchema) -> None:
-        """Raise ``UnsupportedError`` if the table publishes and Iceberg cannot describe its
+        """Raise ``UnsupportedError`` if the table is published and Iceberg cannot describe its
         schema.
         """
         if schema.table_options.publishes_iceberg:
@@ -69,8 +71,9 @@ class IcebergPublication:
             require_publishable(schema)
 
     def check_change(self, before: TableSchema, handle: TableHandle) -> None:
-        """Raise ``UnsupportedError`` for a change of columns or options that no publication can
-        follow; ``handle`` has the new schema.
+        """Raise ``UnsupportedError`` for a change of columns or options that cannot be published.
+
+        ``handle`` has the new schema.
         """
         if not handle.options.publishes_iceberg:
             return
@@ -82,12 +85,11 @@ class IcebergPublication:
             refuse_lower_option(before, handle)
 
     def before_commit(self, handle: TableHandle) -> None:
-        """Raise ``UnsupportedError``, before the commit, if the place or the catalogs that the
-        options name cannot be used; before the first commit also for columns or options that
-        cannot be published.
+        """Raise ``UnsupportedError``, before a commit, if the table cannot be published.
 
-        If another engine adds such a column later, commits continue, and the publication fails with
-        a warning.
+        The directory and the catalogs that the options name are checked before each commit, columns
+        and other options only before the first one. If another engine adds an unpublishable column
+        later, commits continue, and the publication fails with a warning.
         """
         from lakeformat.publish.place import require_place
         from lakeformat.publish.requirements import require_publishable_at_first
@@ -105,15 +107,18 @@ class IcebergPublication:
             ) from None
 
     def after_commit(self, handle: TableHandle) -> None:
-        """Publish the newest snapshot as Iceberg metadata, unless the option
-        ``iceberg.publish-mode`` is ``async``; a failure is only logged as a warning.
+        """Publish the newest snapshot as Iceberg metadata; a failure is only logged as a warning.
+
+        Nothing is published if the option ``iceberg.publish-mode`` is ``async``.
         """
         if handle.options.iceberg_publish_mode == ASYNC:
             return
         self._publish(handle, follows_upkeep=False)
 
     def lag(self, handle: TableHandle) -> ObserverLag | None:
-        """Return how far the Iceberg metadata is behind the table or branch."""
+        """Return how many snapshots the Iceberg metadata is behind the table or branch, with the
+        reason.
+        """
         from lakeformat.publish.lag import lag_of
 
         return lag_of(handle, self.targets)
@@ -121,7 +126,7 @@ class IcebergPublication:
     def before_removal(self, handle: TableHandle) -> None:
         """Publish the newest snapshot before files are deleted.
 
-        Any error of the publication is raised, so that nothing is deleted: Iceberg readers could
+        If the publication fails, raise its error, so that nothing is deleted: Iceberg readers could
         still look for the files.
         """
         from lakeformat.publish.publish import publish_head
@@ -140,8 +145,11 @@ class IcebergPublication:
         self._publish(handle, follows_upkeep=True)
 
     def withdrawal(self, handle: TableHandle) -> Withdrawal | None:
-        """Return the catalog entries, and the directory in the warehouse, to remove after the table
-        is dropped or renamed; None if it has neither.
+        """Return the catalog entries and the warehouse directory to remove when the table is
+        dropped or renamed.
+
+        Return None for a branch and for a table that is not published, and if there is nothing to
+        remove. If the options cannot be used, log a warning and return None.
         """
         if handle.layout.branch != MAIN_BRANCH or not handle.options.publishes_iceberg:
             return None
@@ -157,8 +165,8 @@ class IcebergPublication:
             return None
 
     def files(self, handle: TableHandle) -> ObservedFiles | None:
-        """Return the directory of the Iceberg metadata and the names of the files in it that
-        Iceberg readers need.
+        """Return the directory of the Iceberg metadata, and the names of its files that readers
+        need.
         """
         from lakeformat.publish.needed_files import needed_files
 

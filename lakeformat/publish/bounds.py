@@ -73,9 +73,9 @@ class FileStatistics:
         return _maps(found, len(rows), _BOUNDS)
 
     def _primitives(self) -> list[tuple[int, DataField]]:
-        """Return the columns that are not nested, each after its index in ``covered``.
+        """Return each column that is not nested, after its index in ``covered``.
 
-        Only these have bounds and null counts.
+        Only these columns have bounds and null counts.
         """
         return [
             (place, field)
@@ -94,7 +94,8 @@ class FileStatistics:
 def _comparable(values: pa.Array, zero: float) -> pa.Array:
     """Return bounds in Iceberg's form: NaN becomes null, and 0.0 or -0.0 becomes ``zero``.
 
-    A lower bound of zero must be -0.0 and an upper bound 0.0, so that both zeros are within.
+    A lower bound of zero must be -0.0, and an upper bound 0.0, so that both zeros are within the
+    bounds.
     """
     if not pa.types.is_floating(values.type):
         return values

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds and writes the deletes that a published snapshot adds.
 
-It also finds the data files whose earlier deletes must be removed.
+The module also finds the data files whose earlier deletes must be removed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["ChangedDeletes", "DeletedRows"]
 
 @dataclass(frozen=True, slots=True)
 class ChangedDeletes:
-    """The changes from the deletes of one snapshot to those of the next."""
+    """The changes from the deletes of one snapshot to the deletes of the next snapshot."""
 
     deletes: pa.Table
     """The manifest entries of new deletes."""
@@ -54,7 +54,7 @@ class DeletedRows:
     files: PublishedDeletes
 
     def of_all(self, shown: ManifestColumns) -> ChangedDeletes:
-        """Write the deletes of all data files in ``shown``, the files that Iceberg readers see."""
+        """Write the deletes of all data files in ``shown``, the files that Iceberg readers read."""
         if self.snapshot.index_manifest is None:
             return self._changed(())
         addresses = _Addresses(self.handle, self.snapshot, self.entries, shown)
@@ -70,8 +70,8 @@ class DeletedRows:
     ) -> ChangedDeletes:
         """Write the changed deletes of data files that remain, and all deletes of added data files.
 
-        ``before`` is the Paimon snapshot of ``parent``; None to read it. ``removed`` has the URIs
-        of the data files that the snapshot removes with their deletes.
+        ``before`` is the Paimon snapshot of ``parent``; it is read if it is None. ``removed`` has
+        the URIs of the data files that the snapshot removes with their deletes.
         """
         had_deletes = parent.summary.get("total-delete-files") != "0"
         if self.snapshot.index_manifest is None and not had_deletes:
@@ -110,7 +110,7 @@ class DeletedRows:
 
 
 class _Addresses:
-    """Finds the URIs of data files; for the files in ``known`` no manifest is read."""
+    """Finds the URIs of data files without reading manifests for the files in ``known``."""
 
     def __init__(
         self, handle: TableHandle, snapshot: Snapshot, entries: FileEntries, known: ManifestColumns
@@ -137,7 +137,7 @@ class _Addresses:
 
     @cached_property
     def _planned(self) -> dict[tuple[Place, str], str]:
-        """The URIs of all live files by place and name; only manifests name the external path of a
+        """The URIs of all live files by place and name; only manifests have the external path of a
         file.
         """
         live = plan_columns(self._handle, self._snapshot).columns

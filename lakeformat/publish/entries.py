@@ -34,10 +34,9 @@ from lakeformat.types.types import DataField
 __all__ = ["FileEntries"]
 
 _Group: TypeAlias = tuple[int, tuple[str, ...] | None, bool]
-"""Files of one group have the same schema id and the same columns with statistics.
+"""The schema id, the columns with statistics and the flag for statistics that files have in common.
 
-The second member has the names of these columns, None for all; the third is False if the files have
-no statistics.
+The columns are names; None means all columns. The flag is False if the files have no statistics.
 """
 _STATISTICS = ("value_counts", "null_value_counts", "lower_bounds", "upper_bounds")
 
@@ -48,14 +47,15 @@ class FileEntries:
 
     handle: TableHandle
     location: str
-    """The URI of the table, written as in its Iceberg metadata."""
+    """The URI of the table, spelled as in its Iceberg metadata."""
     partition: StructType
     schemas: Callable[[int], tuple[TableSchema, Schema]]
     """Returns the Paimon schema and the Iceberg schema of a schema id."""
 
     def added(self, files: ManifestColumns) -> pa.Table:
-        """Return manifest entries with the status ADDED and without sequence numbers: a reader
-        takes these from the manifest list.
+        """Return manifest entries with the status ADDED, which inherit their sequence numbers.
+
+        Raise ``UnsupportedError`` for a file that is not Parquet or has only some of the columns.
         """
         schema, rows = entry_schema(self.partition), len(files)
         if not rows:
@@ -77,7 +77,7 @@ class FileEntries:
         )
 
     def paths(self, files: ManifestColumns) -> pa.Array:
-        """Return the URI of each file."""
+        """Return the URI of each file; raise ``CorruptTableError`` for a name with a slash."""
         names, layout = _texts(files.file_name), self.handle.layout
         if pc.any(has_slash := pc.match_substring(names, "/")).as_py():
             raise CorruptTableError(
@@ -165,9 +165,7 @@ def _groups(files: ManifestColumns) -> dict[_Group, Positions]:
 
 
 def _require_whole(files: ManifestColumns) -> None:
-    """Raise ``UnsupportedError`` for a file that is not Parquet, or that has only some of the
-    table's columns.
-    """
+    """Raise ``UnsupportedError`` for a file that is not Parquet or has only some of the columns."""
     is_parquet = pc.ends_with(_texts(files.file_name), ".parquet")
     if not pc.all(is_parquet, min_count=0).as_py():
         name = _texts(files.file_name).filter(pc.invert(is_parquet))[0].as_py()

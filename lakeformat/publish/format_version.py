@@ -15,13 +15,13 @@ from lakeformat.publish.place import versions_of
 __all__ = ["HAS_ROW_IDS", "refuse_downgrade", "refuse_lower_option", "upgraded"]
 
 HAS_ROW_IDS = 3
-"""Since this format version rows have ids and are deleted by deletion vectors."""
+"""The first format version with row ids and deletion vectors."""
 
 
 def upgraded(metadata: TableMetadata, version: int) -> TableMetadata:
     """Return the metadata in format version ``version``, or unchanged if its version is not older.
 
-    All files remain valid. The next snapshot gives ids to the rows of files that have none.
+    All files remain valid. The next snapshot gives ids to the rows of files without row ids.
     """
     if metadata.format_version >= version:
         return metadata
@@ -30,8 +30,10 @@ def upgraded(metadata: TableMetadata, version: int) -> TableMetadata:
 
 
 def refuse_downgrade(published: TableMetadata, handle: TableHandle) -> None:
-    """Raise ``UnsupportedError`` if the option ``metadata.iceberg.format-version`` is older than
-    the version of the published metadata.
+    """Raise ``UnsupportedError`` if the option for the format version is below that of the
+    metadata.
+
+    The option is ``metadata.iceberg.format-version``.
     """
     option, asked = type(handle.options).iceberg_format_version, handle.options
     if asked.iceberg_format_version >= published.format_version:
@@ -47,11 +49,11 @@ def refuse_downgrade(published: TableMetadata, handle: TableHandle) -> None:
 
 
 def refuse_lower_option(before: TableSchema, changed: TableHandle) -> None:
-    """Raise ``UnsupportedError`` if changed options ask for a format version below the version of
-    the published metadata.
+    """Raise ``UnsupportedError`` if changed options ask for a format version below that of the
+    metadata.
 
     The metadata is read only if an option of the publication has changed. Metadata that another
-    program wrote raises no error here: the publication raises it.
+    program wrote raises no error here, because the publication raises it.
     """
     if not changed.options.publishes_iceberg or _asked(before) == _asked(changed.schema):
         return

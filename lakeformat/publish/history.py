@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selects the snapshots that a publication from scratch shows: those that the table still has."""
+"""Selects the snapshots that a publication from scratch publishes: those that the table still
+has.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +24,19 @@ class KeptSnapshot:
 
     snapshot: Snapshot
     is_next: bool
-    """True if the table has the snapshot right before it, which is also the one right before it in
-    the history: then its delta manifests list all changes.
+    """True if the snapshot before it in the history is also its predecessor in the table.
+
+    Then its delta manifests list all changes.
     """
 
 
 def kept_history(
     handle: TableHandle, head: Snapshot, schema_of: Callable[[int], TableSchema]
 ) -> tuple[KeptSnapshot, ...]:
-    """Return the snapshots to show, oldest first; the last one is ``head``.
+    """Return the snapshots to publish, oldest first; the last one is ``head``.
 
-    The option ``iceberg.publish-history`` limits how many snapshots before ``head`` are shown.
-    Snapshots with a tag are preferred to newer ones without.
+    The option ``iceberg.publish-history`` limits the number of snapshots before ``head``. Snapshots
+    with a tag are preferred to newer snapshots without a tag.
     """
     limit = handle.options.iceberg_publish_history
     if not limit:
@@ -67,10 +70,10 @@ def _is_before(before: Snapshot | None, after: Snapshot) -> bool:
 def _is_shown_alike(
     handle: TableHandle, snapshot: Snapshot, schema_of: Callable[[int], TableSchema]
 ) -> bool:
-    """Return True if readers see files of the same levels in ``snapshot`` as in the newest
+    """Return True if readers read files of the same levels in ``snapshot`` as in the newest
     snapshot.
 
-    False if the table does not have the schema of the snapshot any more, after a rollback.
+    False if the table no longer has the schema of the snapshot, after a rollback.
     """
     newest = handle.schema
     return snapshot.schema_id <= newest.id and marks_of(schema_of(snapshot.schema_id)) == marks_of(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mark of a published snapshot: the identity of the Paimon snapshot that it shows."""
+"""The key in the summary of a published snapshot that identifies its Paimon snapshot."""
 
 from __future__ import annotations
 

@@ -56,8 +56,7 @@ def with_kept_snapshots(metadata: TableMetadata, handle: TableHandle) -> TableMe
 
 
 def unneeded_files(before: LoadedMetadata, after: TableMetadata) -> list[str]:
-    """Return the URIs of manifests, manifest lists and delete files that ``before`` uses and no
-    snapshot of ``after``.
+    """Return the URIs of manifests, manifest lists and delete files that only ``before`` needs.
 
     Files of the Paimon table are left out, even if changed metadata names them: the table deletes
     its files itself.
@@ -87,7 +86,8 @@ def _expired_deletes(
 ) -> list[str]:
     """Return the URIs of published delete files that only expired snapshots need.
 
-    They belong to the publication alone: the Paimon table stores its deleted rows in index files.
+    These files belong to the publication alone: the Paimon table stores its deleted rows in index
+    files.
     """
     found: dict[str, str] = {}
     for snapshot in expired:

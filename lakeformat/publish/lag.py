@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Describes how far the Iceberg metadata is behind its table, for health reports."""
+"""Describes how far the Iceberg metadata is behind the table, for health reports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ __all__ = ["lag_of", "publication_lag"]
 def publication_lag(table: Table) -> ObserverLag:
     """Return how many snapshots of a published Paimon table readers of Iceberg do not see yet.
 
-    It reads the newest snapshot and its metadata file, and asks the catalogs that have an entry.
+    The newest snapshot and the metadata file are read, and the catalogs with an entry are asked.
+    Raise ``InvalidRequestError`` if the table is not published.
     """
     handle = require_published_table(table)
     return lag_of(handle, targets_of(handle))
@@ -36,7 +37,7 @@ def lag_of(handle: TableHandle, targets: Targets | None) -> ObserverLag:
     """Return how many snapshots Iceberg readers do not see yet, also in catalogs.
 
     All snapshots count as unseen if the metadata is missing or unreadable, names another address,
-    or shows a snapshot that was rolled back.
+    or ends with a snapshot that was rolled back.
     """
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:
@@ -48,8 +49,9 @@ def lag_of(handle: TableHandle, targets: Targets | None) -> ObserverLag:
 def _finding(
     handle: TableHandle, head: Snapshot, targets: Targets | None
 ) -> tuple[str | None, int]:
-    """Return the lag as a sentence (None without a lag), and the newest snapshot that readers see;
-    0 if they see none.
+    """Return the lag as a sentence, and the number of the newest snapshot that readers see.
+
+    The sentence is None without a lag; the number is 0 if readers see no snapshot.
     """
     try:
         versions = versions_of(handle)
@@ -83,8 +85,10 @@ def _finding(
 def _in_catalogs(
     handle: TableHandle, newest: LoadedMetadata, head: int, targets: Targets | None
 ) -> tuple[str | None, int]:
-    """Return the lag of the catalogs as clauses (None without a lag), and the oldest snapshot that
-    one of them shows.
+    """Return the lag of the catalogs as clauses, and the number of the oldest newest snapshot in
+    them.
+
+    Without a lag the clauses are None, and the number is ``head``.
     """
     try:
         entries = entries_of(handle, targets)

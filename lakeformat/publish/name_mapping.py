@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the name mapping of a table: Iceberg readers use it for files without field ids.
+"""Makes the name mapping of a table, which Iceberg readers use for files without field ids.
 
-pypaimon writes such files. If several fields have had the same name, the name is mapped to one that
-was dropped: else readers would show the values of one field in another field.
+pypaimon writes such files. If several fields have had the same name, the name is mapped to a
+dropped field. Otherwise readers would return the values of one field in another field.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _system_columns(
 ) -> list[dict[str, Any]]:
     """Return the mapping of the system columns in the files of primary-key tables.
 
-    No reader shows them, but PyIceberg refuses files with a name that is not mapped.
+    Readers do not return these columns, but PyIceberg refuses files with a name that is not mapped.
     """
     ids = {field.id: key_field(field).id for field in keys}
     found = [
@@ -88,8 +88,8 @@ def _owner(ids: Sequence[int], alive: Collection[int]) -> int:
     """Return the id of the field that a name in a file means.
 
     ``ids`` are all fields that had the name, and ``alive`` the fields of the newest schema. For
-    several fields return a dropped one, or an id that no field has, so that no value is shown in
-    another field. The name is mapped at all because PyIceberg refuses files with unknown names.
+    several fields return a dropped field, or an id that no field has, so that no value is returned
+    in another field. The name is mapped at all because PyIceberg refuses files with unknown names.
     """
     if len(ids) == 1:
         return ids[0]

@@ -19,10 +19,10 @@ __all__ = ["needed_files"]
 
 
 def needed_files(handle: TableHandle) -> ObservedFiles:
-    """Return the names of the files that the published metadata refers to.
+    """Return the metadata directory with the names of its files that Iceberg readers need.
 
-    All other files there are orphan files of interrupted publications. Earlier metadata files are
-    needed as long as the metadata log of the newest one names them, for slow readers.
+    All other files in the directory are orphan files of interrupted publications. Earlier metadata
+    files are needed as long as the newest metadata log names them, for slow readers.
     """
     versions = versions_of(handle)
     newest = versions.newest()
@@ -34,9 +34,9 @@ def needed_files(handle: TableHandle) -> ObservedFiles:
 
 
 def _files_of_catalogs(versions: PublishedVersions) -> frozenset[str]:
-    """Return the metadata files that a REST service has written beside the published ones.
+    """Return the names of metadata files that a REST service wrote in the same directory.
 
-    The service itself deletes those that it no longer needs.
+    The service itself deletes the files that it no longer needs.
     """
     found = versions.storage.list(f"{versions.root}/{METADATA}")
     names = (each.name for each in found)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the manifests and the Iceberg metadata that show one Paimon snapshot.
+"""Writes the manifests and the Iceberg metadata that publish one Paimon snapshot.
 
 The names of manifests and manifest lists contain a new UUID. No reader finds them before the
 metadata is published.
@@ -47,7 +47,7 @@ __all__ = ["NextState"]
 
 @dataclass(frozen=True, slots=True)
 class NextState:
-    """Makes the metadata that shows one snapshot, based on metadata that was published before.
+    """Makes the metadata that publishes one snapshot, based on metadata that was published before.
 
     ``base`` must already have all schemas of the table.
     """
@@ -60,11 +60,10 @@ class NextState:
     deleted: DeletedRows
 
     def after_base(self, manifests: pa.Table, before: Snapshot | None = None) -> TableMetadata:
-        """Return the metadata of ``base`` with one more snapshot, the one right after it in the
-        table.
+        """Return the metadata of ``base`` with the next snapshot of the table.
 
-        ``manifests`` is the manifest list of ``base``, and ``before`` its Paimon snapshot, which is
-        read if it is needed and not given.
+        ``manifests`` is the manifest list of ``base``. ``before`` is the Paimon snapshot of
+        ``base``; if it is None, it is read when it is needed.
         """
         metadata = self.base.metadata
         parent = metadata.current_snapshot
@@ -80,12 +79,12 @@ class NextState:
         return self._with(started, self._changed(started, delta, before), metadata)
 
     def after_expired(self, manifests: pa.Table, before: Snapshot) -> TableMetadata:
-        """Return the metadata of ``base`` with one more snapshot, if snapshots between them have
+        """Return the metadata of ``base`` with a later snapshot; the snapshots between them have
         expired.
 
         The arguments are those of ``after_base``. As after any expiry, the new snapshot has no
-        parent, and time travel to a time before it finds no state. It keeps the manifests and row
-        ids of ``base``.
+        parent, and time travel to a time before it finds no state. The new snapshot keeps the
+        manifests and row ids of ``base``.
         """
         metadata = self.base.metadata
         parent = metadata.current_snapshot
@@ -104,7 +103,9 @@ class NextState:
         return self._with(started, self._change(started, ordered, removed, None, before), apart)
 
     def on_its_own(self) -> TableMetadata:
-        """Return metadata with only this snapshot, in which all files of the table are ADDED."""
+        """Return metadata with only this snapshot, in which all files of the table have the status
+        ADDED.
+        """
         started = self._base(None, MANIFEST_SCHEMA.empty_table())
         return self._with(started, self._all_of(started), self.base.metadata)
 

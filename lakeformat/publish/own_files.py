@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds out which files belong to a publication: those in its own directory.
+"""Finds the files that belong to a publication: those in its own directory.
 
 Another program may have changed the metadata, so that it names files of the Paimon table or of
-another table. Such files are not read, deleted or shown.
+another table. Such files are not read, deleted or published.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ __all__ = ["has_own_manifests", "names_own_files", "own_files"]
 
 
 def own_files(metadata: TableMetadata, addresses: Iterable[str]) -> list[str]:
-    """Return the URIs of ``addresses`` that are directly in the directory ``metadata``, where a
-    publication writes all of its files.
+    """Return the URIs of ``addresses`` that are directly in the directory ``metadata`` of the
+    table.
+
+    A publication writes all of its files to this directory.
     """
     directory = f"{_directory(metadata)}/"
     return [
@@ -31,9 +33,10 @@ def own_files(metadata: TableMetadata, addresses: Iterable[str]) -> list[str]:
 
 
 def names_own_files(metadata: TableMetadata) -> bool:
-    """Return True if all manifest lists are files of a publication, and new manifests will be.
+    """Return True if all manifest lists, and the directory for new manifests, belong to a
+    publication.
 
-    A publication writes no statistics files.
+    Return False for metadata with statistics files, which a publication never writes.
     """
     lists = [each.manifest_list for each in metadata.snapshots]
     known = [each for each in lists if each is not None]

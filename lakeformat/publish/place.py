@@ -24,7 +24,10 @@ it."""
 
 
 def versions_of(handle: TableHandle) -> PublishedVersions:
-    """Return the published metadata files of a table or branch."""
+    """Return the published metadata files of a table or branch.
+
+    Raise ``UnsupportedError`` if the options name a directory in a warehouse that cannot be used.
+    """
     table = ExternalRoots((location_of(location_of_table(handle)),))
     if handle.layout.branch != MAIN_BRANCH:
         return PublishedVersions(handle.storage, handle.layout.metadata_root, table)
@@ -35,13 +38,13 @@ def versions_of(handle: TableHandle) -> PublishedVersions:
 
 
 def location_of_table(handle: TableHandle) -> str:
-    """Return the URI of the table's data, written as in its Iceberg metadata."""
+    """Return the URI of the table's data, spelled as in its Iceberg metadata."""
     return location_at(handle.storage, handle.layout.root).rstrip("/")
 
 
 def require_place(handle: TableHandle) -> None:
-    """Raise ``UnsupportedError`` if the options ask for a place in a warehouse that the table is
-    not in.
+    """Raise ``UnsupportedError`` if the metadata belongs in a warehouse directory that cannot be
+    used.
     """
     if handle.layout.branch == MAIN_BRANCH and not handle.options.iceberg_is_at_table:
         _root_in_warehouse(handle)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes the snapshots of a Paimon table as Iceberg metadata, up to the newest one.
+"""Publishes the snapshots of a Paimon table as Iceberg metadata, up to the newest snapshot.
 
 Each change is a metadata file with the next number, and only one publication can create it. So a
 repeated call publishes nothing twice, and calls at the same time continue each other's work. If the
-published history differs from that of the table, it is published from scratch: the newest snapshot,
-and the older ones that the table still has.
+published history differs from the history of the table, the table is published from scratch. Then
+the newest snapshot and the older snapshots that the table still has are published.
 """
 
 from __future__ import annotations
@@ -71,12 +71,13 @@ _PROPERTIES = {
 
 @offering_arguments
 def publish_table(table: Table) -> PublishReport:
-    """Publish the snapshots of a Paimon table as Iceberg metadata, up to the newest one.
+    """Publish the snapshots of a Paimon table as Iceberg metadata, up to the newest snapshot.
 
     The table must have the option ``metadata.iceberg.storage``, such as ``table-location``. Each
     commit of this library publishes by itself, unless ``iceberg.publish-mode`` is ``async``. Call
     this function after other commits, or after a warning that a publication failed. You can repeat
-    it, and run it several times at once.
+    it, and run it several times at once. Raise ``InvalidRequestError`` if the table does not have
+    the option, and ``UnsupportedError`` if it cannot be published.
     """
     handle = require_published_table(table)
     return publish_head(handle, targets_of(handle), follows_upkeep=True)
@@ -87,13 +88,15 @@ def publish_head(
 ) -> PublishReport:
     """Publish the snapshots of a table or branch up to its newest one, also in catalogs.
 
-    With ``follows_upkeep`` also publish the tags, and remove expired snapshots.
+    With ``follows_upkeep`` also publish the tags, and remove expired snapshots. Raise
+    ``UnsupportedError`` if the table cannot be published, and ``CommitConflictError`` if other
+    publications were first in too many attempts.
     """
     return _Publication(with_newest_schema(handle), targets, follows_upkeep=follows_upkeep).run()
 
 
 class _Publication:
-    """One call of ``publish_head``; it publishes one snapshot after the other."""
+    """One call of ``publish_head``, which publishes one snapshot after the other."""
 
     def __init__(
         self, handle: TableHandle, targets: Targets | None, *, follows_upkeep: bool
@@ -141,7 +144,7 @@ class _Publication:
         return self._report(None)
 
     def _follow(self, newest: LoadedMetadata) -> None:
-        """Let the catalogs show the newest metadata, then delete the oldest files."""
+        """Set the newest metadata in the catalogs, then delete the oldest files."""
         if self._followers:
             self._followers.show()
             self._versions.delete_unlisted(newest)
@@ -149,8 +152,8 @@ class _Publication:
     def _base(self, newest: LoadedMetadata | None, head: Snapshot) -> LoadedMetadata | None:
         """Return ``newest`` if later snapshots can be published on it, else None.
 
-        It must be of this table, name only files of its publication, and show a snapshot that the
-        table still has.
+        The metadata must be of this table and name only files of its publication. Its newest
+        snapshot must be one that the table still has.
         """
         if newest is None or newest.metadata.location.rstrip("/") != self._versions.location:
             return None
@@ -166,8 +169,9 @@ class _Publication:
         return newest if is_read_later or self._manifests(newest) is not None else None
 
     def _manifests(self, base: LoadedMetadata) -> pa.Table | None:
-        """Return the manifest list of ``base``; None if it is damaged, or names files that are not
-        those of the publication.
+        """Return the manifest list of ``base``.
+
+        None if it is damaged, or names files that no publication wrote.
         """
         shown = base.metadata.current_snapshot
         assert shown is not None  # ``_base`` found it
@@ -187,9 +191,9 @@ class _Publication:
     def _publish(
         self, found: Newest, base: LoadedMetadata | None, head: Snapshot
     ) -> LoadedMetadata | None:
-        """Publish the snapshot after ``base``, or all kept snapshots if there is no ``base``.
+        """Publish the snapshot after ``base``, or all kept snapshots if ``base`` is None.
 
-        If ``base`` shows a later snapshot than ``head``, publish the rollback to ``head``. Return
+        If ``base`` has a later snapshot than ``head``, publish the rollback to ``head``. Return
         None if another publication was first.
         """
         handle, snapshot = self._handle, None
@@ -228,7 +232,7 @@ class _Publication:
     def _changed(
         self, base: LoadedMetadata, metadata: TableMetadata, number: int, *, must: bool = False
     ) -> LoadedMetadata | None:
-        """Publish changed metadata that shows no new snapshot; None if another publication was
+        """Publish changed metadata without a new snapshot; None if another publication was
         first.
         """
         now = self._handle.environment.now_millis()
@@ -276,7 +280,7 @@ class _Publication:
         """Publish changed tags, snapshots or another format version; None if another publication
         was first.
 
-        Then also delete the manifests that no snapshot needs any more.
+        After the publication, delete the manifests that no snapshot needs any more.
         """
         self._followers.show()  # a catalog that does not answer keeps the files it needs
         unneeded = unneeded_files(current, kept)
@@ -290,7 +294,7 @@ class _Publication:
         return made
 
     def _first(self, newest: LoadedMetadata | None, head: Snapshot) -> TableMetadata:
-        """Return metadata without snapshots; it keeps the UUID of the published table, if there is
+        """Return metadata without snapshots, with the UUID of the published table if there is
         one.
         """
         handle, before = self._handle, None if newest is None else newest.metadata
@@ -312,10 +316,9 @@ class _Publication:
         )
 
     def _first_row_id(self) -> int | None:
-        """Return the lowest row id that no row has had, for a table that is published from scratch;
-        None before format version 3.
+        """Return the lowest row id that no row has had; None before format version 3.
 
-        All metadata files are read, because a power cut may restore a deleted one with a lower
+        All metadata files are read, because a power cut may restore a deleted file with a lower
         number.
         """
         if self._version < HAS_ROW_IDS:
@@ -362,22 +365,20 @@ class _Publication:
 
 
 def _number(metadata: LoadedMetadata) -> int:
-    """Return the number of the snapshot that the metadata shows; -1 without a snapshot."""
+    """Return the number of the newest snapshot in the metadata; -1 without a snapshot."""
     number = metadata.metadata.current_snapshot_id
     return -1 if number is None else number
 
 
 def _names_in(metadata: TableMetadata) -> tuple[object, object]:
-    """Return the snapshot ids and the references; they differ after an expiry or a change of
+    """Return the snapshot ids and the references, which differ after an expiry or a change of
     tags.
     """
     return {each.snapshot_id for each in metadata.snapshots}, dict(metadata.references)
 
 
 def _logged(metadata: TableMetadata, before: LoadedMetadata) -> TableMetadata:
-    """Return metadata made from scratch with the metadata log of ``before``, and a time
-    after it.
-    """
+    """Return metadata made from scratch with the metadata log of ``before``, and a later time."""
     times = metadata.last_updated_ms, before.metadata.last_updated_ms
     started = replace(metadata, metadata_log=before.metadata.metadata_log)
     return following(started, before.metadata, before.metadata_file, max(times))

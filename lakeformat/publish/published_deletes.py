@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the deleted rows of a Paimon snapshot as Iceberg delete files, in the metadata directory.
 
-Paimon stores deletion vectors in index files, which most Iceberg readers cannot read: they need a
+Paimon stores deletion vectors in index files. Most Iceberg readers cannot read them: they need a
 Puffin file around the vectors, and format version 2 has no vectors. So changed vectors are written
 again: in Puffin files, or in version 2 as one small Parquet file for each data file.
 """
@@ -28,8 +28,9 @@ from lakeformat.publish.format_version import HAS_ROW_IDS
 __all__ = ["DeletedFile", "PublishedDeletes"]
 
 _MOST_IN_A_FILE = 1000
-"""The largest number of vectors in a Puffin file, because some readers read the whole file for
-one."""
+"""The largest number of vectors in a Puffin file, because some readers read the whole file for one
+vector.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +43,14 @@ class DeletedFile:
 
     @property
     def scope(self) -> str:
-        """A text that is equal for files of the same partition."""
+        """A text that is equal only for files of the same partition."""
         return repr(self.partition[0].as_py())
 
 
 class PublishedDeletes:
-    """Writes the deletes of one snapshot, and deletes them if it is not published."""
+    """Writes the delete files of one snapshot; ``delete_all`` deletes them if it is not
+    published.
+    """
 
     def __init__(self, base: LoadedMetadata, environment: Environment) -> None:
         self._base, self._environment = base, environment
@@ -69,7 +72,7 @@ class PublishedDeletes:
         return pa.concat_tables(found)
 
     def none(self) -> pa.Table:
-        """Return a table without entries."""
+        """Return a table of manifest entries without rows."""
         metadata = self._base.metadata
         return entry_schema(partition_type(metadata, metadata.partition_specs[0])).empty_table()
 
@@ -81,9 +84,7 @@ class PublishedDeletes:
 def _parts(
     files: Iterable[tuple[DeletedFile, DeletionVector]],
 ) -> Iterator[Iterator[tuple[DeletedFile, DeletionVector]]]:
-    """Divide the files into parts of limited size; read each part to its end before you take the
-    next.
-    """
+    """Divide the files into parts of at most 1,000; read each part to its end before the next."""
     rest = iter(files)
     for first in rest:
         yield _with_first(first, islice(rest, _MOST_IN_A_FILE - 1))

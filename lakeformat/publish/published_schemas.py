@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schemas of a table, as Iceberg metadata shows them."""
+"""The schemas of a Paimon table in the form of Iceberg metadata."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ class PublishedSchemas:
         self._found: dict[int, tuple[TableSchema, Schema]] = {}
 
     def of(self, number: int) -> tuple[TableSchema, Schema]:
-        """Return the Paimon schema and the Iceberg schema of a schema id."""
+        """Return the Paimon schema and the Iceberg schema of a schema id.
+
+        Raise ``UnsupportedError`` for a type that Iceberg does not have.
+        """
         if number not in self._found:
             handle = self._handle
             found = handle.schema
@@ -43,8 +46,7 @@ class PublishedSchemas:
         return self._found[number]
 
     def added_to(self, metadata: TableMetadata, snapshot: Snapshot) -> TableMetadata:
-        """Return metadata with all schemas of the table; the schema of ``snapshot`` is the current
-        one.
+        """Return metadata with all schemas of the table; the schema of ``snapshot`` is current.
 
         Raise ``UnsupportedError`` if the type of a column changed in a way that Iceberg does not
         allow.
@@ -68,7 +70,7 @@ class PublishedSchemas:
         )
 
     def are_redefined(self, metadata: TableMetadata, snapshot: Snapshot) -> bool:
-        """Return True if the table now has another schema with the number of a published one.
+        """Return True if the table now has another schema with the number of a published schema.
 
         A rollback by another engine may delete schemas; their numbers are then used again.
         """

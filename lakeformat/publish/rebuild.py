@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the metadata of a table from scratch: its newest snapshot, with the kept ones before it.
+"""Makes the metadata of a table from scratch: its newest snapshot, and the kept snapshots before
+it.
 
 Only the oldest snapshot lists all files. Each later snapshot lists the changes since the snapshot
 before it.
@@ -25,12 +26,14 @@ __all__ = ["Rebuild"]
 
 _log = logging.getLogger(__name__)
 _MOST_RESTARTS = 3
-"""After more snapshots than this that cannot be published, only the newest one is published."""
+"""After this many restarts because of unpublishable snapshots, only the newest snapshot is
+published.
+"""
 _NOT_READABLE = (CorruptTableError, NotFoundError, UnsupportedError)
 
 
 class Rebuild:
-    """Writes the manifests of all snapshots, and deletes them if they are not published."""
+    """Writes the manifests of all snapshots; ``discard`` deletes them if they are not published."""
 
     def __init__(
         self, first: LoadedMetadata, state: Callable[[LoadedMetadata, Snapshot], NextState]
@@ -43,10 +46,11 @@ class Rebuild:
         self._done = 0
 
     def metadata(self, history: Sequence[KeptSnapshot]) -> TableMetadata:
-        """Return the metadata of all snapshots in ``history``, oldest first.
+        """Return the metadata of all snapshots in ``history``, which are oldest first.
 
         If an older snapshot cannot be published, for example because it expires meanwhile, the
-        history begins after it, with a warning.
+        history begins after it, with a warning. If the newest one cannot be published, raise its
+        error: ``CorruptTableError``, ``NotFoundError`` or ``UnsupportedError``.
         """
         rest = history
         for restarts in count(1):

@@ -16,17 +16,18 @@ class PublishReport(Report):
 
     table: str
     snapshot_id: int | None
-    """The newest published snapshot; None if the table has no snapshots."""
+    """The number of the newest published snapshot; None if the table has no snapshots."""
     published: tuple[int, ...]
     """The numbers of the snapshots that this call published, oldest first."""
     rebuilt: bool
-    """True if the call published from scratch: the newest snapshot, and the older ones that the
-    table still has, up to the option ``iceberg.publish-history``."""
+    """True if the call published from scratch: the newest snapshot, and older snapshots.
+
+    These are the snapshots that the table still has, up to the option ``iceberg.publish-history``.
+    """
     updated: bool
-    """True if the call brought the published snapshots and tags up to date with those of the
-    table."""
+    """True if the call published changed tags, an expiry or a rollback of the table."""
     catalogs: tuple[str, ...]
-    """The tables of catalogs that this call created or moved."""
+    """The names of the tables in catalogs that this call created or moved to new metadata."""
     metadata_file: str | None
     """The URI of the current Iceberg metadata file; None if the table has no snapshots."""
     reason: str

@@ -27,7 +27,7 @@ _ONLY = {
     "chain-table.enabled": "false",
     "data-evolution.enabled": "false",
 }
-"""The only value that the option may have in a published table, by the key of the option.
+"""The only value that an option may have in a published table, by the key of the option.
 
 The rows of a chain table are merged from two branches.
 """
@@ -62,7 +62,10 @@ def unpublishable_reason(schema: TableSchema) -> str | None:
 
 
 def require_publishable_at_first(handle: TableHandle) -> None:
-    """Raise ``UnsupportedError`` if a table without snapshots cannot be published."""
+    """Raise ``UnsupportedError`` if a table without snapshots cannot be published.
+
+    A table with snapshots is not checked.
+    """
     try:
         require_publishable(handle.schema)
     except UnsupportedError:
@@ -71,7 +74,8 @@ def require_publishable_at_first(handle: TableHandle) -> None:
 
 
 def require_publishable_change(before: TableSchema, after: TableSchema) -> None:
-    """Raise ``UnsupportedError`` if the publication cannot follow a change of the schema.
+    """Raise ``UnsupportedError`` if a published table cannot be published after a change of its
+    schema.
 
     Every change is allowed in a table whose publication was impossible before, because the change
     may be one of the steps that make it possible.

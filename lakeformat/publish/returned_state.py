@@ -16,7 +16,9 @@ __all__ = ["published_snapshot", "returned_to"]
 
 
 def published_snapshot(metadata: TableMetadata, head: Snapshot) -> IcebergSnapshot | None:
-    """Return the Iceberg snapshot that shows ``head``; None if the metadata does not have it."""
+    """Return the Iceberg snapshot that publishes ``head``; None if the metadata does not have
+    it.
+    """
     found = metadata.snapshot(head.id)
     return found if found is not None and found.summary.get(IDENTITY) == head.identity else None
 
@@ -24,11 +26,12 @@ def published_snapshot(metadata: TableMetadata, head: Snapshot) -> IcebergSnapsh
 def returned_to(
     metadata: TableMetadata, head: IcebergSnapshot, newest_schema: int
 ) -> TableMetadata:
-    """Return the metadata with ``head`` as the newest snapshot, without all later ones.
+    """Return the metadata with ``head`` as the newest snapshot, without all later snapshots.
 
     After a rollback, new commits of the Paimon table use the numbers of the deleted snapshots and
     schemas again. So the later snapshots, and schemas above ``newest_schema``, are removed from the
-    metadata. ``next-row-id`` is kept, because readers may have seen its row ids.
+    metadata. ``next-row-id`` is kept, because readers may have seen the row ids of deleted
+    snapshots.
     """
     left = {each.snapshot_id for each in metadata.snapshots if each.snapshot_id > head.snapshot_id}
     references = {

@@ -48,8 +48,9 @@ __all__ = [
 
 _ID = b"PARQUET:field_id"
 _KEY_COLUMNS = 1_073_741_823
-"""In files of primary-key tables, the copy of a key column has the id of its column plus this
-number."""
+"""In files of primary-key tables, the copy of a key column has the id of the column plus this
+number.
+"""
 _MOST_MICROS = 6
 _HAS_NANOS = 3
 """The first format version of Iceberg with times in nanoseconds."""
@@ -74,8 +75,8 @@ _PROMOTED = {("int", "long"), ("float", "double")}
 def iceberg_schema(schema: TableSchema, version: int) -> Schema:
     """Return the Iceberg schema of a Paimon schema in a version of Iceberg's format.
 
-    Raise ``UnsupportedError`` if Iceberg readers cannot read the type of a column; it names the
-    column.
+    Raise ``UnsupportedError``, with the name of the column, if Iceberg readers cannot read its
+    type.
     """
     for field in schema.fields:
         _require_types(field.name, field.type, version)
@@ -87,10 +88,10 @@ def iceberg_schema(schema: TableSchema, version: int) -> Schema:
 
 
 def without_dropped(schema: TableSchema, newest: TableSchema, version: int) -> TableSchema:
-    """Return an earlier schema without the columns that Iceberg readers cannot read and that the
-    newest schema does not have.
+    """Return an earlier schema without dropped columns that Iceberg readers cannot read.
 
-    So a table can be published again after such a column was dropped.
+    A column is dropped if the newest schema does not have it. So a table can be published again
+    after such a column was dropped.
     """
     alive = {field.id for field in newest.fields}
     fields = tuple(
@@ -100,7 +101,7 @@ def without_dropped(schema: TableSchema, newest: TableSchema, version: int) -> T
 
 
 def iceberg_spec(schema: TableSchema) -> PartitionSpec:
-    """Return the partition spec of a table: the transform identity of each partition column."""
+    """Return the partition spec of a table: an identity field for each partition column."""
     fields = (
         PartitionField((field.id,), FIRST_FIELD_ID + place, field.name, "identity")
         for place, field in enumerate(partition_fields(schema))
@@ -111,7 +112,7 @@ def iceberg_spec(schema: TableSchema) -> PartitionSpec:
 def last_column_id(schemas: Sequence[Schema], newest: TableSchema) -> int:
     """Return the highest id of a column in the schemas and in the data files of a table.
 
-    Files of a table with a primary key have copies of the key columns with ids of their own.
+    Files of a table with a primary key have copies of the key columns, which have ids of their own.
     ClickHouse refuses a file with an id above the ``last-column-id`` of the metadata.
     """
     ids = [number for schema in schemas for number in _ids(schema.struct)]
@@ -176,9 +177,7 @@ def _primitive(kind: AtomicType) -> PrimitiveType:
 
 
 def _require_types(column: str, kind: DataType, version: int) -> None:
-    """Raise ``UnsupportedError`` if readers of a version of Iceberg cannot read a part of a
-    column.
-    """
+    """Raise ``UnsupportedError`` if readers of a format version cannot read a part of a column."""
     match kind:
         case RowType(fields=fields):
             for field in fields:

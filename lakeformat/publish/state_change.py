@@ -38,8 +38,9 @@ class StateChange:
     changed: pa.Array
     """The URIs of data files whose earlier deletes must be removed."""
     partitions: pa.StructArray | None = None
-    """Partitions that include all partitions of the files in ``removed``; None for all
-    partitions.
+    """Partitions that include all partitions of the files in ``removed``.
+
+    None means that the files may be in any partition.
     """
 
     def __call__(self, base: Base) -> FileChange:
@@ -64,8 +65,8 @@ class StateChange:
     def _left(self, base: Base) -> WithoutFiles:
         """Return the manifests without the removed files.
 
-        Only manifests that may name a file of ``partitions`` are read. Those of data files are read
-        until all removed data files are found.
+        Only manifests that may name a file of ``partitions`` are read. Manifests of data files are
+        read until all removed data files are found.
         """
         if not len(self.removed) and not len(self.changed):
             return WithoutFiles(base.manifests, [])
@@ -103,8 +104,8 @@ class _LeavingFiles:
 
 
 def _made(base: Base, entries: pa.Table) -> list[pa.Table]:
-    """Write manifests of new data files or delete files; return the rows of the manifest list for
-    them.
+    """Write manifests of new data files or delete files; return their rows for the manifest
+    list.
     """
     metadata = base.loaded.metadata
     of_deletes = entries.column("content")[0].as_py() != DATA

@@ -33,8 +33,9 @@ def touched_manifests(
 
 
 def _may_hold(manifests: pa.Table, place: int, values: pa.Array, kind: PrimitiveType) -> pa.Array:
-    """Return a mask of the manifests in which partition field ``place`` may have one of ``values``:
-    the ranges have values in common, or the range of the manifest is unknown.
+    """Return a mask of the manifests in which partition field ``place`` may have one of ``values``.
+
+    In these manifests the range of the field overlaps the range of ``values``, or is unknown.
     """
     if pa.types.is_floating(values.type):  # NaN is in no range
         return pa.repeat(pa.scalar(True), len(manifests))

@@ -22,7 +22,7 @@ from lakeformat.paimon.read.deletions import deleted_rows_of, find_vector_files,
 __all__ = ["ChangedVector", "Place", "changed_vectors", "files_by_place", "vectors_of"]
 
 Place: TypeAlias = tuple[bytes, int]
-"""The encoded partition and the bucket. Within them the name of a data file is unique."""
+"""The encoded partition and the bucket, within which the name of a data file is unique."""
 _Files: TypeAlias = Mapping[Place, Sequence[IndexHead]]
 
 
@@ -65,7 +65,7 @@ def changed_vectors(
     after: Snapshot,
     added: Mapping[Place, Collection[str]],
 ) -> Iterator[ChangedVector]:
-    """Yield the vectors that differ between two snapshots, and those of the added data files.
+    """Yield the vectors that differ between two snapshots, and the vectors of the added data files.
 
     Vectors of files that the table no longer has may be among them.
     """
@@ -85,11 +85,11 @@ def _changed_in(
     place: Place,
     added: Collection[str],
 ) -> Iterator[ChangedVector]:
-    """Yield the changed vectors of a bucket; its unchanged index files are read only if data files
-    were added.
+    """Yield the changed vectors of a bucket.
 
-    A data file has at most one vector in a snapshot. So one whose vector was in an index file that
-    the newer snapshot lacks has none there, unless a new index file has it.
+    Unchanged index files are read only if data files were added. A data file has at most one vector
+    in a snapshot. If only the older snapshot has its index file, and no new index file has a vector
+    of it, then it has none any more.
     """
     old_files, new_files = before[1].get(place, ()), after[1].get(place, ())
     old_names, new_names = ({each.file_name for each in some} for some in (old_files, new_files))

@@ -3,9 +3,8 @@
 
 Each change of the metadata is a new file with the next number, and no file changes afterwards. So
 readers never find a half-written file, and readers that remember a file notice each change. The
-numbers are above those of all snapshots: Paimon's own publication names its files by snapshots.
-
-The file ``version-hint.text`` names the current one for readers.
+numbers are above those of all snapshots: Paimon's own publication names its files by snapshots. The
+file ``version-hint.text`` names the current file for readers.
 """
 
 from __future__ import annotations
@@ -54,7 +53,9 @@ class Newest:
     loaded: LoadedMetadata | None
     """The newest published metadata; None if there is none."""
     next_number: int
-    """The number of the next file. If another publication creates it, this result is outdated."""
+    """The number of the next file. If another publication creates that file, this result is
+    outdated.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class PublishedVersions:
 
     @property
     def location(self) -> str:
-        """The URI of the table, written as in its Iceberg metadata."""
+        """The URI of the table, spelled as in its Iceberg metadata."""
         return location_at(self.storage, self.root).rstrip("/")
 
     @property
@@ -80,8 +81,8 @@ class PublishedVersions:
     def shown(self) -> LoadedMetadata | None:
         """Return the metadata that readers find by the version hint; None if there is none.
 
-        Raise ``InvalidRequestError`` if another program wrote the metadata for an Iceberg table of
-        its own.
+        Raise ``InvalidRequestError`` if another program wrote the metadata for another Iceberg
+        table, and ``CorruptTableError`` if the file is damaged.
         """
         try:
             path = find_metadata_file(self.storage, self.root)
@@ -90,14 +91,18 @@ class PublishedVersions:
         return self._read(path)
 
     def newest(self) -> LoadedMetadata | None:
-        """Return the newest published metadata that can be read; None if there is none."""
+        """Return the newest published metadata that can be read; None if there is none.
+
+        Errors as in ``look``.
+        """
         return self.look().loaded
 
     def look(self) -> Newest:
         """Find the newest published metadata and the number of the next file.
 
-        Files that another program put there, also with higher numbers, are skipped if there is
-        published metadata below them.
+        Files of another program in the directory, also with higher numbers, are skipped if there is
+        published metadata below them. Raise ``InvalidRequestError`` if another program wrote
+        metadata for another Iceberg table, or used up the numbers.
         """
         files = self._files()
         highest = files[0][0] if files else 0
@@ -134,8 +139,8 @@ class PublishedVersions:
         """Write the number of ``current`` to the version hint, unless a newer file exists.
 
         Then delete the metadata files that ``before`` lists in its log and ``current`` does not. If
-        the hint cannot be written, that is a warning. With ``must`` it is an error, because the
-        caller then deletes files that readers of an older hint need.
+        the hint cannot be written, only log a warning. With ``must`` raise the error of the storage
+        instead, because the caller then deletes files that readers of an older hint need.
         """
         number = version_of(current.path)
         assert number is not None
@@ -151,7 +156,7 @@ class PublishedVersions:
     def delete_unlisted(self, current: LoadedMetadata) -> None:
         """Delete the metadata files with lower numbers than all files in the log of ``current``.
 
-        They were kept while a catalog named one of them.
+        They were kept while a catalog named one of them. A failure is only logged.
         """
         log = current.metadata.metadata_log
         listed = [
@@ -211,7 +216,9 @@ class PublishedVersions:
 
 
 def _with_own_log(loaded: LoadedMetadata) -> LoadedMetadata:
-    """Return the metadata with only those files in its log that a publication may delete."""
+    """Return the metadata with only the files of the publication in its log, which it may
+    delete.
+    """
     metadata = loaded.metadata
     own = {*own_files(metadata, (each.metadata_file for each in metadata.metadata_log))}
     log = tuple(each for each in metadata.metadata_log if each.metadata_file in own)

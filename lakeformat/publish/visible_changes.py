@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the files that Iceberg readers see after a commit but not before it, and the reverse."""
+"""Finds the files that Iceberg readers see only after a commit, and those that they see only
+before.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +34,10 @@ class VisibleChanges:
     def of(self, changes: ManifestColumns) -> tuple[ManifestColumns, pa.Array]:
         """Return the files that become visible, and the URIs of files that are no longer visible.
 
-        A file that is removed and added again, for example with a new index, is in neither result.
-        If readers see only the highest level of each bucket, a file on a higher level hides the
-        files of lower levels. So all files of the changed buckets are read, unless only level 0 has
-        changed.
+        ``changes`` are the files that the commit added and removed. A file that is removed and
+        added again, for example with a new index, is in neither result. If readers see only the
+        highest level of each bucket, a file on a higher level hides the files of lower levels. So
+        all files of the changed buckets are read, unless only level 0 has changed.
         """
         schema = self.handle.schema
         if not shows_top_levels(schema):
@@ -51,8 +53,8 @@ class VisibleChanges:
         )
 
     def since(self, before: Snapshot) -> tuple[ManifestColumns, pa.Array]:
-        """Return the files that became visible since snapshot ``before``, and the URIs of files
-        that are no longer visible.
+        """Return the files that became visible since ``before``, and the URIs of files no longer
+        visible.
 
         All files of both snapshots are listed.
         """

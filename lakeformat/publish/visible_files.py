@@ -21,15 +21,17 @@ _VECTORS = "paimon-deletion-vectors"
 def marks_of(schema: TableSchema) -> dict[str, str]:
     """Return the entries of a snapshot summary that record if the table has deletion vectors.
 
-    With deletion vectors, readers of a primary-key table see all levels above 0.
+    If it has, readers of a primary-key table see all levels above 0.
     """
     has_vectors = bool(schema.primary_keys) and schema.table_options.deletion_vectors_enabled
     return {_VECTORS: "true"} if has_vectors else {}
 
 
 def shows_such_files(summary: Mapping[str, str], schema: TableSchema) -> bool:
-    """Return True if the published snapshot with this summary was made with the same setting of
-    deletion vectors, and so shows the same levels.
+    """Return True if the table had the same setting of deletion vectors when the snapshot was
+    published.
+
+    Then the snapshot with this ``summary`` has files of the same levels as the next one.
     """
     return (_VECTORS in summary) is (_VECTORS in marks_of(schema))
 
@@ -45,11 +47,12 @@ def shows_top_levels(schema: TableSchema) -> bool:
 def visible_files(schema: TableSchema, files: ManifestColumns) -> Mask:
     """Return a mask of the files that readers can read without a merge.
 
-    Append table: all files. Primary-key table: the files of the highest level of each bucket, if
-    that level is above 0; each key occurs there once. After a change of ``num-levels`` buckets may
-    have different highest levels. With deletion vectors or the merge engine ``first-row``: the
-    files of all levels above 0. A file of a primary-key table with delete markers is never
-    selected. If ``shows_top_levels`` returns True, ``files`` must have all files of each bucket.
+    In an append table these are all files. In a primary-key table these are the files of the
+    highest level of each bucket, if that level is above 0. Each key occurs there once. After a
+    change of ``num-levels`` buckets may have different highest levels. With deletion vectors or the
+    merge engine ``first-row`` these are the files of all levels above 0. A file of a primary-key
+    table with delete markers is never selected. If ``shows_top_levels`` returns True, ``files``
+    must have all files of each bucket.
     """
     levels = files.level.numbers
     if not schema.primary_keys:

@@ -33,7 +33,7 @@ _MICROS = 6
 
 
 def with_wider_times(schema: TableSchema, before: TableSchema | None) -> TableSchema:
-    """Return the schema with 6 digits for each new time with at most 3 digits.
+    """Return the schema with 6 digits for each new time column that has at most 3 digits.
 
     ``before`` is the schema before a change, whose columns may have files; None for a new table.
     """

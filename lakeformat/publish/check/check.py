@@ -49,7 +49,8 @@ def check_publication(table: Table, readers: Sequence[Reader] = READERS) -> Publ
 
     The expected rows are those of the published files; this library reads them without the Iceberg
     metadata. The names of the files in the metadata are compared, too. Nothing is changed. Memory
-    grows by 32 bytes for each row of the table.
+    grows by 32 bytes for each row of the table. Raise ``InvalidRequestError`` if the table is not
+    published, and ``NotFoundError`` if the table no longer has the published snapshot.
     """
     handle = with_newest_schema(require_published_table(table))
     newest = versions_of(handle).shown()
@@ -80,8 +81,9 @@ class ExpectedRows:
         return len(self._hashes)
 
     def differences(self, batches: Iterable[pa.RecordBatch]) -> tuple[int, int, int]:
-        """Return the number of rows in ``batches``, of expected rows that are missing there, and of
-        rows that are not expected.
+        """Return the number of rows in ``batches``, of missing rows and of unexpected rows.
+
+        A missing row is expected, but not in ``batches``.
         """
         given = _hashes(batches, self._schema)
         ours, theirs = paired_rows(self._hashes, given)
@@ -110,7 +112,7 @@ def _checked(reader: Reader, newest: LoadedMetadata, expected: ExpectedRows) -> 
 
 
 def _hashes(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Hashes:
-    """Return a hash of each row; its columns are first cast to ``schema``."""
+    """Return a hash of each row, after a cast of its columns to ``schema``."""
     parts = [np.empty((0, 2), np.uint64)]
     for batch in batches:
         columns = [batch.column(field.name).cast(field.type) for field in schema]
@@ -154,8 +156,9 @@ def _report(
 
 
 def publishable_rows(handle: TableHandle, snapshot: Snapshot) -> Scan:
-    """Return a scan of the files of a snapshot whose rows need no merge, with the published columns
-    of the snapshot.
+    """Return a scan of the files of a snapshot whose rows need no merge.
+
+    The scan has the columns of the snapshot that are published.
     """
     live = plan_columns(handle, snapshot).columns
     hidden = live.filter(~visible_files(handle.schema, live)).file_name.texts()

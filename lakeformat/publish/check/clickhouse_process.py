@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets ClickHouse (``chdb``) read a table, in a process of its own.
+"""Lets ClickHouse (``chdb``) read a table in a separate process.
 
-ClickHouse reads only files below the working directory of its process, so this one works in the
+ClickHouse reads only files below the working directory of its process, so the process works in the
 root directory.
 """
 
@@ -29,7 +29,10 @@ _LONGEST_SECONDS = 3600
 
 
 def clickhouse_rows(metadata_file: str) -> Iterator[pa.RecordBatch]:
-    """Yield all rows of a table on a local disk, from the URI of its metadata file."""
+    """Yield all rows of a table on a local disk, from the URI of its metadata file.
+
+    Raise ``UnavailableError`` if ClickHouse cannot read the table.
+    """
     with tempfile.NamedTemporaryFile(suffix=".arrow") as rows:
         command = [sys.executable, "-P", "-c", _RUN, _query(metadata_file), rows.name]
         done = subprocess.run(
@@ -57,7 +60,7 @@ def _quoted(text: str) -> str:
 
 
 def _last_line(text: str) -> str:
-    """Return the last line that names an error, or else the last one."""
+    """Return the last line that names an error, or else the last line."""
     lines = [each.strip() for each in text.splitlines() if each.strip()]
     named = [each for each in lines if "Exception" in each or "Error" in each]
     return (named or lines or ["its process ended without a message"])[-1]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the data files that Iceberg metadata names with the published files of a snapshot.
 
-A reader may open any file that the metadata names. Another program could have added one there.
+A reader may open any file that the metadata names, also a file that another program added to the
+metadata.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ __all__ = ["wrong_files"]
 
 
 def wrong_files(handle: TableHandle, newest: LoadedMetadata, snapshot: Snapshot) -> str | None:
-    """Return a message about data files that the metadata names and ``snapshot`` does not publish,
-    or the reverse, and about delete files of other programs; None if there are none.
+    """Return a message about wrong files in the metadata; None if there are none.
+
+    Wrong are data files that the metadata names and ``snapshot`` does not publish, the reverse, and
+    delete files of other programs.
     """
     data, deletes = _named(newest)
     expected = _published(handle, newest, snapshot)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The readers of Iceberg that this Python environment may have; none of them is required."""
+"""The Iceberg readers that this Python environment may have; none of them is required."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ class ReaderLimit:
     """The limit and the remedy, as a sentence without a full stop."""
     applies: Callable[[TableMetadata], bool]
     error: str = ""
-    """A part of the reader's error; empty if the reader returns other rows."""
+    """A part of the reader's error message; empty if the reader returns wrong rows without an
+    error.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +53,9 @@ class Reader:
         return not self.needs_local_files or loaded.places.storage.scheme == _LOCAL
 
     def limit_of(self, metadata: TableMetadata, error: str = "") -> str | None:
-        """Return the limit that explains an error, or without an error other rows; None if no
-        limit does.
+        """Return the reason of the known limit that explains a result; None if no limit does.
+
+        ``error`` is the error message of the reader; empty if the reader returned other rows.
         """
         for each in self.limits:
             is_alike = each.error in error if each.error else not error
@@ -92,7 +95,7 @@ def _with_duckdb(loaded: LoadedMetadata) -> Iterable[pa.RecordBatch]:
 def _duckdb_extension(version: str, name: str) -> str:
     """Return the path of a DuckDB extension in an installed package.
 
-    If there is no such package, return the name, with which DuckDB loads an extension of its own.
+    Without such a package, return the name, with which DuckDB finds an extension that it installed.
     """
     package = f"duckdb_extension_{name}"
     if find_spec(package) is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of comparing the rows of Iceberg readers."""
+"""The report of comparing the rows that Iceberg readers return."""
 
 from __future__ import annotations
 
@@ -13,20 +13,23 @@ __all__ = ["PublicationCheckReport", "ReaderCheck"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderCheck:
-    """The result of one reader."""
+    """The result of the check with one reader."""
 
     reader: str
     outcome: Literal["equal", "differ", "failed", "known limit", "not installed", "not checked"]
-    """``known limit``: the reader cannot read such tables, so its error or its other rows are no
-    problem of the table."""
+    """The result in one word. ``known limit`` means that the reader cannot read such tables: its
+    error or its other rows are no problem of the table.
+    """
     rows: int | None = None
-    """The number of rows that the reader returned; None if it returned none."""
+    """The number of rows that the reader returned; None if it could not read the table."""
     missing_rows: int = 0
     """The number of rows in the published files that the reader did not return."""
     other_rows: int = 0
     """The number of returned rows that are not in the published files."""
     reason: str = ""
-    """The error, the missing package, or the reason why the reader was not used."""
+    """The error, the limit, the command that installs the reader, or the reason why it was not
+    used.
+    """
 
     def __str__(self) -> str:
         if self.outcome == "differ":
@@ -40,24 +43,29 @@ class PublicationCheckReport(Report):
 
     table: str
     snapshot_id: int | None
-    """The published snapshot that the readers read; None if none is published."""
+    """The number of the published snapshot that the readers read; None if no snapshot is published.
+    """
     metadata_file: str | None
-    """The URI of the Iceberg metadata file of that snapshot."""
+    """The URI of the Iceberg metadata file of that snapshot; None if no snapshot is published."""
     rows: int
     """The number of rows in the published files, read as a Paimon table."""
     outstanding: str | None
-    """Words about snapshots that are not published yet, as in ``lake health``; None if there are
-    none."""
+    """A sentence about snapshots that are not published yet, as in ``lake health``; None if there
+    are none.
+    """
     wrong_files: str | None
-    """Words about files that the metadata names although no publication did, or does not name
-    although they are published; None if there are none."""
+    """A sentence about files that the metadata names but no publication wrote, or the reverse; None
+    if there are none.
+    """
     readers: tuple[ReaderCheck, ...]
     reason: str
     """The outcome in one sentence, for the log."""
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """The problems that need an action; empty if every installed reader has the same rows."""
+        """The problems that need an action; empty if every checked reader returned the expected
+        rows.
+        """
         found = (each for each in (self.outstanding, self.wrong_files) if each is not None)
         bad = (each for each in self.readers if each.outcome in ("differ", "failed"))
         return (*found, *map(str, bad))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contract of a catalog that names the published metadata of a table.
+"""The interface of a catalog that names the published metadata of a table.
 
 The module that opens tables passes the catalogs to the publication, so that this package imports no
 client of a catalog.
@@ -20,12 +20,12 @@ __all__ = ["CatalogEntry", "Named", "Targets", "is_ours"]
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A table of a catalog: the address of its metadata file, and the content."""
+    """A table of a catalog: the address and the content of its metadata file."""
 
     address: str
     """The URI of the metadata file."""
     metadata: TableMetadata | None
-    """The content; None if the file does not exist, or if it is not among the published files."""
+    """The content; None if the file does not exist or is not one of the published files."""
 
 
 class CatalogEntry(Protocol):
@@ -45,13 +45,17 @@ class CatalogEntry(Protocol):
         ...
 
     def create(self, newest: LoadedMetadata) -> bool:
-        """Add the table to the catalog; return False if another program added one in the
-        meantime.
+        """Add the table to the catalog; return False if another program added one in the meantime.
+
+        After ``CommitOutcomeUnknownError`` the table may have been added.
         """
         ...
 
     def move(self, named: Named, newest: LoadedMetadata) -> bool:
-        """Let the catalog name ``newest``; return False if it does not name ``named`` any more."""
+        """Make the catalog name ``newest``; return False if it no longer names ``named``.
+
+        After ``CommitOutcomeUnknownError`` the entry may have been moved.
+        """
         ...
 
     def remove(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Brings the entry of a catalog to the newest published metadata.
+"""Updates the entry of a catalog to the newest published metadata.
 
 The metadata files decide which state is the newest; the catalog follows. The newest file is
 searched after the catalog was asked, and the entry is changed only if the catalog still names the
@@ -23,10 +23,11 @@ _ATTEMPTS = 10
 
 
 def follow(entry: CatalogEntry, versions: PublishedVersions, environment: Environment) -> bool:
-    """Let the catalog name the newest metadata; return False if it did already or if none is
-    published.
+    """Make the catalog name the newest metadata; return True if the entry was created or moved.
 
-    Raise ``AlreadyExistsError`` if the catalog has another table with the same name.
+    Return False if the catalog names it already, or if no metadata is published. Raise
+    ``AlreadyExistsError`` if the catalog has another table with the same name, and
+    ``CommitConflictError`` if other programs changed the entry in each attempt.
     """
     lost: CommitOutcomeUnknownError | None = None
     for attempt in range(1, _ATTEMPTS + 1):

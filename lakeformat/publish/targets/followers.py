@@ -16,7 +16,9 @@ __all__ = ["Followers", "entries_of", "entry_lag", "targets_of"]
 
 
 class Followers:
-    """Moves every entry of a table to the newest metadata, and records which ones it moved."""
+    """Moves every entry of a table to the newest metadata, and records the names of moved
+    entries.
+    """
 
     def __init__(
         self,
@@ -38,8 +40,8 @@ class Followers:
         return tuple(self._moved)
 
     def show(self) -> None:
-        """Let every catalog name the newest metadata; after all were tried, raise the first
-        failure.
+        """Make every catalog name the newest metadata; after all were tried, raise the first
+        ``LakeError``.
         """
         failures = []
         for entry in self._entries:
@@ -53,13 +55,18 @@ class Followers:
 
 
 def targets_of(handle: TableHandle) -> Targets | None:
-    """Return the catalogs that the connection of an opened table can reach."""
+    """Return the catalogs that the connection of an opened table can reach; None without a
+    connection.
+    """
     found: Targets | None = getattr(handle.observer, "targets", None)
     return found
 
 
 def entries_of(handle: TableHandle, targets: Targets | None) -> tuple[CatalogEntry, ...]:
-    """Return the entries that the options of a table ask for."""
+    """Return the entries that the options of a table ask for.
+
+    Raise ``InvalidRequestError`` if there are such entries, but ``targets`` is None.
+    """
     if targets is not None:
         return targets.entries(handle)
     if wanted_catalogs(handle):
@@ -70,10 +77,11 @@ def entries_of(handle: TableHandle, targets: Targets | None) -> tuple[CatalogEnt
 
 
 def entry_lag(entry: CatalogEntry, newest: LoadedMetadata) -> tuple[str, int] | None:
-    """Return what readers of a catalog miss, as a clause, and the snapshot that they see (0 for
-    none).
+    """Return the difference between a catalog and the newest metadata, as a clause and a snapshot
+    number.
 
-    None if they miss nothing.
+    The number is that of the newest snapshot in the catalog, 0 if unknown. Return None if the
+    catalog is up to date.
     """
     try:
         named = entry.find()

@@ -16,7 +16,7 @@ REST_CATALOG, HIVE_CATALOG, SQL_CATALOG = "rest-catalog", "hive-catalog", "sql-c
 
 @dataclass(frozen=True, slots=True)
 class WantedCatalog:
-    """A catalog in which a table wants entries."""
+    """A catalog in which the options of a table ask for entries."""
 
     kind: str
     names: tuple[tuple[str, str], ...]
@@ -24,8 +24,9 @@ class WantedCatalog:
 
 
 def wanted_catalogs(handle: TableHandle) -> tuple[WantedCatalog, ...]:
-    """Return the catalogs that the options name; none if only the metadata files are published,
-    as those of a branch always are.
+    """Return the catalogs that the options name; empty for a branch, and if no option names one.
+
+    Raise ``UnsupportedError`` if neither an option nor the directory of the table names a database.
     """
     if handle.layout.branch != MAIN_BRANCH:
         return ()
@@ -41,7 +42,7 @@ def wanted_catalogs(handle: TableHandle) -> tuple[WantedCatalog, ...]:
 
 
 def _names(handle: TableHandle) -> tuple[tuple[str, str], ...]:
-    """Return the database and the table of each entry; the option separates several databases by
+    """Return the database and the table of each entry; several databases are separated by
     semicolons.
     """
     options = handle.options

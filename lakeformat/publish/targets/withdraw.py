@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of a published table outside of its directory, and their removal.
 
-They are found before a table is dropped or renamed, and removed afterwards.
+These parts are found before a table is dropped or renamed, and removed afterwards.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class Withdrawal:
     def run(self) -> None:
         """Remove the entries, then the metadata.
 
-        After a failure the rest is removed, and a warning names what must be removed by hand.
+        After a failure the other parts are removed, and a warning names what must be removed by
+        hand.
         """
         for entry in self.entries:
             try:
@@ -75,7 +76,11 @@ class Withdrawal:
 
 
 def withdrawal_of(handle: TableHandle, targets: Targets | None) -> Withdrawal | None:
-    """Return the entries and the directory to remove with a table; None if it has neither."""
+    """Return the entries and the directory to remove with a table; None if there is neither.
+
+    Raise ``UnsupportedError`` if the options name a warehouse directory or database that cannot be
+    used.
+    """
     versions = versions_of(handle)
     newest = versions.newest()
     if newest is None:
